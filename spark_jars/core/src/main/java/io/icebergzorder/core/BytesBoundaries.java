@@ -1,0 +1,86 @@
+package io.icebergzorder.core;
+
+import java.util.Arrays;
+import java.util.BitSet;
+
+/** Boundaries of a column of bytes. Immutable, and serialisable because executors look up buckets. */
+public final class BytesBoundaries extends Boundaries {
+  private static final long serialVersionUID = 1L;
+
+  private final byte[][] values;
+
+  /**
+   * Boundaries that are already known.
+   *
+   * @param values strictly increasing in unsigned lexicographic order; length {@link #size}
+   * @throws IllegalArgumentException if the values do not strictly increase
+   */
+  BytesBoundaries(byte[][] values) {
+    for (int i = 1; i < values.length; i++) {
+      if (Arrays.compareUnsigned(values[i - 1], values[i]) >= 0) {
+        throw notIncreasing(i);
+      }
+    }
+    this.values = values;
+  }
+
+  static BytesBoundaries ofKeys(KeyColumn column, int max) {
+    byte[][] sorted = sortedKeys(column);
+    int[] starts = new int[sorted.length];
+    int distinct = 0;
+    for (int rank = 0; rank < sorted.length; rank++) {
+      if (rank == 0 || !Arrays.equals(sorted[rank], sorted[rank - 1])) {
+        starts[distinct++] = rank;
+      }
+    }
+    BitSet chosen = chosen(Arrays.copyOf(starts, distinct), sorted.length, max);
+    return new BytesBoundaries(
+        chosen.stream().mapToObj(key -> sorted[starts[key]].clone()).toArray(byte[][]::new));
+  }
+
+  private static byte[][] sortedKeys(KeyColumn column) {
+    byte[][] keys = new byte[column.count(KeyColumn.VALUE)][];
+    int next = 0;
+    for (int row = 0; row < column.size(); row++) {
+      if (column.state(row) == KeyColumn.VALUE) {
+        keys[next++] = column.bytesKey(row);
+      }
+    }
+    Arrays.sort(keys, Arrays::compareUnsigned);
+    return keys;
+  }
+
+  @Override
+  public int size() {
+    return values.length;
+  }
+
+  /**
+   * The bucket of a key: the number of boundaries that are not above it.
+   *
+   * @return a bucket in [0, {@link #size}]
+   */
+  public int bucket(byte[] key) {
+    int low = 0;
+    int high = values.length;
+    while (low < high) {
+      int middle = (low + high) >>> 1;
+      if (Arrays.compareUnsigned(values[middle], key) <= 0) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+
+  /** The boundaries; a copy of the outer array, length {@link #size}. Do not change the inner ones. */
+  public byte[][] values() {
+    return values.clone();
+  }
+
+  @Override
+  int valueBucket(KeyColumn column, int row) {
+    return bucket(column.bytesKey(row));
+  }
+}

@@ -1,0 +1,156 @@
+package io.icebergzorder.core;
+
+import java.math.BigInteger;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * Order-preserving keys: two values of a column compare as their keys do, which is the order in
+ * which Iceberg compares its lower/upper bounds for that type.
+ *
+ * <table>
+ *   <caption>All Iceberg types, named as Iceberg's {@code Type.toString()} names them</caption>
+ *   <tr><th>type</th><th>domain</th><th>key</th></tr>
+ *   <tr><td>boolean</td><td>LONG</td><td>0 for false, 1 for true</td></tr>
+ *   <tr><td>int, long</td><td>LONG</td><td>the value</td></tr>
+ *   <tr><td>float</td><td>LONG</td><td>widened to double, then as double</td></tr>
+ *   <tr><td>double</td><td>LONG</td><td>-0.0 becomes 0.0; bits = raw IEEE 754 bits; bits if bits &gt;= 0,
+ *       else bits ^ 0x7fffffffffffffff. NaN has no key, its state is {@link KeyColumn#NAN}</td></tr>
+ *   <tr><td>date</td><td>LONG</td><td>days since 1970-01-01</td></tr>
+ *   <tr><td>time</td><td>LONG</td><td>microseconds since midnight</td></tr>
+ *   <tr><td>timestamp, timestamptz</td><td>LONG</td><td>microseconds since 1970-01-01T00:00</td></tr>
+ *   <tr><td>timestamp_ns, timestamptz_ns</td><td>LONG</td><td>nanoseconds since 1970-01-01T00:00</td></tr>
+ *   <tr><td>decimal(p, s), p &lt;= 18</td><td>LONG</td><td>the unscaled value</td></tr>
+ *   <tr><td>decimal(p, s), p &gt; 18</td><td>BYTES</td><td>the unscaled value as 16 bytes, big endian, two's
+ *       complement, top bit flipped</td></tr>
+ *   <tr><td>string</td><td>BYTES</td><td>UTF-8, in full length</td></tr>
+ *   <tr><td>uuid</td><td>BYTES</td><td>its 16 bytes, big endian</td></tr>
+ *   <tr><td>fixed[n], binary</td><td>BYTES</td><td>its bytes</td></tr>
+ *   <tr><td>struct, list, map, variant, geometry, geography, unknown</td><td>none</td>
+ *       <td>refused: Iceberg keeps no comparable lower/upper bounds for them</td></tr>
+ * </table>
+ */
+public final class Keys {
+  /** The greatest precision of a decimal whose unscaled values all fit in a long. */
+  public static final int MAX_LONG_PRECISION = 18;
+
+  private static final int WIDE_DECIMAL_BYTES = 16;
+
+  private static final Map<String, KeyDomain> DOMAINS =
+      Map.ofEntries(
+          Map.entry("boolean", KeyDomain.LONG),
+          Map.entry("int", KeyDomain.LONG),
+          Map.entry("long", KeyDomain.LONG),
+          Map.entry("float", KeyDomain.LONG),
+          Map.entry("double", KeyDomain.LONG),
+          Map.entry("date", KeyDomain.LONG),
+          Map.entry("time", KeyDomain.LONG),
+          Map.entry("timestamp", KeyDomain.LONG),
+          Map.entry("timestamptz", KeyDomain.LONG),
+          Map.entry("timestamp_ns", KeyDomain.LONG),
+          Map.entry("timestamptz_ns", KeyDomain.LONG),
+          Map.entry("string", KeyDomain.BYTES),
+          Map.entry("uuid", KeyDomain.BYTES),
+          Map.entry("binary", KeyDomain.BYTES));
+
+  private static final Pattern DECIMAL = Pattern.compile("decimal\\((\\d{1,2}), ?\\d+\\)");
+  private static final Pattern FIXED = Pattern.compile("fixed\\[\\d+]");
+
+  private Keys() {}
+
+  /**
+   * The domain of the keys of a type.
+   *
+   * @param icebergType the type as Iceberg's {@code Type.toString()} writes it, such as
+   *     {@code decimal(10, 2)}
+   * @throws IllegalArgumentException if values of the type have no keys (see the table above)
+   */
+  public static KeyDomain domain(String icebergType) {
+    return find(icebergType)
+        .orElseThrow(
+            () ->
+                new IllegalArgumentException(
+                    "Cannot cluster by a column of type '%s', because %s"
+                        .formatted(icebergType, NO_ORDER)));
+  }
+
+  /** Why a type has no keys; the end of an error message. */
+  static final String NO_ORDER = "Iceberg keeps no comparable lower/upper bounds for this type";
+
+  /** As {@link #domain}, but empty instead of an exception. */
+  static Optional<KeyDomain> find(String icebergType) {
+    KeyDomain domain = DOMAINS.get(icebergType);
+    if (domain != null) {
+      return Optional.of(domain);
+    }
+    if (FIXED.matcher(icebergType).matches()) {
+      return Optional.of(KeyDomain.BYTES);
+    }
+    Matcher decimal = DECIMAL.matcher(icebergType);
+    if (decimal.matches()) {
+      boolean wide = Integer.parseInt(decimal.group(1)) > MAX_LONG_PRECISION;
+      return Optional.of(wide ? KeyDomain.BYTES : KeyDomain.LONG);
+    }
+    return Optional.empty();
+  }
+
+  /** The key of a boolean: 0 for false, 1 for true. */
+  public static long ofBoolean(boolean value) {
+    return value ? 1 : 0;
+  }
+
+  /**
+   * The key of a double, or of a float widened to double.
+   *
+   * @param value any double but NaN; -0.0 and 0.0 have the same key
+   * @throws IllegalArgumentException if the value is NaN, which is a state and has no key
+   */
+  public static long ofDouble(double value) {
+    if (Double.isNaN(value)) {
+      throw new IllegalArgumentException(
+          "Cannot make a key of NaN, because it is above every key: its state is KeyColumn.NAN");
+    }
+    // -0.0 + 0.0 is 0.0, and adding 0.0 changes no other value
+    long bits = Double.doubleToRawLongBits(value + 0.0);
+    // bits of negative doubles grow with the magnitude: flipping all but the sign turns them around
+    return bits >= 0 ? bits : bits ^ Long.MAX_VALUE;
+  }
+
+  /**
+   * The key of a decimal whose precision is above {@link #MAX_LONG_PRECISION}.
+   *
+   * @param unscaled the unscaled value, in [-2^127, 2^127)
+   * @return 16 bytes
+   * @throws IllegalArgumentException if the value lies outside that interval
+   */
+  public static byte[] ofWideDecimal(BigInteger unscaled) {
+    if (unscaled.bitLength() >= WIDE_DECIMAL_BYTES * Byte.SIZE) {
+      throw new IllegalArgumentException(
+          "Cannot make a key of the unscaled decimal %s, because it does not fit in 16 bytes"
+              .formatted(unscaled));
+    }
+    ByteBuffer key = ByteBuffer.allocate(WIDE_DECIMAL_BYTES);
+    // the top bit is flipped so that negative values come first in unsigned order
+    key.putLong(unscaled.shiftRight(Long.SIZE).longValue() ^ Long.MIN_VALUE);
+    key.putLong(unscaled.longValue());
+    return key.array();
+  }
+
+  /** The key of a string: its UTF-8 bytes, in full length. */
+  public static byte[] ofString(String value) {
+    return value.getBytes(StandardCharsets.UTF_8);
+  }
+
+  /** The key of a UUID: its 16 bytes, big endian. */
+  public static byte[] ofUuid(UUID value) {
+    return ByteBuffer.allocate(2 * Long.BYTES)
+        .putLong(value.getMostSignificantBits())
+        .putLong(value.getLeastSignificantBits())
+        .array();
+  }
+}

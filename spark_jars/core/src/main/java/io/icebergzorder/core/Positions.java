@@ -1,0 +1,49 @@
+package io.icebergzorder.core;
+
+/**
+ * Positions: where the buckets of a column stand in its sampled distribution.
+ *
+ * <p>The position of a bucket is the share of the sampled rows that lie in the buckets before it,
+ * scaled to [0, 2^bits) and rounded down. It is weighted by rows: a heavy value takes one wide bucket,
+ * and the values after it begin where its rows end.
+ */
+public final class Positions {
+  /** The most bits a position has; finer positions than 65,536 would outrun the sample. */
+  public static final int MAX_BITS = 16;
+
+  private Positions() {}
+
+  /**
+   * The position of every bucket.
+   *
+   * @param column the sampled keys of the column, at least one row
+   * @param boundaries the boundaries of that column
+   * @param bits the bits of a position, in [1, 16]
+   * @return length {@code boundaries.buckets()}: the buckets of values in order, then NaN, then NULL;
+   *     not decreasing, each in [0, 2^bits)
+   * @throws IllegalArgumentException if there are no rows or bits lies outside its interval
+   */
+  public static int[] of(KeyColumn column, Boundaries boundaries, int bits) {
+    if (bits < 1 || bits > MAX_BITS) {
+      throw new IllegalArgumentException(
+          "Cannot compute positions, because bits must be in [1, %d] and was %d"
+              .formatted(MAX_BITS, bits));
+    }
+    if (column.size() == 0) {
+      throw new IllegalArgumentException("Cannot compute positions, because no row was sampled");
+    }
+    int[] rows = new int[boundaries.buckets()];
+    for (int row = 0; row < column.size(); row++) {
+      rows[boundaries.bucketOf(column, row)]++;
+    }
+    int[] positions = new int[rows.length];
+    long below = 0;
+    for (int bucket = 0; bucket < rows.length; bucket++) {
+      // without a row in this bucket or after it the share is 1, one step above the last position
+      positions[bucket] =
+          (int) Math.min((1L << bits) - 1, (below << bits) / column.size());
+      below += rows[bucket];
+    }
+    return positions;
+  }
+}

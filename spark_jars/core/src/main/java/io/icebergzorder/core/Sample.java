@@ -1,0 +1,31 @@
+package io.icebergzorder.core;
+
+import java.util.List;
+
+/**
+ * A joint row sample of the clustering columns.
+ *
+ * @param columns the keys of each clustering column, all with the same rows in the same order
+ */
+public record Sample(List<KeyColumn> columns) {
+  /**
+   * Checks the sample.
+   *
+   * @throws IllegalArgumentException if the columns differ in their number of rows
+   */
+  public Sample {
+    columns = List.copyOf(columns);
+    for (KeyColumn column : columns) {
+      if (column.size() != columns.get(0).size()) {
+        throw new IllegalArgumentException(
+            "Cannot build a sample, because its columns have %d and %d rows"
+                .formatted(columns.get(0).size(), column.size()));
+      }
+    }
+  }
+
+  /** The number of sampled rows; 0 without columns. */
+  public int rows() {
+    return columns.isEmpty() ? 0 : columns.get(0).size();
+  }
+}

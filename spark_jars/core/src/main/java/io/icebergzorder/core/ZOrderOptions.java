@@ -1,0 +1,113 @@
+package io.icebergzorder.core;
+
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.Set;
+
+/**
+ * The options of the zorder strategy itself. Those of {@code rewrite_data_files} belong to Iceberg.
+ *
+ * <table>
+ *   <caption>Options</caption>
+ *   <tr><th>name</th><th>domain</th><th>default</th><th>what it does</th></tr>
+ *   <tr><td>cuts</td><td>even</td><td>even</td><td>how the curve is cut into files</td></tr>
+ *   <tr><td>sample-rows</td><td>integer in [1, 2147483647]</td><td>1,000 per output file, at least 50,000, at
+ *       most 1,000,000</td><td>rows to sample: more make file sizes more even, and take longer</td></tr>
+ *   <tr><td>sample-seed</td><td>integer in [-2^63, 2^63)</td><td>0</td><td>which rows are sampled</td></tr>
+ *   <tr><td>boundaries</td><td>integer in [1, 65536]</td><td>4096</td><td>boundaries per column: more tell
+ *       close values apart, and make the layout larger</td></tr>
+ * </table>
+ *
+ * @param cuts the kind of cuts
+ * @param sampleRows the rows to sample if they are set, see {@link #sampleRows(int)}
+ * @param sampleSeed the seed of the sample
+ * @param maxBoundaries the wanted number of boundaries per column
+ */
+public record ZOrderOptions(
+    String cuts, OptionalInt sampleRows, long sampleSeed, int maxBoundaries) {
+  /** How the curve is cut into files. */
+  public static final String CUTS = "cuts";
+
+  /** The only value of {@link #CUTS} in this version. */
+  public static final String CUTS_DEFAULT = EvenCuts.KIND;
+
+  /** Rows to sample; the default depends on the number of output files. */
+  public static final String SAMPLE_ROWS = "sample-rows";
+
+  /** The seed of the sample: the same seed and snapshot give the same sample. */
+  public static final String SAMPLE_SEED = "sample-seed";
+
+  /** Default of {@link #SAMPLE_SEED}. */
+  public static final long SAMPLE_SEED_DEFAULT = 0;
+
+  /** Boundaries per column. */
+  public static final String BOUNDARIES = "boundaries";
+
+  /** Default of {@link #BOUNDARIES}. */
+  public static final int BOUNDARIES_DEFAULT = 4096;
+
+  /** The names of all options here; the engine refuses what neither it nor Iceberg knows. */
+  public static final Set<String> NAMES = Set.of(CUTS, SAMPLE_ROWS, SAMPLE_SEED, BOUNDARIES);
+
+  private static final int SAMPLE_ROWS_PER_FILE = 1_000;
+  private static final int SAMPLE_ROWS_AT_LEAST = 50_000;
+  private static final int SAMPLE_ROWS_AT_MOST = 1_000_000;
+
+  /**
+   * Reads the options.
+   *
+   * @param options any options; those that are not in {@link #NAMES} are not looked at
+   * @throws IllegalArgumentException if a value lies outside the domain of its option
+   */
+  public static ZOrderOptions of(Map<String, String> options) {
+    String cuts = options.getOrDefault(CUTS, CUTS_DEFAULT);
+    if (!EvenCuts.KIND.equals(cuts)) {
+      throw refused(CUTS, cuts, "'" + EvenCuts.KIND + "'");
+    }
+    OptionalInt sampleRows =
+        options.containsKey(SAMPLE_ROWS)
+            ? OptionalInt.of((int) integer(options, SAMPLE_ROWS, 0, 1, Integer.MAX_VALUE))
+            : OptionalInt.empty();
+    return new ZOrderOptions(
+        cuts,
+        sampleRows,
+        integer(options, SAMPLE_SEED, SAMPLE_SEED_DEFAULT, Long.MIN_VALUE, Long.MAX_VALUE),
+        (int) integer(options, BOUNDARIES, BOUNDARIES_DEFAULT, 1, Layout.MAX_BOUNDARIES));
+  }
+
+  /**
+   * The rows to sample for a plan.
+   *
+   * @param files the number of output files, at least 1
+   * @return the option {@code sample-rows}, or its default for so many files
+   */
+  public int sampleRows(int files) {
+    long perFile = (long) SAMPLE_ROWS_PER_FILE * files;
+    long byDefault = Math.min(SAMPLE_ROWS_AT_MOST, Math.max(SAMPLE_ROWS_AT_LEAST, perFile));
+    return sampleRows.orElse((int) byDefault);
+  }
+
+  private static long integer(
+      Map<String, String> options, String name, long byDefault, long least, long most) {
+    if (!options.containsKey(name)) {
+      return byDefault;
+    }
+    String text = options.get(name);
+    String domain = "an integer in [%d, %d]".formatted(least, most);
+    long value;
+    try {
+      value = Long.parseLong(text);
+    } catch (NumberFormatException e) {
+      throw refused(name, text, domain);
+    }
+    if (value < least || value > most) {
+      throw refused(name, text, domain);
+    }
+    return value;
+  }
+
+  private static IllegalArgumentException refused(String name, String value, String domain) {
+    return new IllegalArgumentException(
+        "Cannot set %s to '%s', because it must be %s".formatted(name, value, domain));
+  }
+}

@@ -1,0 +1,146 @@
+package io.icebergzorder.core;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Positions and the index made of them. */
+class CurveTest {
+  @Test
+  void theExampleOfTheDocumentation() {
+    assertEquals(45, ZOrderCurve.index(new int[] {0b110, 0b011}, 3));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"1,1", "1,8", "2,1", "2,5", "3,1", "3,4", "4,3", "5,2", "12,1"})
+  void isABijection(int columns, int bits) {
+    int count = 1 << columns * bits;
+    BitSet seen = new BitSet(count);
+    for (int point = 0; point < count; point++) {
+      int[] positions = point(point, columns, bits);
+      long index = ZOrderCurve.index(positions, bits);
+      assertTrue(index >= 0 && index < count);
+      assertEquals(Naive.index(positions, bits), index);
+      seen.set((int) index);
+    }
+    assertEquals(count, seen.cardinality());
+  }
+
+  @ParameterizedTest
+  @CsvSource({"1,8", "2,5", "3,4", "4,3", "5,2"})
+  void growsWithEachPosition(int columns, int bits) {
+    for (int point = 0; point < 1 << columns * bits; point++) {
+      int[] positions = point(point, columns, bits);
+      long index = ZOrderCurve.index(positions, bits);
+      for (int column = 0; column < columns; column++) {
+        if (positions[column] + 1 < 1 << bits) {
+          positions[column]++;
+          assertTrue(ZOrderCurve.index(positions, bits) > index);
+          positions[column]--;
+        }
+      }
+    }
+  }
+
+  private static int[] point(int point, int columns, int bits) {
+    return IntStream.range(0, columns).map(c -> point >> c * bits & (1 << bits) - 1).toArray();
+  }
+
+  @Test
+  void isTheOrOfWhatTheColumnsAdd() {
+    RandomKeys random = new RandomKeys(4);
+    for (int columns = 1; columns <= 63; columns++) {
+      int bits = Layout.bitsFor(columns);
+      int most = (1 << bits) - 1;
+      int[] positions = IntStream.range(0, columns).map(c -> random.between(0, most)).toArray();
+      long index = 0;
+      for (int column = 0; column < columns; column++) {
+        index |= ZOrderCurve.spread(new int[] {0, positions[column]}, column, columns, bits)[1];
+      }
+      assertEquals(ZOrderCurve.index(positions, bits), index);
+      assertEquals(Naive.index(positions, bits), index);
+    }
+  }
+
+  @Test
+  void theLargestIndexIsALong() {
+    int[] ones = new int[63];
+    Arrays.fill(ones, 1);
+    assertEquals(Long.MAX_VALUE, ZOrderCurve.index(ones, 1));
+    assertEquals((1L << 48) - 1, ZOrderCurve.index(new int[] {65535, 65535, 65535}, 16));
+    assertEquals(0, ZOrderCurve.index(new int[0], 0));
+  }
+
+  @Test
+  void bitsOfAnIndex() {
+    int[] columns = {0, 1, 3, 4, 5, 8, 31, 32, 63};
+    int[] bits = {0, 16, 16, 15, 12, 7, 2, 1, 1};
+    assertArrayEquals(bits, IntStream.of(columns).map(Layout::bitsFor).toArray());
+  }
+
+  @Test
+  void argumentsOutsideTheirDomainAreRefused() {
+    assertThrows(IllegalArgumentException.class, () -> ZOrderCurve.index(new int[] {8}, 3));
+    assertThrows(IllegalArgumentException.class, () -> ZOrderCurve.index(new int[] {-1}, 3));
+    assertThrows(IllegalArgumentException.class, () -> ZOrderCurve.index(new int[4], 16));
+    assertThrows(IllegalArgumentException.class, () -> ZOrderCurve.index(new int[1], 17));
+    assertThrows(IllegalArgumentException.class, () -> ZOrderCurve.spread(new int[1], 2, 2, 3));
+  }
+
+  @Test
+  void positionsAreSharesOfTheRowsBelow() {
+    KeyColumn column =
+        KeyColumn.ofLongs(new long[] {5, 5, 7, 0, 0, 9, 5, 5}, new byte[] {0, 0, 0, 1, 2, 0, 0, 0});
+    Boundaries boundaries = Boundaries.of(column, 10);
+    // 4 x 5, 7, 9, NaN, NULL of 8 rows
+    assertArrayEquals(new int[] {0, 8, 10, 12, 14}, Positions.of(column, boundaries, 4));
+    assertArrayEquals(new int[] {0, 1, 1, 1, 1}, Positions.of(column, boundaries, 1));
+  }
+
+  @Test
+  void aBucketAfterAllRowsHasTheLastPosition() {
+    KeyColumn column = KeyColumn.ofLongs(new long[] {1, 2}, new byte[2]);
+    Boundaries boundaries = Boundaries.of(column, 10);
+    assertArrayEquals(
+        new int[] {0, 32768, 65535, 65535}, Positions.of(column, boundaries, 16));
+  }
+
+  @Test
+  void positionsOfNothingAreRefused() {
+    KeyColumn empty = KeyColumn.ofLongs(new long[0], new byte[0]);
+    Boundaries none = Boundaries.of(empty, 1);
+    assertThrows(IllegalArgumentException.class, () -> Positions.of(empty, none, 16));
+    KeyColumn one = KeyColumn.ofLongs(new long[1], new byte[1]);
+    assertThrows(IllegalArgumentException.class, () -> Positions.of(one, none, 0));
+    assertThrows(IllegalArgumentException.class, () -> Positions.of(one, none, 17));
+  }
+
+  @ParameterizedTest
+  @EnumSource(KeyDomain.class)
+  void positionsAgreeWithTheDefinition(KeyDomain domain) {
+    RandomKeys random = new RandomKeys(5);
+    for (int trial = 0; trial < 200; trial++) {
+      KeyColumn column = random.column(domain, random.between(1, 200));
+      int bits = random.between(1, 16);
+      Boundaries boundaries = Boundaries.of(column, random.between(1, 30));
+      List<Naive.Thing> naive = Naive.boundaries(column, 30);
+      int[] positions = Positions.of(column, Boundaries.of(column, 30), bits);
+      assertArrayEquals(Naive.positions(naive, Naive.things(column), bits), positions);
+      int[] ascending = Positions.of(column, boundaries, bits);
+      assertEquals(0, ascending[0]);
+      for (int bucket = 1; bucket < ascending.length; bucket++) {
+        assertTrue(ascending[bucket - 1] <= ascending[bucket] && ascending[bucket] < 1 << bits);
+      }
+    }
+  }
+}

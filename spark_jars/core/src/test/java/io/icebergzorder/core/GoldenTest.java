@@ -1,0 +1,197 @@
+package io.icebergzorder.core;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import java.io.IOException;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.LongStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.FieldSource;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * The golden files that pytest reads too: both engines give the same layout, bit for bit. They are made by
+ * {@code make golden}, never by a test, and must be exactly the cases listed here.
+ */
+class GoldenTest {
+  private static final List<String> CASES = List.of();
+
+  private static final Path DIRECTORY =
+      Path.of(System.getProperty("basedir", ".")).resolve("../../tests/golden").normalize();
+  private static final JsonMapper MAPPER = new JsonMapper();
+  private static final HexFormat HEX = HexFormat.of();
+  private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
+
+  @Test
+  void noFileIsMissingOrExtra() throws IOException {
+    Set<String> expected = new TreeSet<>(CASES);
+    expected.add("sort_order");
+    try (Stream<Path> files = Files.list(DIRECTORY)) {
+      Set<String> found =
+          files
+              .map(file -> file.getFileName().toString())
+              .filter(name -> name.endsWith(".json"))
+              .map(name -> name.substring(0, name.length() - ".json".length()))
+              .collect(Collectors.toCollection(TreeSet::new));
+      assertEquals(expected, found);
+    }
+  }
+
+  @ParameterizedTest
+  @FieldSource("CASES")
+  void layoutIsTheSame(String name) throws IOException {
+    JsonNode golden = read(name);
+    JsonNode expected = golden.get("expected");
+    List<ClusteringColumn> columns = new ArrayList<>();
+    List<KeyColumn> keys = new ArrayList<>();
+    for (JsonNode column : golden.get("columns")) {
+      List<String> parts = new ArrayList<>();
+      column.get("name").forEach(part -> parts.add(part.textValue()));
+      columns.add(new ClusteringColumn(parts, column.get("type").textValue()));
+      keys.add(keys(column.get("type").textValue(), column.get("values")));
+    }
+    assertSame(expected, "keys", perRow(keys, GoldenTest::key));
+    assertSame(expected, "states", perRow(keys, (column, row) -> NODES.numberNode(column.state(row))));
+    int max = golden.get("boundaries").intValue();
+    assertSame(
+        expected,
+        "buckets",
+        perRow(keys, (column, row) -> NODES.numberNode(Boundaries.of(column, max).bucketOf(column, row))));
+
+    Sample sample = new Sample(keys);
+    Layout layout = Layout.fit(columns, sample, golden.get("files").intValue(), max);
+    assertSame(expected, "positions", positions(layout, sample));
+    long[] indexes = layout.indexes(sample);
+    assertSame(expected, "index", MAPPER.valueToTree(indexes));
+    int[] files = LongStream.of(indexes).mapToInt(layout.cuts()::file).toArray();
+    assertSame(expected, "file", MAPPER.valueToTree(files));
+    assertEquals(expected.get("layout").textValue(), layout.toJson());
+    assertEquals(expected.get("hash").textValue(), layout.hash());
+    assertEquals(layout.toJson(), Layout.fromJson(layout.toJson()).toJson());
+  }
+
+  /** Compares as text, because Jackson tells the number 1 in an int from 1 in a long. */
+  private static void assertSame(JsonNode expected, String field, JsonNode actual) {
+    assertEquals(expected.get(field).toString(), actual.toString(), field);
+  }
+
+  private static ArrayNode positions(Layout layout, Sample sample) {
+    ArrayNode positions = NODES.arrayNode();
+    for (LayoutColumn column : layout.columns()) {
+      KeyColumn keys = sample.columns().get(column.ordinal());
+      ArrayNode rows = positions.addArray();
+      for (int row = 0; row < sample.rows(); row++) {
+        rows.add(column.positions()[column.boundaries().bucketOf(keys, row)]);
+      }
+    }
+    return positions;
+  }
+
+  @ParameterizedTest
+  @MethodSource("sortOrders")
+  void sortOrderIsTheSame(JsonNode golden) {
+    String text = golden.get("text").textValue();
+    if (golden.has("error")) {
+      Exception e = assertThrows(IllegalArgumentException.class, () -> SortOrder.parse(text));
+      assertEquals(golden.get("error").textValue(), e.getMessage());
+    } else {
+      assertEquals(golden.get("columns"), MAPPER.valueToTree(SortOrder.parse(text).columns()));
+    }
+  }
+
+  static List<JsonNode> sortOrders() throws IOException {
+    List<JsonNode> texts = new ArrayList<>();
+    read("sort_order").forEach(texts::add);
+    return texts;
+  }
+
+  private static JsonNode read(String name) throws IOException {
+    return MAPPER.readTree(DIRECTORY.resolve(name + ".json").toFile());
+  }
+
+  @FunctionalInterface
+  private interface Cell {
+    JsonNode of(KeyColumn column, int row);
+  }
+
+  private static ArrayNode perRow(List<KeyColumn> columns, Cell cell) {
+    ArrayNode nodes = NODES.arrayNode();
+    for (KeyColumn column : columns) {
+      ArrayNode rows = nodes.addArray();
+      for (int row = 0; row < column.size(); row++) {
+        rows.add(cell.of(column, row));
+      }
+    }
+    return nodes;
+  }
+
+  private static JsonNode key(KeyColumn column, int row) {
+    if (column.state(row) != KeyColumn.VALUE) {
+      return NODES.nullNode();
+    }
+    return switch (column.domain()) {
+      case LONG -> NODES.numberNode(column.longKey(row));
+      case BYTES -> NODES.textNode(HEX.formatHex(column.bytesKey(row)));
+    };
+  }
+
+  private static KeyColumn keys(String type, JsonNode values) {
+    int rows = values.size();
+    byte[] states = new byte[rows];
+    long[] longs = new long[rows];
+    byte[][] bytes = new byte[rows][];
+    boolean isLong = Keys.domain(type) == KeyDomain.LONG;
+    for (int row = 0; row < rows; row++) {
+      JsonNode value = values.get(row);
+      if (value.isNull()) {
+        states[row] = KeyColumn.NULL;
+      } else if (type.matches("float|double") && value.textValue().equals("NaN")) {
+        states[row] = KeyColumn.NAN;
+      } else if (isLong) {
+        longs[row] = longKey(type, value);
+      } else {
+        bytes[row] = bytesKey(type, value.textValue());
+      }
+    }
+    return isLong ? KeyColumn.ofLongs(longs, states) : KeyColumn.ofBytes(bytes, states);
+  }
+
+  private static long longKey(String type, JsonNode value) {
+    return switch (type.replaceAll("\\(.*", "")) {
+      case "boolean" -> Keys.ofBoolean(value.booleanValue());
+      case "float" -> Keys.ofDouble(Float.parseFloat(value.textValue()));
+      case "double" -> Keys.ofDouble(Double.parseDouble(value.textValue()));
+      case "decimal" -> unscaled(type, value.textValue()).longValueExact();
+      default -> value.bigIntegerValue().longValueExact();
+    };
+  }
+
+  private static byte[] bytesKey(String type, String value) {
+    return switch (type.replaceAll("\\(.*", "")) {
+      case "string" -> Keys.ofString(value);
+      case "decimal" -> Keys.ofWideDecimal(unscaled(type, value));
+      default -> HEX.parseHex(value);
+    };
+  }
+
+  private static BigInteger unscaled(String type, String value) {
+    int scale = Integer.parseInt(type.replaceAll(".*, ?(\\d+)\\)", "$1"));
+    return new BigDecimal(value).setScale(scale).unscaledValue();
+  }
+}

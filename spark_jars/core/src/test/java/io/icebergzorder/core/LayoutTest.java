@@ -1,0 +1,219 @@
+package io.icebergzorder.core;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class LayoutTest {
+  private static ClusteringColumn column(String name, String type) {
+    return new ClusteringColumn(List.of(name), type);
+  }
+
+  private static KeyColumn longs(long... keys) {
+    return KeyColumn.ofLongs(keys, new byte[keys.length]);
+  }
+
+  private static KeyColumn strings(String... keys) {
+    byte[][] bytes = Arrays.stream(keys).map(Keys::ofString).toArray(byte[][]::new);
+    return KeyColumn.ofBytes(bytes, new byte[keys.length]);
+  }
+
+  private static Layout example() {
+    List<ClusteringColumn> columns =
+        List.of(column("c", "int"), column("a \u0001\n\"é", "int"), column("b", "string"));
+    Sample sample =
+        new Sample(
+            List.of(longs(3, 3, 3, 3), longs(1, 1, 2, 2), strings("x", "y", "x", "y")));
+    return Layout.fit(columns, sample, 4, 4096);
+  }
+
+  @Test
+  void canonicalJson() {
+    assertEquals(
+        "{\"bits\":16,\"columns\":[{\"boundaries\":[2],\"name\":\"`a \\u0001\\n\\\"é`\","
+            + "\"positions\":[0,32768,65535,65535],\"type\":\"int\"},"
+            + "{\"boundaries\":[\"79\"],\"name\":\"b\",\"positions\":[0,32768,65535,65535],"
+            + "\"type\":\"string\"}],\"curve\":\"zorder\","
+            + "\"cuts\":{\"kind\":\"even\",\"starts\":[1073741824,2147483648,3221225472]},"
+            + "\"left_out\":[\"c\"],\"version\":1}",
+        example().toJson());
+    assertEquals(64, example().hash().length());
+  }
+
+  @Test
+  void controlCharactersAreEscapedInLowerCase() {
+    Sample sample = new Sample(List.of(longs(1)));
+    String json = Layout.fit(List.of(column("\u001f\u007f\u2028/\b\f\t\r\\", "int")), sample, 1, 1).toJson();
+    assertEquals(
+        "{\"bits\":0,\"columns\":[],\"curve\":\"zorder\",\"cuts\":{\"kind\":\"even\",\"starts\":[]},"
+            + "\"left_out\":[\"`\\u001f\u007f\u2028/\\b\\f\\t\\r\\\\`\"],\"version\":1}",
+        json);
+  }
+
+  @Test
+  void aConstantColumnIsLeftOut() {
+    Layout layout = example();
+    assertEquals(List.of("c"), layout.leftOut());
+    assertEquals(List.of(1, 2), layout.columns().stream().map(LayoutColumn::ordinal).toList());
+    assertEquals(16, layout.bits());
+    assertEquals(4, layout.files());
+    assertEquals("zorder", layout.curve());
+  }
+
+  @Test
+  void aKeyBesideNullOrNanIsNotConstant() {
+    KeyColumn mixed = KeyColumn.ofLongs(new long[] {1, 1}, new byte[] {0, KeyColumn.NULL});
+    KeyColumn nothing = KeyColumn.ofLongs(new long[2], new byte[] {1, KeyColumn.NULL});
+    KeyColumn nulls = KeyColumn.ofLongs(new long[] {1, 2}, new byte[] {KeyColumn.NULL, KeyColumn.NULL});
+    List<ClusteringColumn> columns =
+        List.of(column("a", "double"), column("b", "double"), column("c", "double"));
+    Layout layout = Layout.fit(columns, new Sample(List.of(mixed, nothing, nulls)), 2, 10);
+    assertEquals(List.of("c"), layout.leftOut());
+    assertArrayEquals(new int[] {0, 32768, 32768}, layout.columns().get(0).positions());
+    assertArrayEquals(new int[] {0, 0, 32768}, layout.columns().get(1).positions());
+  }
+
+  @Test
+  void twoKeysWithoutABoundaryBetweenThemAreStillTwoThings() {
+    Layout layout = Layout.fit(List.of(column("a", "int")), new Sample(List.of(longs(0, 0, 0, 1))), 2, 1);
+    assertEquals(List.of(), layout.leftOut());
+    assertEquals(0, layout.columns().get(0).boundaries().size());
+    assertEquals(1, layout.files());
+  }
+
+  @Test
+  void withoutRowsThereIsOneFile() {
+    Layout layout = Layout.fit(List.of(column("a", "int")), new Sample(List.of(longs())), 7, 4096);
+    assertEquals(List.of("a"), layout.leftOut());
+    assertEquals(1, layout.files());
+    assertArrayEquals(new long[] {0, 0}, layout.indexes(new Sample(List.of(longs(4, 5)))));
+  }
+
+  @Test
+  void argumentsOutsideTheirDomainAreRefused() {
+    ClusteringColumn a = column("a", "int");
+    Sample sample = new Sample(List.of(longs(1, 2)));
+    assertThrows(IllegalArgumentException.class, () -> Layout.fit(List.of(a), sample, 0, 10));
+    assertThrows(IllegalArgumentException.class, () -> Layout.fit(List.of(a), sample, 1, 0));
+    assertThrows(IllegalArgumentException.class, () -> Layout.fit(List.of(a), sample, 1, 65_537));
+    assertThrows(IllegalArgumentException.class, () -> Layout.fit(List.of(a, a), sample, 1, 10));
+    assertThrows(
+        IllegalArgumentException.class, () -> Layout.fit(List.of(), new Sample(List.of()), 1, 10));
+    Exception e =
+        assertThrows(
+            IllegalArgumentException.class,
+            () -> Layout.fit(List.of(column("s", "string")), sample, 1, 10));
+    assertEquals(
+        "Cannot lay out column 's' of type 'string', because its keys are BYTES and the sample has LONG",
+        e.getMessage());
+  }
+
+  @Test
+  void atMost63Columns() {
+    List<ClusteringColumn> columns =
+        IntStream.range(0, 64).mapToObj(i -> column("c" + i, "int")).toList();
+    List<KeyColumn> keys = IntStream.range(0, 64).mapToObj(i -> longs(i, i + 1)).toList();
+    Layout layout = Layout.fit(columns.subList(0, 63), new Sample(keys.subList(0, 63)), 2, 10);
+    assertEquals(1, layout.bits());
+    assertArrayEquals(new long[] {Long.MAX_VALUE}, layout.cuts().starts());
+    Exception e =
+        assertThrows(
+            IllegalArgumentException.class, () -> Layout.fit(columns, new Sample(keys), 2, 10));
+    assertEquals(
+        "Cannot lay out 64 clustering columns, because the index has room for 63", e.getMessage());
+  }
+
+  @Test
+  void agreesWithTheDefinitionAndComesBackFromJson() {
+    RandomKeys random = new RandomKeys(7);
+    for (int trial = 0; trial < 200; trial++) {
+      int rows = random.between(0, 150);
+      List<ClusteringColumn> columns = new ArrayList<>();
+      List<KeyColumn> keys = new ArrayList<>();
+      for (int c = random.between(1, 6); c > 0; c--) {
+        boolean bytes = random.between(0, 1) == 1;
+        columns.add(new ClusteringColumn(List.of("s`" + c, "zorder"), bytes ? "fixed[3]" : "decimal(4, 2)"));
+        keys.add(random.column(bytes ? KeyDomain.BYTES : KeyDomain.LONG, rows));
+      }
+      int max = random.between(1, 40);
+      int files = random.between(1, 20);
+      Layout layout = Layout.fit(columns, new Sample(keys), files, max);
+      List<KeyColumn> active = keys.stream().filter(Naive::isActive).toList();
+      long[] expected = naiveIndexes(active, rows, max);
+      assertArrayEquals(expected, layout.indexes(new Sample(keys)));
+      assertArrayEquals(
+          Naive.starts(LongStream.of(expected).sorted().toArray(), files), layout.cuts().starts());
+
+      Layout back = Layout.fromJson(layout.toJson());
+      assertEquals(layout.toJson(), back.toJson());
+      assertEquals(layout.hash(), back.hash());
+      if (!active.isEmpty()) {
+        assertArrayEquals(expected, back.indexes(new Sample(active)));
+      }
+    }
+  }
+
+  private static long[] naiveIndexes(List<KeyColumn> active, int rows, int max) {
+    int bits = Layout.bitsFor(active.size());
+    int[][] positions = new int[rows][active.size()];
+    for (int c = 0; c < active.size(); c++) {
+      List<Naive.Thing> boundaries = Naive.boundaries(active.get(c), max);
+      List<Naive.Thing> things = Naive.things(active.get(c));
+      int[] table = Naive.positions(boundaries, things, bits);
+      for (int row = 0; row < rows; row++) {
+        positions[row][c] = table[Naive.bucket(boundaries, things.get(row))];
+      }
+    }
+    return Arrays.stream(positions).mapToLong(row -> Naive.index(row, bits)).toArray();
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = ';',
+      quoteCharacter = '~',
+      value = {
+        "\"version\":1; \"version\":2",
+        "\"curve\":\"zorder\"; \"curve\":\"hilbert\"",
+        "\"kind\":\"even\"; \"kind\":\"adaptive\"",
+        "\"bits\":16; \"bits\":15",
+        "\"starts\":[; \"starts\":[5000000000,",
+        "\"starts\":[; \"starts\":[1.5,",
+        "\"starts\":[; \"ends\":[",
+        "\"boundaries\":[2]; \"boundaries\":[2,3]",
+        "\"boundaries\":[2]; \"boundaries\":[9223372036854775808]",
+        "\"boundaries\":[2]; \"boundaries\":2",
+        "\"79\"; \"7\"",
+        "\"79\"; 79",
+        "\"name\":\"b\"; \"name\":\"b c\"",
+        "\"positions\":[0; \"positions\":[-1",
+        "\"positions\":[0; \"positions\":[65536",
+        "\"positions\":[0; \"positions\":[4294967296",
+        "\"c\"; null",
+        "\"type\":\"string\"; \"type\":\"list<int>\"",
+        "{; [",
+      })
+  void aChangedLayoutIsRefused(String from, String to) {
+    String json = example().toJson();
+    assertEquals(json, Layout.fromJson(json).toJson());
+    String changed = json.replace(from, to);
+    assertNotEquals(json, changed);
+    assertThrows(IllegalArgumentException.class, () -> Layout.fromJson(changed));
+  }
+
+  @Test
+  void otherJsonIsRefused() {
+    assertThrows(IllegalArgumentException.class, () -> Layout.fromJson(""));
+    assertThrows(IllegalArgumentException.class, () -> Layout.fromJson("[]"));
+    assertThrows(IllegalArgumentException.class, () -> Layout.fromJson("{}"));
+  }
+}

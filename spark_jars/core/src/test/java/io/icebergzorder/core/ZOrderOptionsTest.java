@@ -1,0 +1,54 @@
+package io.icebergzorder.core;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class ZOrderOptionsTest {
+  @Test
+  void defaults() {
+    ZOrderOptions options = ZOrderOptions.of(Map.of("target-file-size-bytes", "1"));
+    assertEquals(new ZOrderOptions("even", OptionalInt.empty(), 0, 4096), options);
+    assertEquals(50_000, options.sampleRows(1));
+    assertEquals(100_000, options.sampleRows(100));
+    assertEquals(1_000_000, options.sampleRows(Integer.MAX_VALUE));
+  }
+
+  @Test
+  void values() {
+    ZOrderOptions options =
+        ZOrderOptions.of(
+            Map.of("cuts", "even", "sample-rows", "7", "sample-seed", "-9", "boundaries", "65536"));
+    assertEquals(new ZOrderOptions("even", OptionalInt.of(7), -9, 65_536), options);
+    assertEquals(7, options.sampleRows(100));
+    assertEquals(Set.of("cuts", "sample-rows", "sample-seed", "boundaries"), ZOrderOptions.NAMES);
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      quoteCharacter = '"',
+      value = {
+        "cuts,adaptive,\"'even'\"",
+        "sample-rows,0,\"an integer in [1, 2147483647]\"",
+        "sample-rows,2147483648,\"an integer in [1, 2147483647]\"",
+        "sample-rows,1.5,\"an integer in [1, 2147483647]\"",
+        "sample-seed,x,\"an integer in [-9223372036854775808, 9223372036854775807]\"",
+        "boundaries,0,\"an integer in [1, 65536]\"",
+        "boundaries,65537,\"an integer in [1, 65536]\"",
+        "boundaries,,\"an integer in [1, 65536]\""
+      })
+  void valuesOutsideTheDomainAreRefused(String name, String value, String domain) {
+    String text = value == null ? "" : value;
+    Exception e =
+        assertThrows(
+            IllegalArgumentException.class, () -> ZOrderOptions.of(Map.of(name, text)));
+    assertEquals(
+        "Cannot set %s to '%s', because it must be %s".formatted(name, text, domain), e.getMessage());
+  }
+}

@@ -1,0 +1,214 @@
+package io.icebergzorder.spark;
+
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.KeyColumn;
+import io.icebergzorder.core.KeyDomain;
+import io.icebergzorder.core.Sample;
+import io.icebergzorder.core.ZOrderOptions;
+import java.math.BigInteger;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.actions.RewriteFileGroup;
+import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * Draws the joint row samples of all file groups in one job that reads the clustering columns only.
+ *
+ * <p>A row is drawn when {@code xxhash64(_file, _pos, seed)} falls below its file group's threshold: the same rows for the
+ * same files, however the scan is split. Each file group is drawn as densely as its share of the output files asks.
+ */
+public final class Sampler {
+  private static final BigInteger HASHES = BigInteger.ONE.shiftLeft(64);
+  private static final BigInteger SMALLEST_HASH = BigInteger.valueOf(Long.MIN_VALUE);
+  private static final String GROUP = "group";
+
+  private final SparkSession session;
+  private final SparkLine line;
+  private final Table table;
+  private final List<ClusteringColumn> columns;
+
+  Sampler(SparkSession session, SparkLine line, Table table, List<ClusteringColumn> columns) {
+    this.session = session;
+    this.line = line;
+    this.table = table;
+    this.columns = columns;
+  }
+
+  /**
+   * Draws a sample of every file group.
+   *
+   * @param groups the plan's file groups
+   * @param options how many rows in all, and the seed
+   * @return as many samples, in the same order
+   */
+  List<Sample> sample(List<RewriteFileGroup> groups, ZOrderOptions options) {
+    List<FileScanTask> tasks = groups.stream().flatMap(group -> group.fileScanTasks().stream()).toList();
+    try (StagedScan scan = new StagedScan(session, line, table, tasks);
+        FunctionScope scope = new FunctionScope(session)) {
+      Dataset<Row> rows = line.withFileAndPosition(scan.rows());
+      Column hash =
+          functions.xxhash64(functions.col("_file"), functions.col("_pos"), functions.lit(options.sampleSeed()));
+      Column group = scope.call(sampledGroup(groups, options), functions.col("_file"), hash);
+      Dataset<Row> keys = rows.select(selection(scope, group));
+      Dataset<Row> sampled = keys.where(functions.col(GROUP).geq(0));
+      scan.checkReadsOnlyStaged(sampled);
+      return samples(sampled.collectAsList(), groups.size());
+    }
+  }
+
+  /** The group, then for every clustering column its key and whether it is NaN. */
+  private Column[] selection(FunctionScope scope, Column group) {
+    List<Column> selection = new ArrayList<>(List.of(group.as(GROUP)));
+    for (int i = 0; i < columns.size(); i++) {
+      ClusteringColumn column = columns.get(i);
+      Column value = StagedScan.column(column.parts());
+      DataType type = sparkType(table, column);
+      selection.add(scope.call(ColumnFunctions.key(column, type), value).as("key" + i));
+      selection.add((isFloating(type) ? value.isNaN() : functions.lit(false)).as("nan" + i));
+    }
+    return selection.toArray(Column[]::new);
+  }
+
+  private List<Sample> samples(List<Row> rows, int groups) {
+    int[] counts = new int[groups];
+    rows.forEach(row -> counts[row.getInt(0)]++);
+    List<List<KeyBuffer>> buffers = new ArrayList<>();
+    for (int count : counts) {
+      buffers.add(columns.stream().map(column -> new KeyBuffer(column.domain(), count)).toList());
+    }
+    for (Row row : rows) {
+      List<KeyBuffer> buffer = buffers.get(row.getInt(0));
+      for (int i = 0; i < columns.size(); i++) {
+        buffer.get(i).add(row.get(1 + 2 * i), row.isNullAt(2 + 2 * i) ? false : row.getBoolean(2 + 2 * i));
+      }
+    }
+    return buffers.stream().map(buffer -> new Sample(buffer.stream().map(KeyBuffer::keyColumn).toList())).toList();
+  }
+
+  private static boolean isFloating(DataType type) {
+    return type.equals(DataTypes.FloatType) || type.equals(DataTypes.DoubleType);
+  }
+
+  /** The type as which Spark reads a clustering column. */
+  static DataType sparkType(Table table, ClusteringColumn column) {
+    org.apache.iceberg.types.Type type = table.schema().asStruct();
+    for (String part : column.parts()) {
+      type = type.asStructType().field(part).type();
+    }
+    return SparkSchemaUtil.convert(type);
+  }
+
+  private static SampledGroup sampledGroup(List<RewriteFileGroup> groups, ZOrderOptions options) {
+    long outputFiles = groups.stream().mapToLong(RewriteFileGroup::expectedOutputFiles).sum();
+    long wanted = options.sampleRows((int) Math.min(Integer.MAX_VALUE, outputFiles));
+    long[] thresholds = new long[groups.size()];
+    boolean[] complete = new boolean[groups.size()];
+    Map<UTF8String, Integer> groupOf = new HashMap<>();
+    for (int i = 0; i < groups.size(); i++) {
+      RewriteFileGroup group = groups.get(i);
+      long rows = group.fileScanTasks().stream().mapToLong(task -> task.file().recordCount()).sum();
+      long share = (wanted * group.expectedOutputFiles() + outputFiles - 1) / outputFiles;
+      complete[i] = share >= rows;
+      thresholds[i] = complete[i] ? Long.MAX_VALUE : threshold(share, rows);
+      for (FileScanTask task : group.fileScanTasks()) {
+        groupOf.put(UTF8String.fromString(task.file().location()), i);
+      }
+    }
+    return new SampledGroup(groups.size() == 1 ? Map.of() : groupOf, thresholds, complete);
+  }
+
+  /** The signed hash below which {@code share} of {@code rows} rows fall, on average. */
+  static long threshold(long share, long rows) {
+    return BigInteger.valueOf(share).multiply(HASHES).divide(BigInteger.valueOf(rows)).add(SMALLEST_HASH).longValueExact();
+  }
+
+  /** File and hash of a row to its file group, or to -1 if the row is not drawn. Public for the code that Spark generates. */
+  public static final class SampledGroup implements ScalarFunction<Integer> {
+    private final HashMap<UTF8String, Integer> groupOf;
+    private final long[] thresholds;
+    private final boolean[] complete;
+
+    /** An empty map means that there is one group only. */
+    SampledGroup(Map<UTF8String, Integer> groupOf, long[] thresholds, boolean[] complete) {
+      this.groupOf = new HashMap<>(groupOf);
+      this.thresholds = thresholds;
+      this.complete = complete;
+    }
+
+    public int invoke(UTF8String file, long hash) {
+      int group = groupOf.isEmpty() ? 0 : groupOf.get(file);
+      return complete[group] || hash < thresholds[group] ? group : -1;
+    }
+
+    @Override
+    public DataType[] inputTypes() {
+      return new DataType[] {DataTypes.StringType, DataTypes.LongType};
+    }
+
+    @Override
+    public DataType resultType() {
+      return DataTypes.IntegerType;
+    }
+
+    @Override
+    public boolean isResultNullable() {
+      return false;
+    }
+
+    @Override
+    public String name() {
+      return "iceberg_zorder_sampled_group";
+    }
+
+    @Override
+    public String canonicalName() {
+      return name() + "@" + System.identityHashCode(this);
+    }
+  }
+
+  /** The sampled keys of one column of one file group, filled row by row. */
+  private static final class KeyBuffer {
+    private final KeyDomain domain;
+    private final long[] longs;
+    private final byte[][] bytes;
+    private final byte[] states;
+    private int size;
+
+    KeyBuffer(KeyDomain domain, int rows) {
+      this.domain = domain;
+      this.longs = domain == KeyDomain.LONG ? new long[rows] : null;
+      this.bytes = domain == KeyDomain.LONG ? null : new byte[rows][];
+      this.states = new byte[rows];
+    }
+
+    void add(Object key, boolean nan) {
+      if (key == null) {
+        states[size] = KeyColumn.NULL;
+      } else if (nan) {
+        states[size] = KeyColumn.NAN;
+      } else if (domain == KeyDomain.LONG) {
+        longs[size] = (Long) key;
+      } else {
+        bytes[size] = (byte[]) key;
+      }
+      size++;
+    }
+
+    KeyColumn keyColumn() {
+      return domain == KeyDomain.LONG ? KeyColumn.ofLongs(longs, states) : KeyColumn.ofBytes(bytes, states);
+    }
+  }
+}

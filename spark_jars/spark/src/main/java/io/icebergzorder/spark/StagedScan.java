@@ -1,0 +1,91 @@
+package io.icebergzorder.spark;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.UUID;
+import java.util.stream.Collectors;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.spark.ScanTaskSetManager;
+import org.apache.iceberg.spark.SparkTableCache;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.functions;
+
+/**
+ * A data frame over exactly the given scan tasks, by way of Iceberg's registries of staged tasks.
+ *
+ * <p>Closing it clears the registries. A data frame that Spark planned as anything but a staged scan is refused: it would
+ * read the whole table, and a rewrite that writes the whole table back doubles every row.
+ */
+final class StagedScan implements AutoCloseable {
+  private static final String STAGED_SCAN = "org.apache.iceberg.spark.source.SparkStagedScan";
+
+  private final String id = UUID.randomUUID().toString();
+  private final SparkSession session;
+  private final SparkLine line;
+  private final Table table;
+
+  StagedScan(SparkSession session, SparkLine line, Table table, List<FileScanTask> tasks) {
+    this.session = session;
+    this.line = line;
+    this.table = table;
+    SparkTableCache.get().add(id, table);
+    ScanTaskSetManager.get().stageTasks(table, id, tasks);
+  }
+
+  /** Names the tasks, and the files that a write of them produces, in Iceberg's registries. */
+  String id() {
+    return id;
+  }
+
+  Dataset<Row> rows() {
+    return session.read().format("iceberg").option("scan-task-set-id", id).load(id);
+  }
+
+  /**
+   * Checks that a query reads the staged tasks and nothing else.
+   *
+   * @throws IllegalStateException if it does not
+   */
+  void checkReadsOnlyStaged(Dataset<Row> query) {
+    List<String> scans = line.scans(query).stream().map(Scan::getClass).map(Class::getName).toList();
+    if (!scans.equals(List.of(STAGED_SCAN))) {
+      throw new IllegalStateException(
+          String.format(
+              "Cannot rewrite %s, because this Iceberg does not read staged file groups as expected (it planned %s)",
+              table.name(), scans));
+    }
+  }
+
+  /** A reference to a column by its parts, each taken literally. */
+  static Column column(List<String> parts) {
+    return functions.col(parts.stream().map(StagedScan::quote).collect(Collectors.joining(".")));
+  }
+
+  /** A name that no column of a data frame has, whether or not case counts. */
+  static String unusedName(Dataset<Row> rows, String wish) {
+    String name = wish;
+    for (int i = 1; contains(rows, name); i++) {
+      name = wish + "_" + i;
+    }
+    return name;
+  }
+
+  private static boolean contains(Dataset<Row> rows, String name) {
+    return Arrays.stream(rows.columns()).anyMatch(name::equalsIgnoreCase);
+  }
+
+  private static String quote(String part) {
+    return "`" + part.replace("`", "``") + "`";
+  }
+
+  @Override
+  public void close() {
+    SparkTableCache.get().remove(id);
+    ScanTaskSetManager.get().removeTasks(table, id);
+  }
+}

@@ -1,0 +1,64 @@
+package io.icebergzorder.spark;
+
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.KeyColumn;
+import io.icebergzorder.core.Sample;
+import java.nio.charset.StandardCharsets;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.iceberg.MetricsConfig;
+import org.apache.iceberg.MetricsModes;
+import org.apache.iceberg.Table;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Finds clustering columns whose lower/upper bounds are cut to a prefix that all their values share: every file then has
+ * the same bounds, and no layout can help.
+ */
+final class TruncatedBounds {
+  private static final Logger LOG = LoggerFactory.getLogger(TruncatedBounds.class);
+
+  private TruncatedBounds() {}
+
+  /** Warns, naming the column and the table property that mends it. */
+  static void warn(Table table, List<ClusteringColumn> columns, List<Sample> samples) {
+    MetricsConfig metrics = MetricsConfig.forTable(table);
+    for (int i = 0; i < columns.size(); i++) {
+      ClusteringColumn column = columns.get(i);
+      String name = String.join(".", column.parts());
+      if (metrics.columnMode(name) instanceof MetricsModes.Truncate truncate
+          && (column.type().equals("string") || column.type().equals("binary"))
+          && shareOnePrefix(samples, i, truncate.length(), column.type().equals("string"))) {
+        LOG.warn(
+            "All sampled values of clustering column {} of {} begin with the same {} characters, and the table keeps only so"
+                + " many of its lower/upper bounds: no file can be skipped by it. ALTER TABLE ... SET TBLPROPERTIES"
+                + " ('write.metadata.metrics.column.{}' = 'full') and rewrite again.",
+            column.name(), table.name(), truncate.length(), name);
+      }
+    }
+  }
+
+  private static boolean shareOnePrefix(List<Sample> samples, int column, int length, boolean text) {
+    Set<String> prefixes = new HashSet<>();
+    boolean longer = false;
+    for (Sample sample : samples) {
+      KeyColumn keys = sample.columns().get(column);
+      for (int row = 0; row < keys.size(); row++) {
+        if (keys.state(row) == KeyColumn.VALUE) {
+          // One byte is one character in Latin-1, which serves for binary columns as UTF-8 does for text.
+          String value =
+              new String(keys.bytesKey(row), text ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1);
+          int characters = value.codePointCount(0, value.length());
+          longer |= characters > length;
+          prefixes.add(characters > length ? value.substring(0, value.offsetByCodePoints(0, length)) : value);
+          if (prefixes.size() > 1) {
+            return false;
+          }
+        }
+      }
+    }
+    return longer;
+  }
+}

@@ -1,0 +1,319 @@
+package io.icebergzorder.spark;
+
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.Layout;
+import io.icebergzorder.core.Sample;
+import io.icebergzorder.core.SortOrder;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.Collectors;
+import org.apache.iceberg.IcebergBuild;
+import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.SnapshotRef;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
+import org.apache.iceberg.actions.RewriteDataFiles;
+import org.apache.iceberg.actions.RewriteFileGroup;
+import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.expressions.Expressions;
+import org.apache.iceberg.spark.Spark3Util;
+import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.spark.sql.AnalysisException;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.connector.catalog.CatalogManager;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * {@code CALL rewrite_data_files(strategy => 'zorder')}, from its arguments to its result:
+ *
+ * <ol>
+ *   <li>{@link RewriteOptions} and {@link ClusteringColumns}: everything that can be wrong is refused here, before data is
+ *       read or written;
+ *   <li>{@link ZOrderPlanner}: Iceberg's rules choose the data files and their file groups;
+ *   <li>{@link Sampler}: one job reads a joint row sample of the clustering columns, for all file groups;
+ *   <li>{@link Layout}: boundaries, positions, curve and cuts, from each group's sample;
+ *   <li>{@link GroupRewriter}: each group is read once, routed, sorted and written;
+ *   <li>{@link RewriteCommit}: the new files replace the old ones, through Iceberg's optimistic concurrency.
+ * </ol>
+ */
+public final class ZOrderRewrite {
+  /** The strategy's name, as written in a CALL. */
+  public static final String STRATEGY = "zorder";
+
+  private static final Logger LOG = LoggerFactory.getLogger(ZOrderRewrite.class);
+
+  private final SparkSession session;
+  private final SparkLine line;
+  private final Identifier identifier;
+  private final TableCatalog catalog;
+  private final Table table;
+  private final String branch;
+  private final Expression filter;
+  private final RewriteOptions options;
+  private final List<ClusteringColumn> columns;
+  private final String curve;
+
+  private ZOrderRewrite(SparkSession session, SparkLine line, TableCatalog catalog, RewriteArguments arguments) {
+    checkIceberg(line);
+    this.session = session;
+    this.line = line;
+    this.catalog = catalog;
+    this.identifier = identifier(session, line, catalog, arguments.table());
+    SparkTable sparkTable = load(catalog, identifier);
+    this.table = sparkTable.table();
+    this.options = RewriteOptions.of(arguments.options());
+    SortOrder sortOrder = sortOrder(arguments);
+    this.curve = sortOrder.curve();
+    // A caching catalog hands out tables as they were when they were first loaded.
+    table.refresh();
+    this.branch = branch(table, arguments.branch(), sparkTable.branch());
+    this.columns = ClusteringColumns.resolve(table, sortOrder.columns(), outputSpec(), isCaseSensitive());
+    this.filter = filter(arguments.where());
+  }
+
+  /**
+   * Rewrites data files.
+   *
+   * @param session the session of the CALL
+   * @param line the Spark line it runs on
+   * @param catalog the catalog whose procedure was called
+   * @param arguments the arguments of the CALL
+   * @return Iceberg's result; empty if the table has no snapshot or the planner chose no file
+   * @throws IllegalArgumentException if an argument cannot be honoured; nothing was read or written then
+   * @throws RuntimeException if a file group failed, or the commit did; new files are deleted unless the outcome of the
+   *     commit is unknown
+   */
+  public static RewriteDataFiles.Result execute(
+      SparkSession session, SparkLine line, TableCatalog catalog, RewriteArguments arguments) {
+    ZOrderRewrite rewrite = new ZOrderRewrite(session, line, catalog, arguments);
+    RewriteDataFiles.Result result = rewrite.run();
+    session.catalog().refreshTable(rewrite.quotedName());
+    return result;
+  }
+
+  /**
+   * Plans a rewrite with the same checks, and reads or writes no data.
+   *
+   * @throws IllegalArgumentException as {@link #execute}
+   */
+  public static PlanSummary plan(
+      SparkSession session, SparkLine line, TableCatalog catalog, RewriteArguments arguments) {
+    ZOrderRewrite rewrite = new ZOrderRewrite(session, line, catalog, arguments);
+    if (rewrite.table.currentSnapshot() == null) {
+      rewrite.planner(-1);
+      return new PlanSummary(0, 0, 0, 0, rewrite.noSnapshot());
+    }
+    ZOrderPlanner planner = rewrite.planner(rewrite.startingSnapshotId());
+    List<RewriteFileGroup> groups = groups(planner);
+    return new PlanSummary(
+        planner.seenFiles(),
+        groups.stream().mapToInt(RewriteFileGroup::inputFileNum).sum(),
+        groups.size(),
+        groups.stream().mapToInt(RewriteFileGroup::expectedOutputFiles).sum(),
+        groups.isEmpty() ? planner.explainNothing() : null);
+  }
+
+  private RewriteDataFiles.Result run() {
+    RewriteDataFiles.Result nothing = ImmutableRewriteDataFiles.Result.builder().build();
+    if (table.currentSnapshot() == null) {
+      planner(-1);
+      LOG.warn(noSnapshot());
+      return nothing;
+    }
+
+    long startingSnapshotId = startingSnapshotId();
+    ZOrderPlanner planner = planner(startingSnapshotId);
+    List<RewriteFileGroup> groups = groups(planner);
+    if (groups.isEmpty()) {
+      LOG.warn(planner.explainNothing());
+      return nothing;
+    }
+
+    SparkSession own = line.cloneSession(session);
+    // The number of output partitions is the layout's affair, not the adaptive optimiser's.
+    own.conf().set("spark.sql.adaptive.enabled", "false");
+    // Each delete file is read by few tasks, once: executors need not keep them (as Iceberg's own action has it).
+    own.conf().set("spark.sql.iceberg.executor-cache.delete-files.enabled", "false");
+    LOG.info("Rewriting {} file groups of {} by {} of {}", groups.size(), table.name(), curve, names());
+
+    List<Layout> layouts = layouts(own, groups);
+    RewriteCommit commit =
+        new RewriteCommit(
+            table, branch, startingSnapshotId, options, LayoutSummary.properties(columns, curve, layouts));
+    GroupRewriter rewriter = new GroupRewriter(own, line, table);
+    return new GroupExecution(own, table, options, commit).run(groups, layouts, rewriter);
+  }
+
+  private List<Layout> layouts(SparkSession own, List<RewriteFileGroup> groups) {
+    JobDescription description = new JobDescription(own);
+    List<Sample> samples =
+        description.during(
+            String.format(Locale.ROOT, "Sampling %s for %d file groups of %s", names(), groups.size(), table.name()),
+            () -> new Sampler(own, line, table, columns).sample(groups, options.layout()));
+    TruncatedBounds.warn(table, columns, samples);
+    List<Layout> layouts = new ArrayList<>();
+    for (int i = 0; i < groups.size(); i++) {
+      layouts.add(
+          Layout.fit(
+              columns, samples.get(i), groups.get(i).expectedOutputFiles(), options.layout().maxBoundaries()));
+    }
+    LayoutSummary.logLeftOut(table, columns, layouts);
+    return layouts;
+  }
+
+  private ZOrderPlanner planner(long snapshotId) {
+    ZOrderPlanner planner = new ZOrderPlanner(table, filter, snapshotId, isCaseSensitive());
+    try {
+      planner.init(options.forPlanner());
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(
+          String.format("Cannot rewrite data files of %s, because %s", table.name(), e.getMessage()), e);
+    }
+    return planner;
+  }
+
+  private static List<RewriteFileGroup> groups(ZOrderPlanner planner) {
+    List<RewriteFileGroup> groups = new ArrayList<>();
+    planner.plan().groups().forEach(groups::add);
+    return groups;
+  }
+
+  private long startingSnapshotId() {
+    return table.snapshot(branch).snapshotId();
+  }
+
+  private PartitionSpec outputSpec() {
+    String specId = options.all().get(RewriteDataFiles.OUTPUT_SPEC_ID);
+    PartitionSpec spec = specId == null ? table.spec() : table.specs().get(Integer.parseInt(specId));
+    if (spec == null) {
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot use output spec id %s, because the table does not contain a reference to this spec-id.", specId));
+    }
+    return spec;
+  }
+
+  private boolean isCaseSensitive() {
+    return Boolean.parseBoolean(session.conf().get("spark.sql.caseSensitive", "false"));
+  }
+
+  private Expression filter(String where) {
+    if (where == null) {
+      return Expressions.alwaysTrue();
+    }
+    try {
+      return line.icebergExpression(session, quotedName(), where);
+    } catch (AnalysisException | IllegalArgumentException e) {
+      throw new IllegalArgumentException(
+          String.format("Cannot use the filter '%s' on %s, because %s", where, table.name(), e.getMessage().strip()), e);
+    }
+  }
+
+  private String quotedName() {
+    return Spark3Util.quotedFullIdentifier(catalog.name(), identifier);
+  }
+
+  private String noSnapshot() {
+    return String.format("Nothing to rewrite in %s: the table has no snapshot yet.", table.name());
+  }
+
+  private String names() {
+    return columns.stream().map(ClusteringColumn::name).collect(Collectors.joining(", "));
+  }
+
+  private static SortOrder sortOrder(RewriteArguments arguments) {
+    if (arguments.sortOrder() == null) {
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot rewrite data files of %s, because strategy '%s' needs sort_order, for example 'zorder(a, b)'",
+              arguments.table(), STRATEGY));
+    }
+    return SortOrder.parse(arguments.sortOrder());
+  }
+
+  /**
+   * The table's identifier in the procedure's own catalog. Iceberg's helper for this logs a stack trace for every name that
+   * does not begin with a catalog.
+   */
+  private static Identifier identifier(SparkSession session, SparkLine line, TableCatalog catalog, String name) {
+    List<String> parts;
+    try {
+      parts = name == null ? List.of() : line.parseName(session, name);
+    } catch (AnalysisException e) {
+      throw new IllegalArgumentException(
+          String.format("Cannot rewrite data files of '%s', because it is no name of a table", name), e);
+    }
+    if (parts.isEmpty()) {
+      throw new IllegalArgumentException("Cannot rewrite data files, because argument table is empty");
+    }
+
+    String first = parts.get(0);
+    if (parts.size() > 1 && first.equals(catalog.name())) {
+      parts = parts.subList(1, parts.size());
+    } else if (parts.size() > 2 && line.isCatalog(session, first)) {
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot rewrite data files of %s, because the procedure was called in catalog %s and the table is in"
+                  + " catalog %s",
+              name, catalog.name(), first));
+    }
+    String[] namespace = parts.subList(0, parts.size() - 1).toArray(String[]::new);
+    if (namespace.length == 0) {
+      namespace = defaultNamespace(session, catalog);
+    }
+    return Identifier.of(namespace, parts.get(parts.size() - 1));
+  }
+
+  private static String[] defaultNamespace(SparkSession session, TableCatalog catalog) {
+    CatalogManager manager = session.sessionState().catalogManager();
+    return manager.currentCatalog().equals(catalog) ? manager.currentNamespace() : catalog.defaultNamespace();
+  }
+
+  private static SparkTable load(TableCatalog catalog, Identifier identifier) {
+    org.apache.spark.sql.connector.catalog.Table loaded;
+    try {
+      loaded = catalog.loadTable(identifier);
+    } catch (NoSuchTableException e) {
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot rewrite data files of %s, because there is no such table in catalog %s",
+              identifier, catalog.name()),
+          e);
+    }
+    if (loaded instanceof SparkTable sparkTable) {
+      return sparkTable;
+    }
+    throw new IllegalArgumentException(
+        String.format("Cannot rewrite data files of %s, because it is not an Iceberg table", identifier));
+  }
+
+  /** The branch of the argument, else of the table's name, else main. */
+  private static String branch(Table table, String argument, String ofTable) {
+    String branch = argument != null ? argument : ofTable != null ? ofTable : SnapshotRef.MAIN_BRANCH;
+    SnapshotRef ref = table.refs().get(branch);
+    if (table.currentSnapshot() != null && (ref == null || !ref.isBranch())) {
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot rewrite data files for branch %s, because %s has no such branch: branch does not exist",
+              branch, table.name()));
+    }
+    return branch;
+  }
+
+  private static void checkIceberg(SparkLine line) {
+    String version = IcebergBuild.version();
+    String minor = IcebergZOrderExtensions.minorVersion(version);
+    if (!line.icebergVersions().contains(minor)) {
+      throw new UnsupportedOperationException(
+          String.format(
+              "Cannot rewrite data files by zorder, because this session has Iceberg %s: on Spark %s, iceberg-zorder"
+                  + " knows the staged scans of Iceberg %s only, and an unknown one may double every row",
+              version, line.version(), String.join(" and ", line.icebergVersions())));
+    }
+  }
+}
