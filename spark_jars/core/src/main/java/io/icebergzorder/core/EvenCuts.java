@@ -50,11 +50,12 @@ public record EvenCuts(long[] starts) implements Serializable {
           "Cannot cut into %d files, because there must be at least 1".formatted(files));
     }
     int rows = sortedIndexes.length;
-    // each start is another sampled index, and never the smallest
-    long[] starts = new long[Math.min(files, Math.max(rows, 1)) - 1];
+    // rows + 1 files already look at every rank, and more of them at no other
+    int wanted = (int) Math.min(files, rows + 1L);
+    long[] starts = new long[wanted - 1];
     int count = 0;
-    for (int i = 1; i < files && count < starts.length; i++) {
-      int rank = (int) ((long) i * rows / files);
+    for (int i = 1; i < wanted; i++) {
+      int rank = (int) ((long) i * rows / wanted);
       long index = sortedIndexes[rank];
       int low = LongBoundaries.countNotAbove(sortedIndexes, index - 1);
       int high = LongBoundaries.countNotAbove(sortedIndexes, index);

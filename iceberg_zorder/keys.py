@@ -1,0 +1,213 @@
+"""Order-preserving keys: two values of a column compare as their keys do.
+
+That is the order in which Iceberg compares the lower/upper bounds of the type. A key is a signed 64-bit integer (domain
+``long``) or bytes in unsigned lexicographic order (domain ``bytes``):
+
+============================  ========  ===================================================================
+Iceberg type                  domain    key
+============================  ========  ===================================================================
+boolean                       long      0, 1
+int, long                     long      the value
+float, double                 long      -0.0 becomes 0.0; bits if bits >= 0 else bits ^ (2^63 - 1)
+date                          long      days since 1970-01-01
+time                          long      microseconds since midnight
+timestamp, timestamptz        long      microseconds since 1970-01-01
+timestamp_ns, timestamptz_ns  long      nanoseconds since 1970-01-01
+decimal(p, s), p <= 18        long      the unscaled value
+decimal(p, s), p > 18         bytes     the unscaled value, 16 bytes, big endian, two's complement, top bit flipped
+string                        bytes     UTF-8 in full length
+uuid                          bytes     its 16 bytes, most significant first
+fixed[n], binary              bytes     its bytes
+============================  ========  ===================================================================
+
+NaN and NULL have no key: they are states of a row, and come after all values, in that order.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_zorder.errors import InvalidInputError
+
+VALUE, NAN, NULL = 0, 1, 2
+"""States of a row of a column."""
+
+Domain = Literal["long", "bytes"]
+
+_LONGS = frozenset(
+    "boolean int long float double date time timestamp timestamptz timestamp_ns timestamptz_ns".split()  # noqa: SIM905
+)
+_BYTES = frozenset({"string", "uuid", "binary"})
+_DECIMAL = re.compile(r"decimal\((\d{1,2}), ?\d+\)")
+_FIXED = re.compile(r"fixed\[\d+]")
+_MAX_LONG_PRECISION = 18
+_WIDTHS = {"float": pa.float32(), "int": pa.int32(), "date": pa.int32()}
+_TOP_BIT = np.uint64(1 << 63)
+
+
+@dataclass(frozen=True, eq=False)
+class KeyColumn:
+    """The keys of one column of a sample.
+
+    Parameters
+    ----------
+    keys : ndarray of int64, shape (rows,), or LargeBinaryArray of that length
+        A key for every row; those of rows that are no value mean nothing.
+    states : ndarray of uint8, shape (rows,)
+        ``VALUE``, ``NAN`` or ``NULL``.
+
+    Examples
+    --------
+    >>> column = KeyColumn(np.array([3, 1, 0]), np.array([VALUE, VALUE, NULL], np.uint8))
+    >>> column.domain, column.rows, column.values.tolist()
+    ('long', 3, [3, 1])
+    """
+
+    keys: npt.NDArray[np.int64] | pa.LargeBinaryArray
+    states: npt.NDArray[np.uint8]
+
+    @property
+    def domain(self) -> Domain:
+        """``long`` or ``bytes``."""
+        return "long" if isinstance(self.keys, np.ndarray) else "bytes"
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.states)
+
+    @property
+    def values(self) -> npt.NDArray[np.int64] | pa.LargeBinaryArray:
+        """The keys of the rows that are values."""
+        if isinstance(self.keys, np.ndarray):
+            return self.keys[self.states == VALUE]
+        return self.keys.filter(pa.array(self.states == VALUE))
+
+
+def domain(type_name: str) -> Domain:
+    """Tell the domain of a type's keys.
+
+    Parameters
+    ----------
+    type_name : str
+        The type as Iceberg writes it.
+
+    Returns
+    -------
+    str
+        ``long`` or ``bytes``.
+
+    Raises
+    ------
+    InvalidInputError
+        When Iceberg keeps no comparable lower/upper bounds for the type (struct, list, map, variant, geometry, ...).
+
+    Examples
+    --------
+    >>> domain("decimal(18, 2)"), domain("decimal(19, 2)")
+    ('long', 'bytes')
+    """
+    if type_name in _LONGS:
+        return "long"
+    if type_name in _BYTES or _FIXED.fullmatch(type_name):
+        return "bytes"
+    decimal = _DECIMAL.fullmatch(type_name)
+    if decimal:
+        return "long" if int(decimal[1]) <= _MAX_LONG_PRECISION else "bytes"
+    raise InvalidInputError(
+        f"Cannot cluster by a column of type '{type_name}', because Iceberg keeps no comparable lower/upper bounds for "
+        "this type"
+    )
+
+
+def encode(array: pa.Array | pa.ChunkedArray, type_name: str) -> KeyColumn:
+    """Turn the values of a column into keys.
+
+    Parameters
+    ----------
+    array : pyarrow.Array or pyarrow.ChunkedArray
+        The values, as PyIceberg reads the type.
+    type_name : str
+        The type as Iceberg writes it.
+
+    Returns
+    -------
+    KeyColumn
+        One key and one state per row.
+
+    Raises
+    ------
+    InvalidInputError
+        When the type has no keys.
+
+    Examples
+    --------
+    >>> encode(pa.array([1.5, None, float("nan"), -1.5]), "double").states.tolist()
+    [0, 2, 1, 0]
+    >>> encode(pa.array(["b", "ä", None]), "string").keys.to_pylist()[:2]
+    [b'b', b'\\xc3\\xa4']
+    """
+    kind = domain(type_name)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    states = np.where(array.is_null().to_numpy(zero_copy_only=False), np.uint8(NULL), np.uint8(VALUE))
+    if type_name in ("float", "double"):
+        return _floating(array, states)
+    if type_name.startswith("decimal"):
+        return _decimal(array, states, kind)
+    if kind == "long":
+        return KeyColumn(_integers(array, type_name), states)
+    return KeyColumn(_bytes(array), states)
+
+
+def _integers(array: pa.Array, type_name: str) -> npt.NDArray[np.int64]:
+    """Numbers of any integer-like type, with 0 for NULL."""
+    if type_name == "boolean":
+        array = array.cast(pa.int8())
+    elif not pa.types.is_integer(array.type):
+        # A view takes days, micro- and nanoseconds as the numbers that they are stored as.
+        array = array.view(_WIDTHS.get(type_name, pa.int64()))
+    integers: npt.NDArray[np.int64] = pc.fill_null(array.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    return integers
+
+
+def _floating(array: pa.Array, states: npt.NDArray[np.uint8]) -> KeyColumn:
+    values = pc.fill_null(array.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
+    nan = np.isnan(values)
+    # Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
+    bits = (np.where(nan, 0.0, values) + 0.0).view(np.int64)
+    keys = np.where(bits >= 0, bits, bits ^ np.int64(np.iinfo(np.int64).max))
+    return KeyColumn(keys, np.where(nan, np.uint8(NAN), states))
+
+
+def _decimal(array: pa.Array, states: npt.NDArray[np.uint8], kind: Domain) -> KeyColumn:
+    """Take the two 64-bit words of every unscaled value from Arrow's little-endian buffer."""
+    array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    words = np.frombuffer(array.buffers()[1], np.uint64)[2 * array.offset : 2 * (array.offset + len(array))]
+    low, high = words[0::2], words[1::2]
+    if kind == "long":
+        return KeyColumn(np.where(states == NULL, np.int64(0), low.view(np.int64)), states)
+    key = np.empty((len(array), 2), ">u8")
+    key[:, 0] = high ^ _TOP_BIT
+    key[:, 1] = low
+    fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(array), [None, pa.py_buffer(key.tobytes())])
+    return KeyColumn(fixed.cast(pa.large_binary()), states)
+
+
+def _bytes(array: pa.Array) -> pa.LargeBinaryArray:
+    if pa.types.is_string_view(array.type):
+        array = array.cast(pa.large_string())
+    elif pa.types.is_binary_view(array.type) or pa.types.is_fixed_size_binary(array.type):
+        array = array.cast(pa.binary())
+    return pc.fill_null(array.cast(pa.large_binary()), b"")

@@ -1,0 +1,39 @@
+"""The golden files, which JUnit reads too: Python and Java compute the same layouts, bit for bit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.golden.cases import SORT_ORDERS, Column, cases
+from tests.golden.generate import DIRECTORY, document, sort_order_document
+
+CASES = {case.name: case for case in cases()}
+
+
+def golden(name: str) -> Any:
+    return json.loads((DIRECTORY / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def test_no_file_is_missing_or_extra() -> None:
+    assert {file.stem for file in DIRECTORY.glob("*.json")} == {*CASES, "sort_order"}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_layouts(name: str) -> None:
+    assert document(CASES[name]) == golden(name)
+
+
+def test_sort_orders() -> None:
+    assert [sort_order_document(text) for text in SORT_ORDERS] == golden("sort_order")
+
+
+def test_a_tampered_file_is_noticed() -> None:
+    tampered = golden("shipdate_partkey")
+    column = tampered["columns"][0]
+    column["values"][0] += 1
+    case = CASES["shipdate_partkey"]
+    changed = Column(tuple(column["name"]), column["type"], column["values"])
+    assert document(type(case)(case.name, (changed, *case.columns[1:]), case.files)) != golden("shipdate_partkey")

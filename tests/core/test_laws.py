@@ -1,0 +1,267 @@
+"""The laws of the layout, on random data: each kernel against its definition, and against a naive reference."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iceberg_zorder.boundaries import find_boundaries
+from iceberg_zorder.columns import ClusteringColumn
+from iceberg_zorder.curve import position_bits, spread, zorder_index
+from iceberg_zorder.cuts import even_cuts
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.keys import NAN, NULL, VALUE, KeyColumn, domain, encode
+from iceberg_zorder.layout import fit, from_json
+from iceberg_zorder.positions import bucket_positions
+from iceberg_zorder.sample import Sample
+from tests.core import naive
+from tests.golden.cases import ARROW
+
+LONG = st.integers(-(2**63), 2**63 - 1)
+# Few distinct values beside many: ties and heavy hitters are where the kernels differ.
+KEYS = st.one_of(st.lists(st.integers(0, 12), max_size=60), st.lists(LONG, max_size=60))
+TEXTS = st.lists(st.text("ab\u00e9\U0001f600", max_size=4), max_size=60)
+
+# For each type: values, and the order that Iceberg's comparator gives them as an order of Python values.
+ORDERS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
+    "boolean": (st.booleans(), int),
+    "int": (st.integers(-(2**31), 2**31 - 1), int),
+    "long": (LONG, int),
+    "float": (st.floats(width=32, allow_nan=False), float),
+    "double": (st.floats(allow_nan=False), float),
+    "date": (st.integers(-(2**31), 2**31 - 1), int),
+    "time": (st.integers(0, 86_399_999_999), int),
+    "timestamp": (LONG, int),
+    "timestamptz": (LONG, int),
+    "timestamp_ns": (LONG, int),
+    "timestamptz_ns": (LONG, int),
+    "decimal(9, 3)": (st.integers(-(10**9) + 1, 10**9 - 1).map(lambda u: Decimal(u).scaleb(-3)), Decimal),
+    "decimal(18, 0)": (st.integers(-(10**18) + 1, 10**18 - 1).map(Decimal), Decimal),
+    "decimal(38, 38)": (st.integers(-(10**38) + 1, 10**38 - 1).map(lambda u: Decimal(f"{u}E-38")), Decimal),
+    "string": (st.text(), lambda text: text.encode()),
+    "binary": (st.binary(), bytes),
+    "uuid": (st.binary(min_size=16, max_size=16), bytes),
+    "fixed[5]": (st.binary(min_size=5, max_size=5), bytes),
+}  # fmt: skip
+
+
+def arrow(type_name: str, values: list[Any]) -> pa.Array:
+    if type_name.startswith("decimal"):
+        precision, scale = (int(part) for part in type_name[8:-1].split(","))
+        return pa.array(values, pa.decimal128(precision, scale))
+    if type_name == "date":
+        return pa.array(values, pa.int32()).cast(pa.date32())
+    if type_name.startswith("time"):
+        return pa.array(values, pa.int64()).view(ARROW[type_name])
+    return pa.array(values, pa.binary(5) if type_name == "fixed[5]" else ARROW[type_name])
+
+
+def long_column(values: list[int], states: list[int] | None = None) -> KeyColumn:
+    return KeyColumn(np.array(values, np.int64), np.array(states or [VALUE] * len(values), np.uint8))
+
+
+class TestKeys:
+    @pytest.mark.parametrize("type_name", ORDERS)
+    @given(data=st.data())
+    def test_keys_compare_as_icebergs_bounds_do(self, type_name: str, data: st.DataObject) -> None:
+        strategy, order = ORDERS[type_name]
+        a, b = data.draw(strategy), data.draw(strategy)
+        keys = encode(arrow(type_name, [a, None, b]), type_name)
+        first, _, second = keys.keys.tolist()
+        assert keys.states.tolist() == [VALUE, NULL, VALUE]
+        assert (first < second) == (order(a) < order(b))
+        assert (first == second) == (order(a) == order(b))
+
+    @given(st.floats(allow_nan=False))
+    def test_nan_is_a_state_of_its_own(self, value: float) -> None:
+        for type_name in ("float", "double"):
+            keys = encode(arrow(type_name, [math.nan, value if type_name == "double" else 1.0, None]), type_name)
+            assert keys.states.tolist() == [NAN, VALUE, NULL]
+
+    @pytest.mark.parametrize("storage", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())])
+    def test_storage_does_not_count(self, storage: pa.DataType) -> None:
+        plain = pa.array(["b", None, "a", "b"])
+        other = encode(pa.chunked_array([plain.cast(storage), plain.cast(storage)]).slice(2), "string")
+        assert other.keys.tolist() == [b"a", b"b", b"b", b"", b"a", b"b"]
+        assert other.states.tolist() == [0, 0, 0, 2, 0, 0]
+
+    def test_slices_of_decimals(self) -> None:
+        values = pa.array([Decimal("1.5"), Decimal("-2.5"), None, Decimal("3.5")], pa.decimal128(10, 1))
+        assert encode(values.slice(1), "decimal(10, 1)").keys.tolist() == [-25, 0, 35]
+
+    @pytest.mark.parametrize(
+        "type_name", ["list<int>", "map<int, int>", "struct<x: int>", "variant", "geometry", "unknown"]
+    )
+    def test_types_without_an_order_are_refused(self, type_name: str) -> None:
+        with pytest.raises(InvalidInputError, match="Cannot cluster by a column of type"):
+            domain(type_name)
+
+
+class TestBoundaries:
+    @given(KEYS, st.integers(1, 70))
+    def test_long_keys_agree_with_the_naive_reference(self, keys: list[int], maximum: int) -> None:
+        found = find_boundaries(long_column(keys), maximum)
+        assert found.keys.tolist() == naive.boundaries(keys, maximum)
+        assert found.bucket_of(long_column(keys)).tolist() == [
+            naive.bucket(k, VALUE, found.keys.tolist()) for k in keys
+        ]
+
+    @given(TEXTS, st.integers(1, 20))
+    def test_bytes_keys_agree_with_the_naive_reference(self, texts: list[str], maximum: int) -> None:
+        column = encode(pa.array(texts, pa.string()), "string")
+        keys = [text.encode() for text in texts]
+        found = find_boundaries(column, maximum)
+        assert found.keys.to_pylist() == naive.boundaries(keys, maximum)
+        assert found.bucket_of(column).tolist() == [naive.bucket(k, VALUE, found.keys.to_pylist()) for k in keys]
+
+    @given(KEYS, st.integers(1, 70))
+    def test_they_strictly_increase_and_are_not_too_many(self, keys: list[int], maximum: int) -> None:
+        found = find_boundaries(long_column(keys), maximum).keys.tolist()
+        heavy = [key for key in set(keys) if keys.count(key) * maximum >= len(keys)]
+        assert all(a < b for a, b in itertools.pairwise(found))
+        assert len(found) <= max(maximum, 2 * len(heavy))
+
+    @given(KEYS, st.integers(1, 70))
+    def test_heavy_values_and_few_values_have_buckets_of_their_own(self, keys: list[int], maximum: int) -> None:
+        column = long_column(keys)
+        buckets = dict(zip(keys, find_boundaries(column, maximum).bucket_of(column).tolist(), strict=True))
+        for key, bucket in buckets.items():
+            if keys.count(key) * maximum >= len(keys) or len(buckets) <= maximum:
+                assert [other for other in buckets if buckets[other] == bucket] == [key]
+
+    @pytest.mark.parametrize("maximum", [0, -1, 65_537])
+    def test_their_number_has_a_domain(self, maximum: int) -> None:
+        with pytest.raises(InvalidInputError, match="must be in"):
+            find_boundaries(long_column([1]), maximum)
+
+
+class TestPositions:
+    @given(st.lists(st.integers(0, 9), min_size=1, max_size=50), st.integers(1, 16))
+    def test_they_are_the_share_of_rows_below(self, buckets: list[int], bits: int) -> None:
+        found = bucket_positions(np.array(buckets), 10, bits).tolist()
+        assert found == naive.positions(buckets, 10, bits)
+        assert found == sorted(found)
+        assert 0 <= min(found)
+        assert max(found) < 2**bits
+
+
+class TestCurve:
+    @pytest.mark.parametrize(("columns", "bits"), [(1, 8), (2, 4), (3, 3), (4, 2), (8, 1)])
+    def test_interleaving_is_a_bijection(self, columns: int, bits: int) -> None:
+        grid = np.array(list(itertools.product(range(2**bits), repeat=columns))).T
+        index = zorder_index(list(grid), bits)
+        assert sorted(index.tolist()) == list(range(2 ** (bits * columns)))
+
+    @given(
+        st.integers(1, 8).flatmap(lambda c: st.lists(st.integers(0, 2 ** position_bits(c) - 1), min_size=c, max_size=c))
+    )
+    def test_it_agrees_with_the_naive_reference(self, row: list[int]) -> None:
+        bits = position_bits(len(row))
+        assert zorder_index([np.array([p]) for p in row], bits)[0] == naive.interleave(row, bits)
+
+    @given(st.data())
+    def test_it_is_monotone_in_each_coordinate(self, data: st.DataObject) -> None:
+        columns = data.draw(st.integers(1, 8))
+        bits = position_bits(columns)
+        row = data.draw(st.lists(st.integers(0, 2**bits - 2), min_size=columns, max_size=columns))
+        raised = list(row)
+        column = data.draw(st.integers(0, columns - 1))
+        raised[column] = data.draw(st.integers(row[column] + 1, 2**bits - 1))
+        low, high = (zorder_index([np.array([p]) for p in point], bits)[0] for point in (row, raised))
+        assert 0 <= low < high
+
+    def test_the_index_is_never_negative(self) -> None:
+        for columns in range(1, 64):
+            bits = position_bits(columns)
+            top = zorder_index([np.array([2**bits - 1])] * columns, bits)[0]
+            assert top == 2 ** (bits * columns) - 1
+
+    def test_shares_of_columns_do_not_overlap(self) -> None:
+        shares = [spread(np.array([2**15 - 1]), column, 4, 15)[0] for column in range(4)]
+        assert sum(shares) == 2**60 - 1
+
+    def test_more_columns_than_bits_are_refused(self) -> None:
+        with pytest.raises(InvalidInputError, match="64 clustering columns"):
+            position_bits(64)
+
+
+class TestCuts:
+    @given(st.lists(st.integers(0, 30), max_size=80), st.integers(1, 12))
+    def test_they_agree_with_the_naive_reference(self, index: list[int], files: int) -> None:
+        cuts = even_cuts(np.sort(np.array(index, np.int64)), files)
+        assert list(cuts.starts) == naive.even_cuts(index, files)
+        assert cuts.files <= files
+
+    @given(st.lists(st.integers(0, 30), min_size=1, max_size=80), st.integers(1, 12))
+    def test_no_file_is_empty_and_files_follow_the_curve(self, index: list[int], files: int) -> None:
+        ordered = np.sort(np.array(index, np.int64))
+        cuts = even_cuts(ordered, files)
+        found = cuts.file(ordered)
+        assert np.all(np.diff(found) >= 0)
+        assert set(found.tolist()) == set(range(cuts.files))
+
+    @given(st.integers(1, 200), st.integers(1, 50))
+    def test_distinct_indexes_are_cut_evenly(self, rows: int, files: int) -> None:
+        cuts = even_cuts(np.arange(rows), files)
+        counts = np.bincount(cuts.file(np.arange(rows)))
+        assert cuts.files == min(rows, files)
+        assert counts.max() - counts.min() <= 1
+
+
+class TestLayout:
+    @settings(deadline=None)
+    @given(st.data())
+    def test_equal_values_never_split(self, data: st.DataObject) -> None:
+        rows = data.draw(st.integers(0, 60))
+        values = [
+            data.draw(st.lists(st.one_of(st.none(), st.integers(0, 5)), min_size=rows, max_size=rows)),
+            data.draw(st.lists(st.sampled_from([None, math.nan, 0.0, -0.0, 1.5]), min_size=rows, max_size=rows)),
+            data.draw(st.lists(st.sampled_from(["", "a", "b", None]), min_size=rows, max_size=rows)),
+        ]
+        types = ("long", "double", "string")
+        sample = Sample(tuple(encode(arrow(t, v), t) for t, v in zip(types, values, strict=True)))
+        columns = [ClusteringColumn((t,), t) for t in types]
+        layout = fit(columns, sample, data.draw(st.integers(1, 10)), data.draw(st.integers(1, 10)))
+        files, index = layout.file(sample).tolist(), layout.index(sample).tolist()
+        seen: dict[str, tuple[int, int]] = {}
+        for row in range(rows):
+            # The text of a row tells NaN from NULL; adding 0.0 makes the zeros one.
+            key = repr([v[row] + 0.0 if isinstance(v[row], float) else v[row] for v in values])
+            assert seen.setdefault(key, (index[row], files[row])) == (index[row], files[row])
+        again = from_json(layout.to_json())
+        assert (again.to_json(), again.hash) == (layout.to_json(), layout.hash)
+
+    def test_the_order_of_rows_does_not_count(self) -> None:
+        rng = np.random.default_rng(1)
+        a, b = rng.integers(0, 1000, 500), rng.integers(0, 1000, 500)
+        shuffle = rng.permutation(500)
+        columns = [ClusteringColumn(("a",), "long"), ClusteringColumn(("b",), "long")]
+        one = fit(columns, Sample((long_column(a.tolist()), long_column(b.tolist()))), 8, 64)
+        other = fit(columns, Sample((long_column(a[shuffle].tolist()), long_column(b[shuffle].tolist()))), 8, 64)
+        assert one.hash == other.hash
+
+    def test_a_sample_must_fit_the_columns(self) -> None:
+        sample = Sample((long_column([1, 2]),))
+        with pytest.raises(InvalidInputError, match="its keys are bytes and the sample has long"):
+            fit([ClusteringColumn(("s",), "string")], sample, 2, 10)
+        with pytest.raises(InvalidInputError, match="the sample has 1"):
+            fit([ClusteringColumn(("a",), "long")] * 2, sample, 2, 10)
+        with pytest.raises(InvalidInputError, match="no clustering columns"):
+            fit([], Sample(()), 2, 10)
+        with pytest.raises(InvalidInputError, match="0 files"):
+            fit([ClusteringColumn(("a",), "long")], sample, 0, 10)
+        with pytest.raises(InvalidInputError, match="whole rows"):
+            Sample((long_column([1]), long_column([1, 2])))
+
+    @pytest.mark.parametrize("text", ["", "[]", "{}", '{"version":2}'])
+    def test_what_is_no_layout_is_refused(self, text: str) -> None:
+        with pytest.raises(InvalidInputError, match="Cannot read a layout"):
+            from_json(text)

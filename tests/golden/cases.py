@@ -1,0 +1,175 @@
+"""The golden cases: small samples of every type and shape, as plain JSON values, and how to read such values.
+
+NULL is None; integers are days, micro- or nanoseconds for dates and times; floats and decimals are texts; binary, fixed
+and UUID are hexadecimal digits.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from iceberg_zorder.columns import ClusteringColumn
+from iceberg_zorder.keys import KeyColumn, encode
+
+ARROW = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "time": pa.time64("us"),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", "UTC"),
+    "timestamp_ns": pa.timestamp("ns"),
+    "timestamptz_ns": pa.timestamp("ns", "UTC"),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "uuid": pa.binary(16),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One clustering column of a case."""
+
+    name: tuple[str, ...]
+    type: str
+    values: list[Any]
+
+    def clustering_column(self) -> ClusteringColumn:
+        return ClusteringColumn(self.name, self.type)
+
+    def keys(self) -> KeyColumn:
+        return encode(arrow(self.type, self.values), self.type)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A sample, and how many files and boundaries to lay it out with."""
+
+    name: str
+    columns: tuple[Column, ...]
+    files: int = 4
+    boundaries: int = 4096
+
+
+def arrow(type_name: str, values: list[Any]) -> pa.Array:
+    """The values of a case as Arrow holds them."""
+    if type_name.startswith("decimal"):
+        precision, scale = (int(part) for part in type_name[8:-1].split(","))
+        return pa.array([None if v is None else Decimal(v) for v in values], pa.decimal128(precision, scale))
+    if type_name.startswith("fixed"):
+        return pa.array([None if v is None else bytes.fromhex(v) for v in values], pa.binary(int(type_name[6:-1])))
+    if type_name in ("binary", "uuid"):
+        return pa.array([None if v is None else bytes.fromhex(v) for v in values], ARROW[type_name])
+    if type_name in ("float", "double"):
+        return pa.array([None if v is None else float(v) for v in values], ARROW[type_name])
+    if type_name in ("string", "boolean", "int", "long"):
+        return pa.array(values, ARROW[type_name])
+    integers = pa.array(values, pa.int32() if type_name == "date" else pa.int64())
+    return integers.cast(ARROW[type_name]) if type_name == "date" else integers.view(ARROW[type_name])
+
+
+def cases() -> list[Case]:
+    """Every case; each name is the name of its file."""
+    return [*_types(), *_shapes()]
+
+
+_TYPED: dict[str, list[Any]] = {
+    "boolean": [True, False, None, True, False, False],
+    "int": [0, -1, 1, 2**31 - 1, -(2**31), None, 7, 7],
+    "long": [0, -1, 1, 2**63 - 1, -(2**63), None, 10**12, -(10**12)],
+    "float": ["0.0", "-0.0", "NaN", None, "1.5", "-1.5", "Infinity", "-Infinity", "1.0E-45", "3.4028235E38"],
+    "double": ["0.0", "-0.0", "NaN", None, "1.5", "-1.5", "Infinity", "-Infinity", "4.9E-324", "1.7976931348623157E308"],
+    "date": [0, -1, 1, 18262, -25567, None, 2932896],
+    "time": [0, 1, 86_399_999_999, None, 43_200_000_000],
+    "timestamp": [0, -1, 1, 1_600_000_000_123_456, -62_135_596_800_000_000, None],
+    "timestamptz": [0, -1, 1, 1_600_000_000_123_456, 253_402_300_799_999_999, None],
+    "timestamp_ns": [0, -1, 1, 1_600_000_000_123_456_789, -(2**63), None],
+    "timestamptz_ns": [0, -1, 1, 1_600_000_000_123_456_789, 2**63 - 1, None],
+    "decimal(9, 2)": ["0.00", "-0.01", "0.01", "9999999.99", "-9999999.99", None],
+    "decimal(18, 0)": ["0", "-1", "999999999999999999", "-999999999999999999", None],
+    "decimal(38, 10)": ["0.0000000000", "-0.0000000001", "1.5000000000", "9" * 28 + ".9999999999", "-" + "9" * 28 + ".9999999999", None],
+    "string": ["", "a", "A", "ä", "aa", "a\u0000", "\U0001f600", "\uffee", "zz", None, "a" * 40],
+    "uuid": ["00000000000000000000000000000000", "ffffffffffffffffffffffffffffffff", "7fffffffffffffffffffffffffffffff", "80000000000000000000000000000000", None],
+    "fixed[3]": ["000000", "ffffff", "7fffff", "800000", None],
+    "binary": ["", "00", "0000", "ff", "7f", "80", "ff00", None],
+}  # fmt: skip
+
+
+def _types() -> list[Case]:
+    return [
+        Case("type_" + name.replace("(", "_").replace(", ", "_").rstrip(")]").replace("[", "_"), (Column(("v",), name, values),))
+        for name, values in _TYPED.items()
+    ]  # fmt: skip
+
+
+def _shapes() -> list[Case]:
+    rng = random.Random(20)
+    many = range(400)
+    gauss = [f"{rng.gauss(0, 1):.17g}" if rng.random() > 0.1 else "NaN" for _ in many]
+    urls = [f"https://www.example.com/shop/item/{rng.randrange(10**6):06d}" for _ in many]
+    zipf = [min(999, math.floor(rng.paretovariate(0.8))) for _ in many]
+    return [
+        Case(
+            "shipdate_partkey",
+            (
+                Column(("l_shipdate",), "date", [8036 + rng.randrange(2526) for _ in many]),
+                Column(("l_partkey",), "long", [1 + rng.randrange(200_000) for _ in many]),
+            ),
+            files=16,
+        ),
+        Case(
+            "three_mixed",
+            (
+                Column(("s",), "string", [None if i % 11 == 0 else f"k{rng.randrange(50)}" for i in many]),
+                Column(("d",), "double", gauss),
+                Column(("m",), "decimal(12, 2)", [f"{rng.randrange(-(10**9), 10**9) / 100:.2f}" for _ in many]),
+            ),
+            files=7,
+            boundaries=16,
+        ),
+        Case("heavy_hitters", (Column(("v",), "int", zipf),), files=8, boundaries=10),
+        Case("heavy_bytes", (Column(("v",), "string", [f"v{value:03d}" for value in zipf]),), files=8, boundaries=10),
+        Case("more_heavy_than_boundaries", (Column(("v",), "int", [i // 8 for i in range(64)]),), files=3, boundaries=5),
+        Case("one_boundary", (Column(("v",), "long", [rng.randrange(10**6) for _ in many]),), files=5, boundaries=1),
+        Case("one_boundary_for_two", (Column(("v",), "int", [1, 1, 1, 2]), Column(("s",), "string", list("aaab"))), boundaries=1),
+        Case("ties", (Column(("a",), "int", [i % 3 for i in many]), Column(("b",), "int", [i % 2 for i in many])), files=9),
+        Case(
+            "left_out",
+            (
+                Column(("c",), "int", [7] * 60),
+                Column(("n",), "string", [None] * 60),
+                Column(("v",), "int", [rng.randrange(1000) for _ in range(60)]),
+            ),
+        ),
+        Case("all_left_out", (Column(("c",), "double", ["NaN"] * 5), Column(("n",), "date", [None] * 5))),
+        Case("constant_and_null", (Column(("c",), "int", [7, None, 7, None, 7]),), files=2),
+        Case(
+            "names",
+            (
+                Column(("address", "zip code"), "string", [f"{rng.randrange(10**5):05d}" for _ in many]),
+                Column(("größe in €", "a`b", 'c"d\\\t\u001f'), "int", [rng.randrange(1000) for _ in many]),
+            ),
+        ),
+        Case("eight_columns", tuple(Column((f"c{c}",), "int", [rng.randrange(100) for _ in many]) for c in range(8)), files=10),
+        Case("long_prefix", (Column(("url",), "string", urls), Column(("n",), "long", list(many))), files=6, boundaries=50),
+        Case("one_row", (Column(("v",), "int", [5]),)),
+        Case("no_row", (Column(("v",), "int", []), Column(("s",), "string", []))),
+    ]  # fmt: skip
+
+
+SORT_ORDERS = [
+    "zorder(a, b)", "ZOrder ( a , b )", "a, b", "a", " a\t,\nb ", "zorder(a.b.c, `d e`)", "`a``b`.`c.d`", "größe, straße.名前",
+    "_a1, 2b", "zorder", "zorder, a", "`zorder`(a)", "zorder(`hilbert(a)`)",
+    "", " ", "zorder()", "zorder( )", "zorder(a", "zorder(a))", "zorder(a) b", "a,,b", "a,", ",a", "a b", "a.", ".a", "a..b",
+    "`a", "``", "a-b", "hilbert(a, b)", "HILBERT(a)", "peano(a)", "p, zorder(a)", "zorder(a), p", "a ASC", "zorder(a desc)",
+    "a NULLS LAST", "zorder(bucket(4, a))", "a; DROP TABLE t", "😀",
+]  # fmt: skip

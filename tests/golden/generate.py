@@ -1,0 +1,72 @@
+"""Write the golden files: ``make golden``, a deliberate act. Tests only read them.
+
+The files hold what the Python core computes. They are worth something because the Java core must compute the same, and
+because the Python core is tested against a naive reference.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from iceberg_zorder.boundaries import find_boundaries
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.keys import VALUE, KeyColumn
+from iceberg_zorder.layout import fit
+from iceberg_zorder.sample import Sample
+from iceberg_zorder.sort_order import parse_sort_order
+from tests.golden.cases import SORT_ORDERS, Case, cases
+
+DIRECTORY = Path(__file__).parent
+
+
+def document(case: Case) -> dict[str, Any]:
+    """A case, and what must come of it."""
+    sample = Sample(tuple(column.keys() for column in case.columns))
+    layout = fit([column.clustering_column() for column in case.columns], sample, case.files, case.boundaries)
+    buckets = [find_boundaries(keys, case.boundaries).bucket_of(keys) for keys in sample.columns]
+    return {
+        "name": case.name,
+        "files": case.files,
+        "boundaries": case.boundaries,
+        "columns": [{"name": list(c.name), "type": c.type, "values": c.values} for c in case.columns],
+        "expected": {
+            "keys": [_keys(keys) for keys in sample.columns],
+            "states": [keys.states.tolist() for keys in sample.columns],
+            "buckets": [rows.tolist() for rows in buckets],
+            "positions": [column.positions[buckets[column.ordinal]].tolist() for column in layout.columns],
+            "index": layout.index(sample).tolist(),
+            "file": layout.file(sample).tolist(),
+            "layout": layout.to_json(),
+            "hash": layout.hash,
+        },
+    }
+
+
+def sort_order_document(text: str) -> dict[str, Any]:
+    """A sort order, and its columns or its error."""
+    try:
+        return {"text": text, "columns": [list(column) for column in parse_sort_order(text).columns]}
+    except InvalidInputError as error:
+        return {"text": text, "error": str(error)}
+
+
+def _keys(column: KeyColumn) -> list[int | str | None]:
+    keys = [key.hex() if isinstance(key, bytes) else key for key in column.keys.tolist()]
+    return [key if state == VALUE else None for key, state in zip(keys, column.states.tolist(), strict=True)]
+
+
+def main() -> None:
+    """Replace every golden file."""
+    for old in DIRECTORY.glob("*.json"):
+        old.unlink()
+    documents: dict[str, Any] = {case.name: document(case) for case in cases()}
+    documents["sort_order"] = [sort_order_document(text) for text in SORT_ORDERS]
+    for name, content in documents.items():
+        text = json.dumps(content, ensure_ascii=True, indent=None, separators=(",", ":"))
+        (DIRECTORY / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
