@@ -151,8 +151,8 @@ def encode(array: pa.Array | pa.ChunkedArray, type_name: str) -> KeyColumn:
     --------
     >>> encode(pa.array([1.5, None, float("nan"), -1.5]), "double").states.tolist()
     [0, 2, 1, 0]
-    >>> encode(pa.array(["b", "ä", None]), "string").keys.to_pylist()[:2]
-    [b'b', b'\\xc3\\xa4']
+    >>> encode(pa.array(["b", "a", None]), "string").keys.to_pylist()[:2]
+    [b'b', b'a']
     """
     kind = domain(type_name)
     if isinstance(array, pa.ChunkedArray):

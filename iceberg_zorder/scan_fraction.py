@@ -69,8 +69,8 @@ def scan_fraction(values: Sequence[Any], lower: Sequence[Any], upper: Sequence[A
         raise InvalidInputError("Cannot measure a scan fraction, because there is no value to look for")
     if not len(lower) == len(upper) == len(sizes):
         raise InvalidInputError(
-            f"Cannot measure a scan fraction, because there are {len(lower)} lower bounds, {len(upper)} upper bounds and "
-            f"{len(sizes)} sizes"
+            f"Cannot measure a scan fraction, because there are {len(lower)} lower bounds, {len(upper)} upper bounds "
+            f"and {len(sizes)} sizes"
         )
     weights = np.asarray(sizes, np.int64)
     known = np.array([low is not None and high is not None for low, high in zip(lower, upper, strict=True)], np.bool_)
@@ -84,7 +84,7 @@ def scan_fraction(values: Sequence[Any], lower: Sequence[Any], upper: Sequence[A
 
 
 def _objects(values: Sequence[Any]) -> npt.NDArray[np.object_]:
-    """An array that compares element by element as Python does, whatever the type."""
+    """Make an array that compares element by element as Python does, whatever the type."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array

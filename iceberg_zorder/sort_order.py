@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -11,6 +12,7 @@ from iceberg_zorder.errors import InvalidInputError
 _CURVES_TO_COME = frozenset({"hilbert"})
 _DIRECTIONS = frozenset({"asc", "desc", "nulls"})
 _SPACE = " \t\n\f\r"
+_QUOTED = re.compile("`((?:[^`]|``)*)`")
 
 
 @dataclass(frozen=True)
@@ -164,20 +166,11 @@ class _Parser:
         return part
 
     def _quoted(self) -> str:
-        start = self._next
-        self._next += 1
-        part = []
-        while self._next < len(self._text):
-            character = self._text[self._next]
-            self._next += 1
-            if character != "`":
-                part.append(character)
-            elif self._at("`"):
-                part.append("`")
-                self._next += 1
-            else:
-                return "".join(part)
-        self._refuse("a backtick is not closed", start)
+        quoted = _QUOTED.match(self._text, self._next)
+        if quoted is None:
+            self._refuse("a backtick is not closed", self._next)
+        self._next = quoted.end()
+        return quoted[1].replace("``", "`")
 
     def _word(self) -> str:
         start = self._next

@@ -1,0 +1,98 @@
+"""How the command line speaks: results on stdout, everything else on stderr.
+
+Commands hand values to an :class:`Output` and never print. :class:`ConsoleOutput` writes for people,
+:class:`JsonOutput` writes one JSON object per result.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.filesize import decimal
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+
+class Output(ABC):
+    """What a command can say.
+
+    Parameters
+    ----------
+    quiet : bool
+        Leave out progress.
+    stdout, stderr : Console, optional
+        Where to; default the process's own.
+    """
+
+    def __init__(self, *, quiet: bool = False, stdout: Console | None = None, stderr: Console | None = None) -> None:
+        self._quiet = quiet
+        self._stdout = stdout or Console()
+        self._stderr = stderr or Console(stderr=True)
+
+    @abstractmethod
+    def rewritten(self, table: str, columns: list[str], result: Mapping[str, int | str | None]) -> None:
+        """Show what a rewrite did; ``result`` holds Iceberg's five counts and ``message``."""
+
+    def warning(self, message: str) -> None:
+        """Show something the user should know though the command goes on."""
+        self._line(f"Warning: {message}", style="yellow")
+
+    def failure(self, message: str) -> None:
+        """Show why the command failed."""
+        self._line(f"Error: {message}", style="red")
+
+    @contextmanager
+    def progress(self) -> Iterator[Callable[[str], None]]:
+        """Give a function that shows what is going on.
+
+        On a terminal it is the text of a spinner with the time, elsewhere a line.
+        """
+        if self._quiet:
+            yield lambda _: None
+        elif self._stderr.is_terminal:
+            columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+            with Progress(*columns, console=self._stderr, transient=True) as progress:
+                task = progress.add_task("", total=None)
+                yield lambda text: progress.update(task, description=text)
+        else:
+            yield self._line
+
+    def _line(self, text: str, *, style: str = "") -> None:
+        # Messages hold brackets that are no markup, and a line that is wrapped cannot be searched for.
+        self._stderr.print(Text(text, style=style), soft_wrap=True)
+
+
+class ConsoleOutput(Output):
+    """Text for people."""
+
+    def rewritten(self, table: str, columns: list[str], result: Mapping[str, int | str | None]) -> None:
+        """Show a table of the counts, or why nothing was rewritten."""
+        message = result["message"]
+        if message:
+            self._stdout.print(Text(str(message)), soft_wrap=True)
+            return
+        self._stdout.print(Text(f"Rewrote {table} by {', '.join(columns)}"), soft_wrap=True)
+        rows = Table(show_header=False)
+        rows.add_column()
+        rows.add_column(justify="right")
+        for name, value in result.items():
+            if name == "message":
+                continue
+            if name == "rewritten_bytes_count":
+                rows.add_row("rewritten bytes", f"{decimal(int(value or 0))}")
+            else:
+                rows.add_row(name.removesuffix("_count").replace("_", " "), f"{value:,}")
+        self._stdout.print(rows)
+
+
+class JsonOutput(Output):
+    """JSON for programs."""
+
+    def rewritten(self, table: str, columns: list[str], result: Mapping[str, int | str | None]) -> None:
+        """Write one object with ``table``, ``columns``, the five counts and ``message``."""
+        self._stdout.file.write(json.dumps({"table": table, "columns": columns, **result}) + "\n")

@@ -1,0 +1,1 @@
+"""PyIceberg front end: only this package imports PyIceberg."""

@@ -1,0 +1,111 @@
+"""Read the lower/upper bounds of a table's data files from its manifests; no data file is opened."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyiceberg.conversions import from_bytes
+from pyiceberg.table import Table
+from pyiceberg.types import NestedField, PrimitiveType
+
+from iceberg_zorder.columns import quoted_name
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.sort_order import parse_name
+
+
+@dataclass(frozen=True)
+class FileBounds:
+    """Lower/upper bounds of some columns in every data file of a snapshot.
+
+    Parameters
+    ----------
+    lower, upper : dict of str to list
+        By the column's name, one element per data file: the bound, truncated or not, or None where the manifest keeps
+        none. Dates are days and timestamps micro- or nanoseconds since 1970, times are microseconds, UUIDs are bytes.
+    sizes : list of int
+        Sizes of the data files in bytes.
+    record_counts : list of int
+        Rows of the data files.
+    """
+
+    lower: dict[str, list[Any]]
+    upper: dict[str, list[Any]]
+    sizes: list[int]
+    record_counts: list[int]
+
+
+def file_bounds(table: Table, columns: Sequence[str]) -> FileBounds:
+    """Read the bounds of columns in the data files of a table's current snapshot.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table; one without a snapshot has no data files.
+    columns : sequence of str
+        Names of its columns; nested fields are dotted, special characters stand in backticks.
+
+    Returns
+    -------
+    FileBounds
+        The bounds, as :func:`iceberg_zorder.scan_fraction.scan_fraction` takes them.
+
+    Raises
+    ------
+    InvalidInputError
+        When there is no such column, or it is a struct, list or map, which has no bounds.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> from pyiceberg.catalog.sql import SqlCatalog
+    >>> from iceberg_zorder.scan_fraction import scan_fraction
+    >>> with (
+    ...     tempfile.TemporaryDirectory() as lake,
+    ...     SqlCatalog("lake", uri=f"sqlite:///{lake}/catalog.db", warehouse=f"file://{lake}") as catalog,
+    ... ):
+    ...     catalog.create_namespace("db")
+    ...     rows = pa.table({"a": pa.array([1, 5, 9], pa.int64())})
+    ...     table = catalog.create_table("db.t", rows.schema)
+    ...     table.append(rows)
+    ...     found = file_bounds(table, ["a"])
+    >>> found.lower, found.upper, found.record_counts
+    ({'a': [1]}, {'a': [9]}, [3])
+    >>> scan_fraction([4, 10], found.lower["a"], found.upper["a"], found.sizes)
+    0.5
+    """
+    fields = {name: _field(table, name) for name in columns}
+    files = [task.file for task in table.scan().plan_files()]
+    return FileBounds(
+        lower={name: [_bound(file.lower_bounds, field) for file in files] for name, field in fields.items()},
+        upper={name: [_bound(file.upper_bounds, field) for file in files] for name, field in fields.items()},
+        sizes=[file.file_size_in_bytes for file in files],
+        record_counts=[file.record_count for file in files],
+    )
+
+
+def _field(table: Table, name: str) -> NestedField:
+    parts = parse_name(name)
+    try:
+        field = table.schema().find_field(".".join(parts))
+    except ValueError as error:
+        raise InvalidInputError(
+            f"Cannot read the bounds of {quoted_name(parts)}, because {quoted_name(table.name())} has no such column"
+        ) from error
+    if not isinstance(field.field_type, PrimitiveType):
+        raise InvalidInputError(
+            f"Cannot read the bounds of {quoted_name(parts)}, because it is of type {field.field_type}, which has none"
+        )
+    return field
+
+
+def _bound(bounds: Mapping[int, bytes] | None, field: NestedField) -> Any:
+    encoded = bounds.get(field.field_id) if bounds else None
+    if encoded is None:
+        return None
+    value: Any = from_bytes(field.field_type, encoded)  # type: ignore[arg-type]
+    # Old writers left NaN in the bounds of columns that hold it. It compares with nothing, so it bounds nothing.
+    return None if isinstance(value, float) and math.isnan(value) else value

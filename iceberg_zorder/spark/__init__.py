@@ -1,0 +1,24 @@
+"""PySpark front end: set up a session, and rewrite a table with ``strategy => 'zorder'``.
+
+Only this package imports PySpark, which the extra ``iceberg-zorder[spark]`` installs.
+Importing it starts no JVM.
+
+    configure_spark     gives a session builder the plugin jar and the matching Iceberg runtime
+    rewrite_data_files  issues ``CALL <catalog>.system.rewrite_data_files(strategy => 'zorder', ...)``
+    RewriteResult       what the CALL did: Iceberg's five counts, and why nothing was done
+"""
+
+try:
+    import pyspark  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "pyspark":
+        raise
+    raise ModuleNotFoundError(
+        "Cannot use iceberg_zorder.spark, because PySpark is not installed: pip install 'iceberg-zorder[spark]'",
+        name="pyspark",
+    ) from error
+
+from iceberg_zorder.spark.rewrite import RewriteResult, rewrite_data_files
+from iceberg_zorder.spark.session import configure_spark
+
+__all__ = ["RewriteResult", "configure_spark", "rewrite_data_files"]

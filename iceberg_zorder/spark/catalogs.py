@@ -1,0 +1,361 @@
+"""Translate a catalog as PyIceberg is told of it into the Spark settings for the same catalog.
+
+A pure function of the properties: nothing is opened or asked.
+
+    sql    sqlite and postgresql   -> type=jdbc and the JDBC driver
+    rest                           -> type=rest, the same OAuth2 properties, header.*
+    hive                           -> type=hive
+    glue                           -> type=glue
+
+Storage: ``s3.*`` and ``client.*`` become Iceberg Java's names, with S3FileIO and the AWS bundle. A property that both
+sides call the same is handed on, one that only PyIceberg knows is left out, and one that says who is asking but that
+Java cannot be told is refused. Sources: PyIceberg 0.12 (``pyiceberg.io``, ``pyiceberg.catalog``), Iceberg 1.12
+(``S3FileIOProperties``, ``AwsProperties``, ``AwsClientProperties``, ``OAuth2Properties``, ``AuthProperties``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
+
+from iceberg_zorder.errors import InvalidInputError
+
+AWS_BUNDLE = "org.apache.iceberg:iceberg-aws-bundle:1.12.0"
+SQLITE_DRIVER = "org.xerial:sqlite-jdbc:3.50.3.0"
+POSTGRESQL_DRIVER = "org.postgresql:postgresql:42.7.14"
+
+_S3_SCHEMES = ("s3", "s3a", "s3n")
+
+# PyIceberg's name -> Iceberg Java's name, where the value stays as it is. Later lines give way to earlier ones.
+_RENAMED = {
+    "s3.access-key-id": "s3.access-key-id",
+    "s3.secret-access-key": "s3.secret-access-key",
+    "s3.session-token": "s3.session-token",
+    "s3.region": "client.region",
+    "glue.region": "client.region",
+    "client.region": "client.region",
+    "client.access-key-id": "s3.access-key-id",
+    "client.secret-access-key": "s3.secret-access-key",
+    "client.session-token": "s3.session-token",
+    "s3.proxy-uri": "http-client.proxy-endpoint",
+    "s3.sse-kms-key-id": "s3.sse.key",
+    "s3.role-arn": "client.assume-role.arn",
+    "client.role-arn": "client.assume-role.arn",
+    "s3.role-session-name": "client.assume-role.session-name",
+    "client.role-session-name": "client.assume-role.session-name",
+}
+
+# Properties that only PyIceberg has a use for.
+_PYTHON_ONLY = {
+    "type",
+    "uri",
+    "warehouse",
+    "auth",
+    "ssl",
+    "ugi",
+    "echo",
+    "pool_pre_ping",
+    "schema_version",
+    "init_catalog_tables",
+    "py-io-impl",
+    "downcast-ns-timestamp-to-us-on-write",
+    "s3.anonymous",
+    "s3.connect-timeout",
+    "s3.force-virtual-addressing",
+    "s3.request-timeout",
+    "s3.resolve-region",
+    "s3.retry-strategy-impl",
+    "s3.server-side-encryption",
+    "s3.signer",
+    "rest.sigv4-enabled",
+}
+
+# Whose identity these give can be told to Iceberg Java only outside of the catalog's properties.
+_ENVIRONMENT_INSTEAD = {
+    "client.profile-name": "AWS_PROFILE",
+    "s3.profile-name": "AWS_PROFILE",
+    "glue.profile-name": "AWS_PROFILE",
+    "glue.access-key-id": "AWS_ACCESS_KEY_ID",
+    "glue.secret-access-key": "AWS_SECRET_ACCESS_KEY",
+    "glue.session-token": "AWS_SESSION_TOKEN",
+    "botocore_session": "AWS_PROFILE",
+}
+
+_SSE_TYPES = {"AES256": "s3", "aws:kms": "kms", "aws:kms:dsse": "dsse-kms"}
+
+# libpq's parameter -> the JDBC driver's.
+_POSTGRESQL_PARAMETERS = {
+    "application_name": "ApplicationName",
+    "connect_timeout": "connectTimeout",
+    "options": "options",
+    "sslcert": "sslcert",
+    "sslkey": "sslkey",
+    "sslmode": "sslmode",
+    "sslrootcert": "sslrootcert",
+}
+
+
+@dataclass(frozen=True)
+class SparkCatalog:
+    """A catalog as Spark is told of it.
+
+    Parameters
+    ----------
+    name : str
+        Its name in Spark, the same as in PyIceberg: both write it into the rows of a SQL catalog.
+    settings : dict of str to str
+        The settings ``spark.sql.catalog.<name>`` and ``spark.sql.catalog.<name>.<property>``.
+    packages : tuple of str
+        Maven coordinates that the catalog needs beside Iceberg's runtime.
+    """
+
+    name: str
+    settings: dict[str, str]
+    packages: tuple[str, ...]
+
+
+def spark_catalog(name: str, properties: Mapping[str, object]) -> SparkCatalog:
+    """Translate a PyIceberg catalog.
+
+    Parameters
+    ----------
+    name : str
+        The catalog's name.
+    properties : mapping of str to object
+        PyIceberg's properties of it, ``type`` included.
+
+    Returns
+    -------
+    SparkCatalog
+        The same catalog for Spark.
+
+    Raises
+    ------
+    InvalidInputError
+        When Spark cannot be given this catalog.
+
+    Examples
+    --------
+    >>> catalog = spark_catalog("lake", {"type": "sql", "uri": "sqlite:////data/catalog.db", "warehouse": "/data"})
+    >>> for key, value in catalog.settings.items():
+    ...     print(key, value)
+    spark.sql.catalog.lake org.apache.iceberg.spark.SparkCatalog
+    spark.sql.catalog.lake.type jdbc
+    spark.sql.catalog.lake.uri jdbc:sqlite:/data/catalog.db
+    spark.sql.catalog.lake.jdbc.schema-version V1
+    spark.sql.catalog.lake.warehouse file:///data
+    >>> catalog.packages
+    ('org.xerial:sqlite-jdbc:3.50.3.0',)
+    """
+    if not name or "." in name:
+        raise _refusal(name, "Spark takes no catalog name that is empty or has a dot")
+    if "py-catalog-impl" in properties:
+        raise _refusal(name, f"it is the Python class {properties['py-catalog-impl']}, which Java has not")
+    for key, variable in _ENVIRONMENT_INSTEAD.items():
+        if key in properties:
+            raise _refusal(name, f"Iceberg Java has no '{key}': leave it out and set {variable} in the environment")
+    catalog_type = str(properties.get("type", "")).lower()
+    translate = _TYPES.get(catalog_type)
+    if translate is None:
+        raise _refusal(name, f"its type is '{catalog_type}', and only {', '.join(_TYPES)} can be shared with Spark")
+
+    texts = {key: _text(value) for key, value in properties.items() if isinstance(value, str | int | float)}
+    java, packages = translate(name, texts)
+    if catalog_type == "rest":
+        java |= _rest_authentication(name, texts, properties.get("auth"))
+    java |= _handed_on(texts)
+    if _is_on_s3(catalog_type, texts):
+        java |= _s3(name, texts)
+        packages = (*packages, AWS_BUNDLE)
+    prefix = f"spark.sql.catalog.{name}"
+    settings = {prefix: "org.apache.iceberg.spark.SparkCatalog"}
+    settings |= {f"{prefix}.{key}": value for key, value in java.items()}
+    return SparkCatalog(name, settings, packages)
+
+
+def _refusal(name: str, because: str) -> InvalidInputError:
+    return InvalidInputError(f"Cannot give catalog '{name}' to Spark, because {because}")
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+Translation = tuple[dict[str, str], tuple[str, ...]]
+
+
+def _sql(name: str, properties: Mapping[str, str]) -> Translation:
+    uri = _required(name, properties, "uri")
+    scheme = uri.partition(":")[0]
+    if scheme.partition("+")[0] == "sqlite":
+        java, driver = {"uri": _sqlite_uri(name, uri)}, SQLITE_DRIVER
+    elif scheme.partition("+")[0] == "postgresql":
+        java, driver = _postgresql(name, urlsplit(uri)), POSTGRESQL_DRIVER
+    else:
+        raise _refusal(name, f"its uri starts with '{scheme}:', and only sqlite and postgresql are known")
+    warehouse = _required(name, properties, "warehouse")
+    return {"type": "jdbc", **java, "jdbc.schema-version": "V1", "warehouse": file_uri(warehouse)}, (driver,)
+
+
+def _sqlite_uri(name: str, uri: str) -> str:
+    # Three slashes come before a relative path and four before an absolute one, as in SQLAlchemy.
+    path = uri.partition("://")[2].partition("?")[0].removeprefix("/")
+    if path in ("", ":memory:") or path.startswith("file:"):
+        raise _refusal(name, "its uri names no database file that two processes can share")
+    return f"jdbc:sqlite:{Path(path).absolute()}"
+
+
+def _postgresql(name: str, uri: SplitResult) -> dict[str, str]:
+    query = {}
+    for key, value in parse_qsl(uri.query):
+        if key not in _POSTGRESQL_PARAMETERS:
+            raise _refusal(name, f"the JDBC driver has no counterpart of '{key}' in its uri")
+        query[_POSTGRESQL_PARAMETERS[key]] = value
+    # Only the part behind the last @ holds no password.
+    address = uri.netloc.rpartition("@")[2] or "localhost"
+    java = {"uri": f"jdbc:postgresql://{address}{uri.path or '/'}" + (f"?{urlencode(query)}" if query else "")}
+    if uri.username is not None:
+        java["jdbc.user"] = unquote(uri.username)
+    if uri.password is not None:
+        java["jdbc.password"] = unquote(uri.password)
+    return java
+
+
+def _rest(name: str, properties: Mapping[str, str]) -> Translation:
+    # A REST catalog's warehouse is a name that its server knows, so it is no path to complete.
+    java = {"type": "rest", "uri": _required(name, properties, "uri")}
+    if "warehouse" in properties:
+        java["warehouse"] = properties["warehouse"]
+    # PyIceberg asks for credentials of the storage unless told otherwise; Java asks only when told.
+    if not any(key.lower() == "header.x-iceberg-access-delegation" for key in properties):
+        java["header.X-Iceberg-Access-Delegation"] = "vended-credentials"
+    return java, ()
+
+
+def _hive(name: str, properties: Mapping[str, str]) -> Translation:
+    return {"type": "hive", "uri": _required(name, properties, "uri"), **_warehouse(properties)}, ()
+
+
+def _glue(_name: str, properties: Mapping[str, str]) -> Translation:
+    return {"type": "glue", **_warehouse(properties)}, ()
+
+
+_TYPES: dict[str, Callable[[str, Mapping[str, str]], Translation]] = {
+    "sql": _sql,
+    "rest": _rest,
+    "hive": _hive,
+    "glue": _glue,
+}
+
+
+def _required(name: str, properties: Mapping[str, str], key: str) -> str:
+    value = properties.get(key)
+    if not value:
+        raise _refusal(name, f"it has no '{key}': pass --{key} or set PYICEBERG_CATALOG__{name.upper()}__{key.upper()}")
+    return value
+
+
+def _warehouse(properties: Mapping[str, str]) -> dict[str, str]:
+    warehouse = properties.get("warehouse")
+    return {"warehouse": file_uri(warehouse)} if warehouse else {}
+
+
+def file_uri(location: str) -> str:
+    """Make a plain path a ``file://`` URI; anything with a scheme stays.
+
+    The path is not percent-encoded, because neither Hadoop's nor PyIceberg's paths are decoded.
+
+    Examples
+    --------
+    >>> file_uri("/data/my lake"), file_uri("s3://bucket/lake")
+    ('file:///data/my lake', 's3://bucket/lake')
+    """
+    return location if urlsplit(location).scheme else f"file://{Path(location).absolute()}"
+
+
+def _rest_authentication(name: str, properties: Mapping[str, str], auth: object) -> dict[str, str]:
+    """Translate PyIceberg's nested ``auth`` property and its switch for SigV4."""
+    if properties.get("rest.sigv4-enabled", "false").lower() == "true":
+        return {"rest.auth.type": "sigv4"}
+    if not isinstance(auth, Mapping):
+        return {}
+    kind = str(auth.get("type", "")).lower()
+    given = auth.get(kind)
+    values = {key: _text(value) for key, value in given.items()} if isinstance(given, Mapping) else {}
+    if kind == "noop":
+        return {"rest.auth.type": "none"}
+    if kind == "basic":
+        return {
+            "rest.auth.type": "basic",
+            "rest.auth.basic.username": values.get("username", ""),
+            "rest.auth.basic.password": values.get("password", ""),
+        }
+    if kind == "oauth2":
+        java = {
+            "rest.auth.type": "oauth2",
+            "credential": f"{values.get('client_id', '')}:{values.get('client_secret', '')}",
+        }
+        names = {"token_url": "oauth2-server-uri", "scope": "scope"}
+        return java | {names[key]: value for key, value in values.items() if key in names}
+    if kind == "google" and not values:
+        return {"rest.auth.type": "google"}
+    raise _refusal(name, f"its auth of type '{kind}' has no counterpart in Iceberg Java")
+
+
+def _handed_on(properties: Mapping[str, str]) -> dict[str, str]:
+    java: dict[str, str] = {}
+    for key, java_key in _RENAMED.items():
+        if key in properties:
+            java.setdefault(java_key, properties[key])
+    shared = {key: value for key, value in properties.items() if key not in _RENAMED and key not in _PYTHON_ONLY}
+    return java | shared
+
+
+def _is_on_s3(catalog_type: str, properties: Mapping[str, str]) -> bool:
+    if catalog_type == "glue":
+        return True
+    warehouse = properties.get("warehouse", "")
+    scheme = urlsplit(warehouse).scheme
+    # S3FileIO cannot read local files, so the settings of S3 mean nothing to a warehouse that is elsewhere.
+    if scheme in _S3_SCHEMES:
+        return True
+    if scheme or (warehouse and catalog_type != "rest"):
+        return False
+    return any(key.startswith("s3.") for key in properties)
+
+
+def _s3(name: str, properties: Mapping[str, str]) -> dict[str, str]:
+    java = {"io-impl": properties.get("io-impl", "org.apache.iceberg.aws.s3.S3FileIO")}
+    # PyArrow addresses buckets by path as soon as there is an endpoint; S3FileIO has to be told.
+    virtual = properties.get("s3.force-virtual-addressing", "false").lower() in ("true", "1", "t", "y", "yes", "on")
+    if "s3.endpoint" in properties and "s3.path-style-access" not in properties:
+        java["s3.path-style-access"] = _text(not virtual)
+    if properties.get("s3.anonymous", "false").lower() == "true":
+        java["client.credentials-provider"] = "software.amazon.awssdk.auth.credentials.AnonymousCredentialsProvider"
+    for key, java_key in (
+        ("s3.connect-timeout", "http-client.apache.connection-timeout-ms"),
+        ("s3.request-timeout", "http-client.apache.socket-timeout-ms"),
+    ):
+        if key in properties:
+            java[java_key] = str(round(_number(name, key, properties[key]) * 1000))
+    if "s3.server-side-encryption" in properties:
+        algorithm = properties["s3.server-side-encryption"]
+        java["s3.sse.type"] = _SSE_TYPES.get(algorithm, algorithm)
+    if properties.get("s3.signer") == "S3V4RestSigner":
+        java["s3.remote-signing-enabled"] = "true"
+    if "s3.role-arn" in properties or "client.role-arn" in properties:
+        region = properties.get("s3.region") or properties.get("client.region")
+        if not region:
+            raise _refusal(name, "Iceberg Java assumes a role only in a named region: set 'client.region'")
+        java["client.factory"] = "org.apache.iceberg.aws.AssumeRoleAwsClientFactory"
+        java["client.assume-role.region"] = region
+    return java
+
+
+def _number(name: str, key: str, value: str) -> float:
+    try:
+        return float(value)
+    except ValueError as error:
+        raise _refusal(name, f"'{key}' is '{value}', which is no number of seconds") from error

@@ -1,0 +1,127 @@
+"""A Spark session of one's own for a command, whose logs go to a file instead of the terminal."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from iceberg_zorder.spark.session import jar_settings
+
+# Lines of the plugin carry a mark of their own, so that they can be told from Spark's.
+PLUGIN_MARK = "iceberg-zorder: "
+
+_DEFAULTS = {
+    "spark.app.name": "iceberg-zorder",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+_LOG4J = f"""\
+rootLogger.level = warn
+rootLogger.appenderRef.spark.ref = spark
+appender.spark.type = Console
+appender.spark.name = spark
+appender.spark.target = SYSTEM_ERR
+appender.spark.layout.type = PatternLayout
+appender.spark.layout.pattern = %d{{yy/MM/dd HH:mm:ss}} %p %c{{1}}: %m%n%ex
+appender.plugin.type = Console
+appender.plugin.name = plugin
+appender.plugin.target = SYSTEM_ERR
+appender.plugin.layout.type = PatternLayout
+appender.plugin.layout.pattern = {PLUGIN_MARK}%m%n%ex
+logger.plugin.name = io.icebergzorder
+logger.plugin.level = warn
+logger.plugin.additivity = false
+logger.plugin.appenderRef.plugin.ref = plugin
+"""
+
+
+@contextmanager
+def local_session(
+    settings: Mapping[str, str], *, session_settings: Mapping[str, str], packages: Iterable[str], directory: Path
+) -> Iterator[SparkSession]:
+    """Start Spark with the plugin, and stop it afterwards.
+
+    The master is the one Spark's own configuration names, and ``local[*]`` if it names none.
+
+    Parameters
+    ----------
+    settings : mapping of str to str
+        Spark settings; they stand on the command line of the JVM.
+    session_settings : mapping of str to str
+        Settings made once Spark runs: those of a catalog, whose passwords belong on no command line.
+    packages : iterable of str
+        Maven coordinates beside Iceberg's runtime.
+    directory : Path
+        A directory for ``spark.log``.
+
+    Yields
+    ------
+    SparkSession
+        The session.
+
+    Raises
+    ------
+    RuntimeError
+        When the JVM does not start, with the reason from its log.
+    """
+    log4j = directory / "log4j2.properties"
+    log4j.write_text(_LOG4J)
+    conf = SparkConf()
+    for key, value in {**_DEFAULTS, **settings, **jar_settings(settings, extra_packages=packages)}.items():
+        conf.set(key, value)
+    # PySpark prints a JSON line for every failed query, which is raised all the same.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    with (directory / "spark.log").open("w") as log:
+        try:
+            with _environment("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={log4j.as_uri()}"):
+                gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
+        except PySparkRuntimeError as error:
+            raise RuntimeError(f"Cannot start Spark, because {_reason(directory)}") from error
+        context = SparkContext(conf=conf, gateway=gateway)
+        try:
+            spark = SparkSession.builder.getOrCreate()
+            for key, value in session_settings.items():
+                spark.conf.set(key, value)
+            yield spark
+        finally:
+            context.stop()
+
+
+def plugin_lines(directory: Path) -> list[str]:
+    """Return what the plugin warned of, line by line, from the log of :func:`local_session`."""
+    log = directory / "spark.log"
+    if not log.is_file():
+        return []
+    lines = log.read_text(errors="replace").splitlines()
+    return [line.removeprefix(PLUGIN_MARK) for line in lines if line.startswith(PLUGIN_MARK)]
+
+
+def _reason(directory: Path) -> str:
+    """Find why the JVM did not start: what it threw, else the last it said."""
+    log = (directory / "spark.log").read_text(errors="replace")
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    thrown = [line for line in lines if line.startswith("Exception in thread")]
+    return thrown[0] if thrown else " ".join(lines[-3:]) or "the JVM stopped without a word"
+
+
+@contextmanager
+def _environment(variable: str, addition: str) -> Iterator[None]:
+    """Add to an environment variable of the processes started meanwhile."""
+    before = os.environ.get(variable)
+    os.environ[variable] = addition if before is None else f"{before} {addition}"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[variable]
+        else:
+            os.environ[variable] = before

@@ -1,0 +1,292 @@
+"""Rewrite a table along a z-order curve from PySpark, classic or Spark Connect.
+
+The stages, in order:
+
+    check      the table's name, the columns' names and the options' values, before anything is sent
+    call       CALL <catalog>.system.rewrite_data_files(table, strategy => 'zorder', sort_order, ...)
+    explain    when nothing was rewritten: CALL <catalog>.system.zorder_plan(...) tells why
+    result     RewriteResult, Iceberg's five counts and that message
+
+Everything goes through ``spark.sql``, so no access to the JVM is needed.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import SparkSession
+
+from iceberg_zorder.columns import quoted_name
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.sort_order import parse_name
+from iceberg_zorder.spark.sql_text import name_parts, procedure_call, quoted_identifier, string_literal
+
+logger = logging.getLogger("iceberg_zorder")
+
+SESSION_CATALOG = "spark_catalog"
+
+OptionValue = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class RewriteResult:
+    """What a rewrite did.
+
+    Parameters
+    ----------
+    rewritten_data_files_count : int
+        Data files that were replaced.
+    added_data_files_count : int
+        Data files that took their place.
+    rewritten_bytes_count : int
+        Size of the replaced data files in bytes.
+    failed_data_files_count : int
+        Data files whose file group could not be rewritten (with partial progress only).
+    removed_delete_files_count : int
+        Delete files that are no longer needed.
+    message : str or None
+        When nothing was rewritten: why, and what would force it.
+
+    Examples
+    --------
+    >>> RewriteResult(64, 12, 40_000_000, 0, 0).nothing_to_do
+    False
+    """
+
+    rewritten_data_files_count: int
+    added_data_files_count: int
+    rewritten_bytes_count: int
+    failed_data_files_count: int
+    removed_delete_files_count: int
+    message: str | None = None
+
+    @property
+    def nothing_to_do(self) -> bool:
+        """Whether the planner chose no data file."""
+        return self.rewritten_data_files_count == 0 and self.failed_data_files_count == 0
+
+
+def rewrite_data_files(
+    spark: SparkSession,
+    table: str,
+    columns: Sequence[str],
+    *,
+    where: str | None = None,
+    options: Mapping[str, OptionValue] | None = None,
+    branch: str | None = None,
+) -> RewriteResult:
+    """Rewrite a table's data files so that each is a small box in the space of the clustering columns.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        A session with the plugin, see :func:`configure_spark`; Spark Connect works too.
+    table : str
+        Its name, with the catalog in front or in the current catalog.
+    columns : sequence of str
+        The clustering columns; nested fields are dotted, special characters stand in backticks.
+    where : str, optional
+        Rewrite only the data files that may hold rows for which this condition is true.
+    options : mapping of str to bool, int, float or str, optional
+        Options of Iceberg's rewrite and of iceberg-zorder (``cuts``, ``sample-rows``, ``sample-seed``, ``boundaries``).
+    branch : str, optional
+        The branch to rewrite.
+
+    Returns
+    -------
+    RewriteResult
+        The counts, and why nothing was rewritten if so.
+
+    Raises
+    ------
+    InvalidInputError
+        When a name or value is malformed; nothing was sent then.
+    pyspark.errors.PySparkException
+        As PySpark raises it, when the plugin refuses the call or the rewrite fails.
+
+    Examples
+    --------
+    >>> result = rewrite_data_files(
+    ...     spark, "lake.db.events", ["user_id", "ts"], where="ts >= '2026-01-01'", options={"rewrite-all": True}
+    ... )  # doctest: +SKIP
+    """
+    call = RewriteCall.of(table, columns, where=where, options=options, branch=branch)
+    catalog = _catalog(spark, table)
+    escaped = spark.conf.get("spark.sql.parser.escapedStringLiterals", "false") == "true"
+    row = spark.sql(call.rewrite(catalog, escaped_string_literals=escaped)).collect()[0]
+    result = RewriteResult(
+        rewritten_data_files_count=row["rewritten_data_files_count"],
+        added_data_files_count=row["added_data_files_count"],
+        rewritten_bytes_count=row["rewritten_bytes_count"],
+        failed_data_files_count=row["failed_data_files_count"],
+        removed_delete_files_count=row["removed_delete_files_count"],
+    )
+    if not result.nothing_to_do:
+        return result
+    plan = spark.sql(call.plan(catalog, escaped_string_literals=escaped)).collect()[0]
+    message: str | None = plan["reason"]
+    if message:
+        logger.info("%s", message)
+    return replace(result, message=message)
+
+
+@dataclass(frozen=True)
+class RewriteCall:
+    """One checked request, as the statements that carry it out.
+
+    Examples
+    --------
+    >>> call = RewriteCall.of("db.t", ["a", "b.c"], options={"rewrite-all": True})
+    >>> print(call.rewrite("lake"))
+    CALL `lake`.system.rewrite_data_files(table => 'db.t', strategy => 'zorder', \
+sort_order => 'zorder(`a`, `b`.`c`)', options => map('rewrite-all', 'true'))
+    """
+
+    table: str
+    sort_order: str
+    where: str | None
+    options: tuple[tuple[str, str], ...]
+    branch: str | None
+
+    @staticmethod
+    def of(
+        table: str,
+        columns: Sequence[str],
+        *,
+        where: str | None = None,
+        options: Mapping[str, OptionValue] | None = None,
+        branch: str | None = None,
+    ) -> RewriteCall:
+        """Check a request; raises InvalidInputError when a name or value is malformed."""
+        return RewriteCall(
+            table=quoted_name(tuple(name_parts(table))),
+            sort_order=sort_order_text(table, columns),
+            where=where,
+            options=tuple((name, option_text(name, value)) for name, value in (options or {}).items()),
+            branch=branch,
+        )
+
+    def rewrite(self, catalog: str, *, escaped_string_literals: bool = False) -> str:
+        """Write the CALL of ``rewrite_data_files``."""
+        return self._call(catalog, "rewrite_data_files", {"strategy": "zorder"}, escaped_string_literals)
+
+    def plan(self, catalog: str, *, escaped_string_literals: bool = False) -> str:
+        """Write the CALL of ``zorder_plan`` for the same request."""
+        return self._call(catalog, "zorder_plan", {}, escaped_string_literals)
+
+    def _call(self, catalog: str, procedure: str, extra: Mapping[str, str], escaped: bool) -> str:
+        def literal(text: str) -> str:
+            return string_literal(text, escaped_string_literals=escaped)
+
+        texts = {"table": self.table, **extra, "sort_order": self.sort_order, "where": self.where}
+        arguments = {name: literal(text) for name, text in texts.items() if text is not None}
+        if self.options:
+            entries = ", ".join(f"{literal(name)}, {literal(value)}" for name, value in self.options)
+            arguments["options"] = f"map({entries})"
+        if self.branch is not None:
+            arguments["branch"] = literal(self.branch)
+        return procedure_call(catalog, procedure, arguments)
+
+
+def sort_order_text(table: str, columns: Sequence[str]) -> str:
+    """Write the clustering columns as the text of ``sort_order``.
+
+    Parameters
+    ----------
+    table : str
+        The table's name, for messages.
+    columns : sequence of str
+        Names of columns.
+
+    Returns
+    -------
+    str
+        ``zorder(...)`` with every part of a name in backticks.
+
+    Raises
+    ------
+    InvalidInputError
+        When there is no column, or one is no name.
+
+    Examples
+    --------
+    >>> sort_order_text("db.t", ["a", "b.`c d`"])
+    'zorder(`a`, `b`.`c d`)'
+    """
+    if isinstance(columns, str):
+        raise InvalidInputError(
+            f"Cannot rewrite {table}, because columns is the text '{columns}': pass a list of names"
+        )
+    names = list(columns)
+    if not names:
+        raise InvalidInputError(f"Cannot rewrite {table}, because columns is empty: name the columns to cluster by")
+    return f"zorder({', '.join(_quoted_column(table, name) for name in names)})"
+
+
+def _quoted_column(table: str, name: str) -> str:
+    if not isinstance(name, str):
+        raise InvalidInputError(f"Cannot rewrite {table}, because columns holds {name!r}: pass names as text")
+    try:
+        parts = parse_name(name)
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            f"Cannot rewrite {table}, because '{name}' is not the name of one column: "
+            "pass one name per item, a part with special characters in backticks"
+        ) from error
+    return ".".join(quoted_identifier(part) for part in parts)
+
+
+def option_text(name: object, value: object) -> str:
+    """Write the value of an option as Iceberg reads it.
+
+    Parameters
+    ----------
+    name : str
+        The option's name.
+    value : bool, int, float or str
+        Its value; a float must be finite.
+
+    Returns
+    -------
+    str
+        ``true`` and ``false`` in small letters, whole numbers without a point.
+
+    Raises
+    ------
+    InvalidInputError
+        When the name is no text, or the value of another type.
+
+    Examples
+    --------
+    >>> option_text("rewrite-all", True), option_text("target-file-size-bytes", 512e6), option_text("sample-seed", 7)
+    ('true', '512000000', '7')
+    """
+    if not isinstance(name, str):
+        raise InvalidInputError(f"Cannot set the option {name!r}, because the name of an option is a text")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return str(int(value)) if value.is_integer() else repr(value)
+    raise InvalidInputError(f"Cannot set {name} to {value!r}, because it must be text, a finite number or a boolean")
+
+
+def _catalog(spark: SparkSession, table: str) -> str:
+    """Find the catalog of a table: the first part of its name if that is one, else the current catalog."""
+    first, *rest = name_parts(table)
+    if rest and (first == SESSION_CATALOG or spark.conf.get(f"spark.sql.catalog.{first}", None) is not None):
+        catalog = first
+    else:
+        catalog = spark.catalog.currentCatalog()
+    if catalog == SESSION_CATALOG and spark.conf.get(f"spark.sql.catalog.{catalog}", "builtin") == "builtin":
+        raise InvalidInputError(
+            f"Cannot rewrite {table}, because its catalog would be Spark's built-in one, which is no Iceberg catalog: "
+            "put the name of a configured catalog in front"
+        )
+    return catalog

@@ -1,0 +1,125 @@
+"""Text of Spark SQL: literals, identifiers and procedure calls that mean exactly the given values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from iceberg_zorder.errors import InvalidInputError
+
+# One part of a dotted name: in backticks (doubled inside), or bare.
+_PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\s`.,()'\"]+))\s*(\.|$)")
+
+# A dollar before a brace is split off: Spark would put the value of a variable in the place of ${...}.
+_NEEDS_CHR = re.compile(r"['\\]|\$(?=\{)")
+
+
+def string_literal(text: str, *, escaped_string_literals: bool = False) -> str:
+    r"""Write a text as an expression of Spark SQL that has this value.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+    escaped_string_literals : bool
+        The session's ``spark.sql.parser.escapedStringLiterals``. When it is set, a backslash in a literal
+        stands for itself, so a quote can only come from ``chr(39)``.
+
+    Returns
+    -------
+    str
+        A literal, or a ``concat`` of literals and characters.
+
+    Examples
+    --------
+    >>> print(string_literal("name = 'O\\Neil'"))
+    'name = \'O\\Neil\''
+    >>> print(string_literal("it's", escaped_string_literals=True))
+    concat('it', chr(39), 's')
+    """
+    if not escaped_string_literals:
+        escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "$\\{")
+        return f"'{escaped}'"
+    pieces = []
+    start = 0
+    for match in _NEEDS_CHR.finditer(text):
+        if match.start() > start:
+            pieces.append(f"'{text[start : match.start()]}'")
+        pieces.append(f"chr({ord(match.group())})")
+        start = match.end()
+    if start < len(text) or not pieces:
+        pieces.append(f"'{text[start:]}'")
+    return pieces[0] if len(pieces) == 1 else f"concat({', '.join(pieces)})"
+
+
+def quoted_identifier(part: str) -> str:
+    """Put one part of a name in backticks.
+
+    Examples
+    --------
+    >>> quoted_identifier("a`b")
+    '`a``b`'
+    """
+    return "`" + part.replace("`", "``") + "`"
+
+
+def name_parts(name: str) -> list[str]:
+    """Split a dotted name into its parts.
+
+    Parameters
+    ----------
+    name : str
+        As in Spark SQL; a part with special characters stands in backticks.
+
+    Returns
+    -------
+    list of str
+        At least one part, without backticks.
+
+    Raises
+    ------
+    InvalidInputError
+        When it is no such name.
+
+    Examples
+    --------
+    >>> name_parts("lake.`my db`.events")
+    ['lake', 'my db', 'events']
+    """
+    parts = []
+    position = 0
+    while True:
+        match = _PART.match(name, position)
+        if match is None:
+            raise InvalidInputError(f"Cannot read the name '{name}', because no part of a name starts at {position}")
+        quoted, bare, end = match.groups()
+        parts.append(bare if quoted is None else quoted.replace("``", "`"))
+        if not end:
+            return parts
+        position = match.end()
+
+
+def procedure_call(catalog: str, procedure: str, arguments: Mapping[str, str]) -> str:
+    """Write a CALL with named arguments.
+
+    Parameters
+    ----------
+    catalog : str
+        The catalog's name.
+    procedure : str
+        The procedure's name in the namespace ``system``.
+    arguments : mapping of str to str
+        Expressions of Spark SQL by the parameter's name.
+
+    Returns
+    -------
+    str
+        The statement.
+
+    Examples
+    --------
+    >>> procedure_call("lake", "zorder_plan", {"table": "'db.t'"})
+    "CALL `lake`.system.zorder_plan(table => 'db.t')"
+    """
+    named = ", ".join(f"{name} => {expression}" for name, expression in arguments.items())
+    return f"CALL {quoted_identifier(catalog)}.system.{procedure}({named})"

@@ -1,0 +1,153 @@
+"""Arguments and exit codes, without Spark."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from iceberg_zorder import __version__
+from iceberg_zorder.cli import rewrite
+from iceberg_zorder.cli.app import app
+from iceberg_zorder.spark import RewriteResult
+
+CATALOG = ["--catalog", "lake", "--uri", "sqlite:////c.db", "--warehouse", "/wh"]
+
+
+@pytest.fixture(autouse=True)
+def no_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[rewrite.RewriteRequest]:
+    """Requests that would be carried out; each ends well."""
+    seen: list[rewrite.RewriteRequest] = []
+
+    def record(request: rewrite.RewriteRequest, output: object, directory: Path) -> RewriteResult:
+        seen.append(request)
+        return RewriteResult(4, 2, 1000, 0, 0)
+
+    monkeypatch.setattr(rewrite, "_rewrite", record)
+    return seen
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def test_version() -> None:
+    result = run("--version")
+    assert (result.exit_code, result.stdout) == (0, f"iceberg-zorder {__version__}\n")
+
+
+def test_help_imports_neither_engine() -> None:
+    script = (
+        "import sys\n"
+        "from iceberg_zorder.cli.app import app\n"
+        "app(['rewrite', '--help'], standalone_mode=False)\n"
+        "assert not {'pyspark', 'pyiceberg', 'pyarrow'} & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "--by" in done.stdout
+
+
+def test_request(requests: list[rewrite.RewriteRequest]) -> None:
+    result = run(
+        *("rewrite", "db.my-events", "--by", "a,`b,c`.d", "--where", "x = 1", "--branch", "audit"),
+        *("--option", "rewrite-all=true", "--option", "cuts=even", "--conf", "spark.driver.memory=1g", *CATALOG),
+    )
+    assert result.exit_code == 0, result.output
+    (request,) = requests
+    assert request.table == "lake.db.`my-events`"
+    assert request.columns == ("a", "`b,c`.d")
+    assert (request.where, request.branch) == ("x = 1", "audit")
+    assert request.options == {"rewrite-all": "true", "cuts": "even"}
+    assert request.conf == {"spark.driver.memory": "1g"}
+    assert request.catalog.settings["spark.sql.catalog.lake.uri"] == "jdbc:sqlite:/c.db"
+
+
+def test_value_of_an_option_may_hold_an_equals_sign(requests: list[rewrite.RewriteRequest]) -> None:
+    assert run("rewrite", "db.t", "--by", "a", "--conf", "spark.x=-Da=b", *CATALOG).exit_code == 0
+    assert requests[0].conf == {"spark.x": "-Da=b"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["db.t", "--by", "a", "--option", "rewrite-all", *CATALOG], "Cannot read --option 'rewrite-all', because"),
+        (["db.t", "--by", "a", "--option", "=x", *CATALOG], "Cannot read --option '=x', because"),
+        (["db.t", "--by", "a", "--option", "a=1", "--option", "a=2", *CATALOG], "Cannot set a twice, because"),
+        (["db.t", "--by", "a", "--conf", "x", *CATALOG], "Cannot read --conf 'x', because"),
+        (["db.t", "--by", "a", "--conf", "x=1", *CATALOG], "Cannot set --conf x, because"),
+        (["db.t", "--by", "", *CATALOG], "Cannot parse sort_order '', because"),
+        (["db.t", "--by", "a,", *CATALOG], "Cannot parse sort_order 'a,', because"),
+        (["db.t", "--by", "hilbert(a)", *CATALOG], "hilbert(...) is not available in this version"),
+        (["t", "--by", "a", *CATALOG], "Cannot rewrite t, because it names no namespace: write it as db.t"),
+        (["db.", "--by", "a", *CATALOG], "Cannot read the name 'db.', because"),
+        (["db.t", "--by", "a", "--catalog", "nosuch"], "Cannot find catalog 'nosuch', because"),
+        (["db.t", "--by", "a", "--uri", "mysql://h"], "Cannot find catalog 'default', because its uri starts with"),
+        (
+            ["db.t", "--by", "a", "--uri", "sqlite:////c.db"],
+            "Cannot give catalog 'default' to Spark, because it has no",
+        ),
+        (["db.t", "--by", "a", "--output", "xml", *CATALOG], "'xml' is not one of"),
+        (["db.t", *CATALOG], "Missing option '--by'"),
+        (["--by", "a", *CATALOG], "Missing argument"),
+        (["db.t", "--by", "a", "--nosuch", *CATALOG], "No such option"),
+    ],
+)
+def test_wrong_usage_is_2(requests: list[rewrite.RewriteRequest], arguments: list[str], said: str) -> None:
+    result = run("rewrite", *arguments)
+    assert result.exit_code == 2, result.output
+    assert said in " ".join(result.stderr.split())
+    assert result.stdout == ""
+    assert requests == []
+
+
+def test_failure_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> RewriteResult:
+        raise RuntimeError("Cannot rewrite lake.db.t, because a rewrite beside it won")
+
+    monkeypatch.setattr(rewrite, "_rewrite", fail)
+    result = run("rewrite", "db.t", "--by", "a", *CATALOG)
+    assert result.exit_code == 1
+    assert (result.stdout, result.stderr) == ("", "Error: Cannot rewrite lake.db.t, because a rewrite beside it won\n")
+
+
+def test_failed_data_files_are_1_with_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    partial = RewriteResult(4, 2, 1000, 3, 0)
+    monkeypatch.setattr(rewrite, "_rewrite", lambda *arguments: partial)
+    result = run("rewrite", "db.t", "--by", "a", "--output", "json", *CATALOG)
+    assert result.exit_code == 1
+    assert '"failed_data_files_count": 3' in result.stdout
+    assert "3 data files of lake.db.t could not be rewritten" in result.stderr
+
+
+def test_nothing_to_do_is_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = replace(RewriteResult(0, 0, 0, 0, 0), message="Nothing to rewrite in lake.db.t: why")
+    monkeypatch.setattr(rewrite, "_rewrite", lambda *arguments: nothing)
+    result = run("rewrite", "db.t", "--by", "a", *CATALOG)
+    assert (result.exit_code, result.stdout) == (0, "Nothing to rewrite in lake.db.t: why\n")
+
+
+def test_pyspark_missing_is_1(tmp_path: Path) -> None:
+    script = (
+        "import sys\n"
+        "sys.modules['pyspark'] = None\n"
+        "from iceberg_zorder.cli.app import main\n"
+        f"sys.argv = ['iceberg-zorder', 'rewrite', 'db.t', '--by', 'a', *{CATALOG!r}]\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "Error: Cannot use iceberg_zorder.spark, because PySpark is not installed: "
+        "pip install 'iceberg-zorder[spark]'\n"
+    )

@@ -1,0 +1,136 @@
+"""The catalog's configuration is found as PyIceberg finds it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyiceberg import catalog as pyiceberg_catalog
+from pyiceberg.utils.config import Config
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.catalog import catalog_properties
+
+YAML = """
+default-catalog: main
+catalog:
+  main:
+    uri: sqlite:////home/c.db
+    warehouse: /home/wh
+  remote:
+    type: REST
+    uri: https://h
+    s3.region: r
+  odd:
+    uri: mysql://u:secret@h/d
+  bare:
+    warehouse: /wh
+  wrong:
+    type: nosuch
+  custom:
+    py-catalog-impl: a.B
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home and current directory, and no variables of PyIceberg."""
+    for name in ("home", "cwd"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("PYICEBERG_HOME", raising=False)
+    monkeypatch.chdir(tmp_path / "cwd")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def configured(home: Path) -> None:
+    (home / ".pyiceberg.yaml").write_text(YAML)
+
+
+@pytest.mark.usefixtures("configured")
+def test_default_catalog_of_the_file() -> None:
+    found = catalog_properties()
+    assert found.name == "main"
+    assert found.properties == {"type": "sql", "uri": "sqlite:////home/c.db", "warehouse": "/home/wh"}
+
+
+@pytest.mark.usefixtures("configured")
+def test_variables_win_over_the_file_and_arguments_over_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__MAIN__URI", "sqlite:////env/c.db")
+    monkeypatch.setenv("PYICEBERG_CATALOG__MAIN__WAREHOUSE", "/env/wh")
+    monkeypatch.setenv("PYICEBERG_CATALOG__MAIN__S3__ACCESS_KEY_ID", "k")
+    found = catalog_properties("main", warehouse="/arg/wh")
+    assert found.properties == {
+        "type": "sql",
+        "uri": "sqlite:////env/c.db",
+        "warehouse": "/arg/wh",
+        "s3.access-key-id": "k",
+    }
+
+
+def test_variables_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__DEFAULT__URI", "http://h")
+    assert catalog_properties().name == "default"
+    assert catalog_properties().properties == {"type": "rest", "uri": "http://h"}
+
+
+def test_arguments_alone() -> None:
+    found = catalog_properties(uri="thrift://h", warehouse="/wh")
+    assert (found.name, found.properties) == ("default", {"type": "hive", "uri": "thrift://h", "warehouse": "/wh"})
+
+
+@pytest.mark.usefixtures("configured")
+def test_type_is_known_in_any_case_and_the_name_stays_as_given() -> None:
+    found = catalog_properties("Remote")
+    assert (found.name, found.properties["type"], found.properties["s3.region"]) == ("Remote", "rest", "r")
+
+
+def test_places_of_the_file(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in ("cwd", "home", "special"):
+        (tmp_path / place).mkdir(exist_ok=True)
+        (tmp_path / place / ".pyiceberg.yaml").write_text(
+            f"default-catalog: {place}\ncatalog:\n  {place}:\n    uri: http://h\n"
+        )
+    assert catalog_properties().name == "home"
+    monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path / "special"))
+    assert catalog_properties().name == "special"
+
+
+@pytest.mark.usefixtures("configured")
+def test_the_same_as_load_catalog(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__MAIN__URI", "sqlite://")
+    # load_catalog reads the configuration once, when it is imported.
+    monkeypatch.setattr(pyiceberg_catalog, "_ENV_CONFIG", Config())
+    loaded = pyiceberg_catalog.load_catalog(None, warehouse="/arg/wh")
+    ours = catalog_properties(warehouse="/arg/wh")
+    assert ours.name == loaded.name
+    assert ours.properties == {"type": "sql", **loaded.properties}
+
+
+@pytest.mark.usefixtures("configured")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nosuch", "Cannot find catalog 'nosuch', because neither .pyiceberg.yaml nor PYICEBERG_CATALOG__ variables"),
+        ("odd", "Cannot find catalog 'odd', because its uri starts with 'mysql:', which tells no type: set 'type'"),
+        ("bare", "Cannot find catalog 'bare', because it has no 'uri': pass --uri or set PYICEBERG_CATALOG__BARE__URI"),
+        ("wrong", "Cannot find catalog 'wrong', because its type is 'nosuch': use rest, hive, glue, "),
+    ],
+)
+def test_not_found(name: str, message: str) -> None:
+    with pytest.raises(InvalidInputError) as raised:
+        catalog_properties(name)
+    assert str(raised.value).startswith(message)
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.usefixtures("configured")
+def test_custom_class_has_no_type() -> None:
+    assert catalog_properties("custom").properties == {"py-catalog-impl": "a.B"}
+
+
+def test_malformed_file(home: Path) -> None:
+    (home / ".pyiceberg.yaml").write_text("catalog: [\n")
+    with pytest.raises(InvalidInputError, match=r"^Cannot read the configuration of PyIceberg, because"):
+        catalog_properties()

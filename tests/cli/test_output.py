@@ -1,0 +1,95 @@
+"""What is written where."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import asdict
+
+import pytest
+from rich.console import Console
+
+from iceberg_zorder.cli.output import ConsoleOutput, JsonOutput, Output
+from iceberg_zorder.spark import RewriteResult
+
+DONE = asdict(RewriteResult(1200, 12, 40_000_000, 0, 3))
+NOTHING = asdict(RewriteResult(0, 0, 0, 0, 0, message="Nothing to rewrite: [rewrite-all] would force it " + "x" * 100))
+
+
+def spoken(
+    kind: type[Output], *, terminal: bool = False, quiet: bool = False
+) -> tuple[Output, io.StringIO, io.StringIO]:
+    stdout, stderr = io.StringIO(), io.StringIO()
+    err = Console(file=stderr, width=80, force_terminal=terminal)
+    return kind(quiet=quiet, stdout=Console(file=stdout, width=80), stderr=err), stdout, stderr
+
+
+def test_text() -> None:
+    output, stdout, stderr = spoken(ConsoleOutput)
+    output.rewritten("lake.db.t", ["a", "b.`c d`"], DONE)
+    lines = stdout.getvalue().splitlines()
+    assert lines[0] == "Rewrote lake.db.t by a, b.`c d`"
+    assert [line.split("│")[1:3] for line in lines if "│" in line] == [
+        [" rewritten data files ", "   1,200 "],
+        [" added data files     ", "      12 "],
+        [" rewritten bytes      ", " 40.0 MB "],
+        [" failed data files    ", "       0 "],
+        [" removed delete files ", "       3 "],
+    ]
+    assert stderr.getvalue() == ""
+
+
+def test_text_of_nothing_to_do_is_the_reason_in_one_line() -> None:
+    output, stdout, _ = spoken(ConsoleOutput)
+    output.rewritten("lake.db.t", ["a"], NOTHING)
+    assert stdout.getvalue() == f"{NOTHING['message']}\n"
+
+
+@pytest.mark.parametrize("result", [DONE, NOTHING])
+def test_json(result: dict[str, int | str | None]) -> None:
+    output, stdout, _ = spoken(JsonOutput)
+    output.rewritten("lake.db.t", ["a", "b"], result)
+    assert stdout.getvalue().count("\n") == 1
+    said = json.loads(stdout.getvalue())
+    assert said == {"table": "lake.db.t", "columns": ["a", "b"], **result}
+    assert list(said) == [
+        "table",
+        "columns",
+        "rewritten_data_files_count",
+        "added_data_files_count",
+        "rewritten_bytes_count",
+        "failed_data_files_count",
+        "removed_delete_files_count",
+        "message",
+    ]
+
+
+@pytest.mark.parametrize("kind", [ConsoleOutput, JsonOutput])
+def test_everything_else_goes_to_stderr(kind: type[Output]) -> None:
+    output, stdout, stderr = spoken(kind)
+    with output.progress() as say:
+        say("Working on [it]")
+    output.warning("careful with [this]")
+    output.failure("Cannot do [bold]it[/bold], because " + "y" * 100)
+    assert stdout.getvalue() == ""
+    assert stderr.getvalue().splitlines() == [
+        "Working on [it]",
+        "Warning: careful with [this]",
+        "Error: Cannot do [bold]it[/bold], because " + "y" * 100,
+    ]
+
+
+def test_quiet_leaves_out_progress_only() -> None:
+    output, _, stderr = spoken(ConsoleOutput, quiet=True)
+    with output.progress() as say:
+        say("Working")
+    output.failure("no")
+    assert stderr.getvalue() == "Error: no\n"
+
+
+def test_spinner_on_a_terminal() -> None:
+    output, _, stderr = spoken(ConsoleOutput, terminal=True)
+    with output.progress() as say:
+        say("Working")
+    assert "Working" in stderr.getvalue()
+    assert "0:00:00" in stderr.getvalue()

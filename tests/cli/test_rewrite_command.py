@@ -1,0 +1,118 @@
+"""The command in a process of its own, with a real Spark and a real SQLite catalog."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import Catalog, load_catalog
+
+FORCED = ("--option", "rewrite-all=true")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home whose .pyiceberg.yaml names the catalog ``files``."""
+    home = tmp_path_factory.mktemp("home")
+    (home / ".pyiceberg.yaml").write_text(
+        f"catalog:\n  files:\n    uri: sqlite:///{home}/catalog.db\n    warehouse: {home}/warehouse\n"
+    )
+    return home
+
+
+@pytest.fixture(scope="module")
+def catalog(home: Path) -> Catalog:
+    catalog = load_catalog("files", type="sql", uri=f"sqlite:///{home}/catalog.db", warehouse=f"{home}/warehouse")
+    catalog.create_namespace("db")
+    rows = pa.table({"user id": [i * 37 % 100 for i in range(100)], "ts": list(range(100))})
+    table = catalog.create_table("db.events", rows.schema)
+    for start in range(0, 100, 20):
+        table.append(rows.slice(start, 20))
+    return catalog
+
+
+def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from iceberg_zorder.cli.app import main; main()", "rewrite", *arguments]
+    environment = {
+        **os.environ,
+        "HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYICEBERG_CATALOG__OTHER__URI": "sqlite:////x",
+    }
+    # Spark's packages are kept in the real home.
+    ivy = f"spark.jars.ivy={Path.home() / '.ivy2.5.2'}"
+    return subprocess.run(
+        [*command, "--conf", "spark.master=local[2]", "--conf", ivy],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=240,
+        check=False,
+    )
+
+
+def test_rewrites_says_so_and_then_has_nothing_to_do(home: Path, catalog: Catalog) -> None:
+    before = catalog.load_table("db.events").scan().to_arrow().sort_by("ts")
+
+    done = run(home, "db.events", "--by", "`user id`,ts", "--catalog", "files", "--output", "json", *FORCED)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["table"] == "files.db.events"
+    assert said["columns"] == ["`user id`", "ts"]
+    assert said["rewritten_data_files_count"] == 5
+    assert said["message"] is None
+    assert "Rewriting files.db.events by `user id`, ts" in done.stderr
+
+    table = catalog.load_table("db.events")
+    assert table.scan().to_arrow().sort_by("ts") == before
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    assert snapshot.summary is not None
+    assert snapshot.summary.operation.value == "replace"
+
+    nothing = run(home, "db.events", "--by", "`user id`,ts", "--catalog", "files")
+    assert nothing.returncode == 0, nothing.stderr
+    assert nothing.stdout.startswith("Nothing to rewrite in files.db.events: ")
+    assert "rewrite-all" in nothing.stdout
+    assert nothing.stdout.strip() not in nothing.stderr
+
+
+@pytest.mark.usefixtures("catalog")
+def test_catalog_of_arguments_and_quiet_text(home: Path) -> None:
+    where = ("--catalog", "files", "--uri", f"sqlite:///{home}/catalog.db", "--warehouse", f"{home}/warehouse")
+    done = run(home, "db.events", "--by", "ts", "--quiet", *where, *FORCED)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Rewrote files.db.events by ts\n")
+    assert done.stderr == ""
+
+
+@pytest.mark.usefixtures("catalog")
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("db.nosuch", "--by", "ts"), "nosuch"),
+        (("db.events", "--by", "nope"), "nope"),
+        (("db.events", "--by", "ts", "--where", "ts >>>"), "ts >>>"),
+    ],
+)
+def test_failure_is_one_message(home: Path, arguments: tuple[str, ...], named: str) -> None:
+    done = run(home, *arguments, "--catalog", "files", "--quiet")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("Error: Cannot ")
+    assert ", because " in done.stderr
+    assert named in done.stderr
+    assert "\tat " not in done.stderr
+    assert "Exception" not in done.stderr
+
+
+def test_spark_does_not_start(home: Path) -> None:
+    where = ("--catalog", "files", "--conf", "spark.driver.memory=1x")
+    done = run(home, "db.events", "--by", "ts", "--quiet", *where)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: Cannot start Spark, because ")

@@ -1,0 +1,47 @@
+"""One Spark session for all tests: real Spark, real Iceberg, an embedded SQLite catalog named ``lake``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from iceberg_zorder.spark import configure_spark
+from iceberg_zorder.spark.catalogs import SQLITE_DRIVER
+
+CATALOG = "lake"
+
+
+@pytest.fixture(scope="session")
+def lake_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory that holds the SQLite catalog and the warehouse."""
+    return tmp_path_factory.mktemp("lake")
+
+
+@pytest.fixture(scope="session")
+def spark(lake_dir: Path) -> Iterator[SparkSession]:
+    builder = (
+        SparkSession.builder.master("local[2]")
+        .appName("iceberg-zorder tests")
+        .config("spark.driver.memory", "3g")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.extensions", "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions")
+        .config("spark.sql.warehouse.dir", str(lake_dir / "spark-warehouse"))
+        .config(f"spark.sql.catalog.{CATALOG}", "org.apache.iceberg.spark.SparkCatalog")
+        .config(f"spark.sql.catalog.{CATALOG}.type", "jdbc")
+        .config(f"spark.sql.catalog.{CATALOG}.uri", f"jdbc:sqlite:{lake_dir}/catalog.db")
+        .config(f"spark.sql.catalog.{CATALOG}.jdbc.schema-version", "V1")
+        .config(f"spark.sql.catalog.{CATALOG}.warehouse", f"file://{lake_dir}/warehouse")
+    )
+    session = configure_spark(builder, extra_packages=[SQLITE_DRIVER]).getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    session.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.db")
+    yield session
+    session.stop()

@@ -1,0 +1,116 @@
+"""The Python function against real Spark with the plugin."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.spark import rewrite_data_files
+
+TABLE = "lake.db.`python front`"
+
+
+@pytest.fixture
+def table(spark: SparkSession) -> Iterator[str]:
+    spark.sql(f"CREATE TABLE {TABLE} (id bigint, s string, n struct<`a b`: int>) USING iceberg")
+    rows = "SELECT id, concat('it\\'s ', id % 7), named_struct('a b', cast(id % 13 AS int))"
+    spark.range(0, 2000, numPartitions=6).createOrReplaceTempView("python_front_rows")
+    spark.sql(f"INSERT INTO {TABLE} {rows} FROM python_front_rows")
+    yield TABLE
+    spark.sql(f"DROP TABLE {TABLE} PURGE")
+
+
+def contents(spark: SparkSession) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in spark.sql(f"SELECT id, s, n.`a b` FROM {TABLE} ORDER BY id").collect()]
+
+
+def operations(spark: SparkSession) -> list[str]:
+    return [row[0] for row in spark.sql(f"SELECT operation FROM {TABLE}.snapshots ORDER BY committed_at").collect()]
+
+
+def test_rewrites_and_counts(spark: SparkSession, table: str) -> None:
+    before = contents(spark)
+    files = spark.sql(f"SELECT count(*), sum(file_size_in_bytes) FROM {table}.files").collect()[0]
+    result = rewrite_data_files(spark, table, ["id", "n.`a b`"], options={"rewrite-all": True})
+    assert contents(spark) == before
+    assert operations(spark) == ["append", "replace"]
+    assert result.rewritten_data_files_count == files[0] > 1
+    assert result.rewritten_bytes_count == files[1]
+    assert result.added_data_files_count == spark.sql(f"SELECT * FROM {table}.files").count()
+    assert (result.failed_data_files_count, result.removed_delete_files_count) == (0, 0)
+    assert result.message is None
+
+
+@pytest.mark.parametrize("escaped", ["false", "true"])
+def test_where_arrives_as_written(spark: SparkSession, table: str, escaped: str) -> None:
+    spark.conf.set("spark.sql.parser.escapedStringLiterals", escaped)
+    try:
+        result = rewrite_data_files(spark, table, ["id"], where='s = "it\'s 3"', options={"rewrite-all": True})
+    finally:
+        spark.conf.unset("spark.sql.parser.escapedStringLiterals")
+    assert result.rewritten_data_files_count > 0
+    nothing = rewrite_data_files(spark, table, ["id"], where='s = "it is"', options={"rewrite-all": True})
+    assert nothing.rewritten_data_files_count == 0
+
+
+def test_nothing_to_do_says_why(spark: SparkSession, table: str, caplog: pytest.LogCaptureFixture) -> None:
+    rewrite_data_files(spark, table, ["id"], options={"rewrite-all": True})
+    with caplog.at_level(logging.INFO, logger="iceberg_zorder"):
+        result = rewrite_data_files(spark, table, ["id"])
+    assert result.nothing_to_do
+    assert result.message is not None
+    assert "rewrite-all" in result.message
+    assert result.message in caplog.messages
+    assert operations(spark) == ["append", "replace"]
+
+
+def test_branch(spark: SparkSession, table: str) -> None:
+    spark.sql(f"ALTER TABLE {table} CREATE BRANCH audit")
+    main = spark.sql(f"SELECT snapshot_id FROM {table}.refs WHERE name = 'main'").collect()
+    result = rewrite_data_files(spark, table, ["id"], options={"rewrite-all": True}, branch="audit")
+    assert result.rewritten_data_files_count > 1
+    assert spark.sql(f"SELECT snapshot_id FROM {table}.refs WHERE name = 'main'").collect() == main
+    assert spark.sql(f"SELECT snapshot_id FROM {table}.refs WHERE name = 'audit'").collect() != main
+
+
+def test_table_of_the_current_catalog(spark: SparkSession, table: str) -> None:
+    spark.sql("USE lake.db")
+    try:
+        for name in ("`python front`", "db.`python front`"):
+            assert rewrite_data_files(spark, name, ["id"], options={"rewrite-all": True}).rewritten_data_files_count > 0
+    finally:
+        spark.sql("USE spark_catalog.default")
+
+
+def test_no_iceberg_catalog(spark: SparkSession) -> None:
+    with pytest.raises(InvalidInputError, match=r"^Cannot rewrite nolake\.db\.t, because its catalog would be Spark's"):
+        rewrite_data_files(spark, "nolake.db.t", ["id"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "where", "named"),
+    [
+        (["nope"], {}, None, "nope"),
+        (["id", "ID"], {}, None, "id"),
+        (["id"], {"no-such-option": 1}, None, "no-such-option"),
+        (["id"], {"boundaries": 0}, None, "boundaries"),
+        (["id"], {}, "id >>>", "id >>>"),
+    ],
+)
+def test_the_plugin_refuses_by_name(
+    spark: SparkSession, table: str, columns: list[str], options: dict[str, int], where: str | None, named: str
+) -> None:
+    with pytest.raises(PySparkException, match="Cannot .*, because") as raised:
+        rewrite_data_files(spark, table, columns, where=where, options=options)
+    assert named in str(raised.value)
+    assert operations(spark) == ["append"]
+
+
+def test_missing_table(spark: SparkSession) -> None:
+    with pytest.raises(PySparkException, match=r"Cannot .*missing.*, because"):
+        rewrite_data_files(spark, "lake.db.missing", ["id"])

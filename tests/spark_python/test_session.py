@@ -1,0 +1,73 @@
+"""Setting up a session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.spark import configure_spark, session
+from iceberg_zorder.spark.session import JARS, PACKAGES, iceberg_runtime, jar_settings
+
+RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
+
+
+@pytest.fixture
+def jar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    path = tmp_path / "plugin.jar"
+    path.touch()
+    monkeypatch.setattr(session, "PLUGIN_JAR", path)
+    return str(path)
+
+
+def options(builder: SparkSession.Builder) -> dict[str, Any]:
+    return dict(builder._options)
+
+
+def test_fresh_builder() -> None:
+    builder = SparkSession.builder.appName("x")
+    assert configure_spark(builder) is builder
+    assert options(builder) == {"spark.app.name": "x", JARS: str(session.PLUGIN_JAR), PACKAGES: RUNTIME}
+
+
+def test_what_is_set_is_kept(jar: str) -> None:
+    given = {JARS: "a.jar, b.jar", PACKAGES: "g:mine:1"}
+    merged = jar_settings(given, extra_packages=["g:more:2", "g:mine:3"], plugin_jar=Path(jar))
+    assert merged == {JARS: f"a.jar,b.jar,{jar}", PACKAGES: f"g:mine:1,g:more:2,{RUNTIME}"}
+
+
+def test_twice_is_once() -> None:
+    builder = configure_spark(SparkSession.builder)
+    once = options(builder)
+    assert options(configure_spark(builder)) == once
+
+
+def test_an_iceberg_runtime_of_ones_own(jar: str) -> None:
+    older = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
+    assert jar_settings({PACKAGES: older}, plugin_jar=Path(jar))[PACKAGES] == older
+    own = {JARS: "/opt/iceberg-spark-runtime-4.1_2.13-1.12.0.jar"}
+    assert jar_settings(own, plugin_jar=Path(jar)) == {JARS: f"{own[JARS]},{jar}"}
+
+
+def test_missing_jar() -> None:
+    with pytest.raises(FileNotFoundError, match=r"Cannot find /nowhere/x\.jar, because .*; build it with"):
+        jar_settings({}, plugin_jar=Path("/nowhere/x.jar"))
+
+
+@pytest.mark.parametrize("version", ["3.5.5", "4.2.0", "4.10.1.dev0"])
+def test_unsupported_pyspark(version: str) -> None:
+    with pytest.raises(InvalidInputError) as raised:
+        iceberg_runtime(version)
+    assert str(raised.value) == (
+        f"Cannot configure Spark, because PySpark {version} is not supported: install PySpark 4.1"
+    )
+
+
+def test_remote_server() -> None:
+    builder = SparkSession.builder.remote("sc://127.0.0.1:15002/;token=secret")
+    with pytest.raises(InvalidInputError, match="Cannot add jars to the Spark Connect server sc://") as raised:
+        configure_spark(builder)
+    assert "secret" not in str(raised.value)

@@ -1,0 +1,54 @@
+"""The same function through Spark Connect, where only SQL reaches the JVM."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+# A process of its own: classic and Connect sessions cannot share one.
+SCRIPT = r"""
+import json, sys
+from dataclasses import asdict
+from pyspark.sql import SparkSession
+from iceberg_zorder.spark import configure_spark, rewrite_data_files
+from iceberg_zorder.spark.catalogs import spark_catalog
+
+directory = sys.argv[1]
+catalog = spark_catalog("lake", {"type": "sql", "uri": f"sqlite:///{directory}/c.db", "warehouse": directory})
+builder = SparkSession.builder.remote("local[2]").config("spark.driver.host", "127.0.0.1")
+spark = configure_spark(builder, extra_packages=catalog.packages).getOrCreate()
+for key, value in catalog.settings.items():
+    spark.conf.set(key, value)
+spark.sql("CREATE NAMESPACE lake.db")
+spark.sql("CREATE TABLE lake.db.t USING iceberg AS SELECT /*+ REPARTITION(4) */ id, concat('k', id % 7) AS k FROM range(1000)")
+results = [
+    asdict(rewrite_data_files(spark, "lake.db.t", ["id", "k"], where="k <> 'it\\'s'", options={"rewrite-all": True})),
+    asdict(rewrite_data_files(spark, "lake.db.t", ["id", "k"])),
+]
+try:
+    rewrite_data_files(spark, "lake.db.t", ["nope"])
+except Exception as error:
+    refusal = str(error)
+count = spark.table("lake.db.t").count()
+module = type(spark).__module__
+print(json.dumps({"results": results, "refusal": refusal, "count": count, "module": module}))
+spark.stop()
+"""
+
+
+def test_over_spark_connect(tmp_path: Path) -> None:
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert "connect" in said["module"]
+    first, second = said["results"]
+    assert first["rewritten_data_files_count"] >= 2
+    assert second["rewritten_data_files_count"] == 0
+    assert "rewrite-all" in second["message"]
+    assert "Cannot cluster by column 'nope', because" in said["refusal"]
+    assert said["count"] == 1000
