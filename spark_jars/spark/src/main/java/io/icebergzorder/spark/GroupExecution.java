@@ -178,7 +178,8 @@ final class GroupExecution {
         group.setOutputFiles(
             new JobDescription(session)
                 .during(describe(group), () -> rewriter.rewrite(group, layouts.get(number))));
-      } catch (RuntimeException e) {
+      } catch (Exception e) {
+        // Spark throws checked exceptions that Java does not see coming.
         onFailure.accept(group, e);
         if (stopOnFailure) {
           throw e;

@@ -1,0 +1,146 @@
+"""What the tests look at in a table: its rows, its files, its snapshots, and what lies beside them."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import Row, SparkSession
+from pyspark.sql.types import MapType, StructField
+
+CATALOG = "lake"
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Rows of a table, whatever their order: how many, and sums over a hash of every row with its NULLs."""
+
+    rows: int
+    checksum: int
+    xor: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the test catalog."""
+
+    spark: SparkSession
+    name: str
+
+    @property
+    def full_name(self) -> str:
+        return f"{CATALOG}.{self.name}"
+
+    def fingerprint(self, *, extra: tuple[str, ...] = (), version: str = "") -> Fingerprint:
+        frame = self.spark.sql(f"SELECT *{''.join(', ' + column for column in extra)} FROM {self.full_name} {version}")
+        columns = ", ".join(_hashable(field) for field in frame.schema)
+        nulls = ", ".join(f"isnull({_quoted(column)})" for column in frame.columns)
+        hashes = frame.selectExpr(f"xxhash64({columns}, {nulls}) AS h")
+        row = hashes.selectExpr("count(*)", "sum(cast(h AS decimal(38, 0)))", "bit_xor(h)").collect()[0]
+        return Fingerprint(row[0], int(row[1] or 0), row[2] or 0)
+
+    def data_files(self) -> list[Row]:
+        return self.spark.sql(
+            f"SELECT file_path, record_count, file_size_in_bytes, readable_metrics FROM {self.full_name}.files "
+            "WHERE content = 0 ORDER BY file_path"
+        ).collect()
+
+    def operations(self) -> list[str]:
+        rows = self.spark.sql(f"SELECT operation FROM {self.full_name}.snapshots ORDER BY committed_at").collect()
+        return [row[0] for row in rows]
+
+    def summary(self) -> Mapping[str, str]:
+        rows = self.spark.sql(
+            f"SELECT summary FROM {self.full_name}.snapshots ORDER BY committed_at DESC LIMIT 1"
+        ).collect()
+        return dict(rows[0][0])
+
+    def orphans(self) -> set[str]:
+        """Files in the data directory that no snapshot knows."""
+        known = {
+            _path(row[0])
+            for row in self.spark.sql(f"SELECT DISTINCT file_path FROM {self.full_name}.all_files").collect()
+        }
+        data = Path(self.path()) / "data"
+        found = {str(file) for file in data.rglob("*") if file.is_file() and file.suffix != ".crc"}
+        return found - known
+
+    def path(self) -> str:
+        """Where the table is on this machine."""
+        rows = self.spark.sql(f"DESCRIBE EXTENDED {self.full_name}").collect()
+        return _path(next(row["data_type"] for row in rows if row["col_name"] == "Location"))
+
+    def data_paths(self) -> list[str]:
+        rows = self.spark.sql(f"SELECT file_path FROM {self.full_name}.files").collect()
+        return [_path(row[0]) for row in rows]
+
+    def bytes(self) -> int:
+        sizes = self.spark.sql(f"SELECT sum(file_size_in_bytes) FROM {self.full_name}.files WHERE content = 0")
+        return int(sizes.collect()[0][0])
+
+    def call(self, sort_order: str, *, options: Mapping[str, str] | None = None, **arguments: str) -> Row:
+        """CALL rewrite_data_files with strategy zorder, and all files unless the options say otherwise."""
+        given = {"rewrite-all": "true", **(options or {})}
+        named = {"table": self.name, "strategy": "zorder", "sort_order": sort_order, **arguments}
+        texts = ", ".join(f"{key} => {_literal(value)}" for key, value in named.items())
+        pairs = ", ".join(f"{_literal(key)}, {_literal(value)}" for key, value in given.items())
+        return self.spark.sql(f"CALL {CATALOG}.system.rewrite_data_files({texts}, options => map({pairs}))").collect()[
+            0
+        ]
+
+    def target_for(self, files: int) -> dict[str, str]:
+        """The option that asks for so many files of this table."""
+        return {"target-file-size-bytes": str(self.bytes() // files)}
+
+
+@contextmanager
+def unchanged(table: Table) -> Iterator[None]:
+    """Holds a rewrite to its promise: the same rows, one replace snapshot more, and no orphan."""
+    rows, operations = table.fingerprint(), table.operations()
+    yield
+    assert table.fingerprint() == rows
+    assert table.operations() == [*operations, "replace"]
+    assert table.orphans() == set()
+
+
+@contextmanager
+def untouched(table: Table) -> Iterator[None]:
+    """Holds a refused or failed rewrite to its promise: the same rows and snapshots, and no orphan."""
+    rows, operations = table.fingerprint(), table.operations()
+    yield
+    assert table.fingerprint() == rows
+    assert table.operations() == operations
+    assert table.orphans() == set()
+
+
+def create(
+    spark: SparkSession, select: str, *, partitioned_by: str = "", properties: Mapping[str, str] | None = None
+) -> Table:
+    """Create a table under a fresh name from a SELECT."""
+    table = Table(spark, f"db.t_{uuid.uuid4().hex[:12]}")
+    partitions = f"PARTITIONED BY ({partitioned_by})" if partitioned_by else ""
+    pairs = ", ".join(f"{_literal(key)} = {_literal(value)}" for key, value in (properties or {}).items())
+    tblproperties = f"TBLPROPERTIES ({pairs})" if pairs else ""
+    spark.sql(f"CREATE TABLE {table.full_name} USING iceberg {partitions} {tblproperties} AS {select}")
+    return table
+
+
+def _hashable(field: StructField) -> str:
+    name = _quoted(field.name)
+    return f"map_entries({name})" if isinstance(field.dataType, MapType) else name
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _literal(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _path(uri: str) -> str:
+    return os.path.normpath(uri.removeprefix("file://").removeprefix("file:"))

@@ -1,0 +1,188 @@
+"""What goes wrong on the way: failing groups, other writers, and a commit whose outcome nobody knows."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.spark.tables import Table, create, untouched
+
+ROWS = "SELECT id, cast(rand(1) * 1e6 AS int) AS a, cast(rand(2) * 1e6 AS int) AS b, uuid() AS payload FROM range(0, {rows}, 1, {files})"
+
+
+def local_path(uri: str) -> Path:
+    return Path(uri.removeprefix("file://").removeprefix("file:"))
+
+
+def corrupt(file: Path, column: str, spark: SparkSession) -> None:
+    """Overwrite the pages of one column, so that reading any other still works."""
+    from pyarrow.parquet import ParquetFile
+
+    metadata = ParquetFile(file).metadata
+    group = metadata.row_group(0)
+    chunk = next(group.column(i) for i in range(group.num_columns) if group.column(i).path_in_schema == column)
+    start = min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
+    with file.open("r+b") as stream:
+        stream.seek(start)
+        stream.write(os.urandom(chunk.total_compressed_size))
+    # Hadoop's checksum beside the file would be noticed before the content is.
+    (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
+
+
+class TestFailingGroups:
+    def table(self, spark: SparkSession) -> Table:
+        table = create(
+            spark,
+            "SELECT id, cast(id % 4 AS int) AS p, rand(1) AS a, uuid() AS payload FROM range(0, 40000, 1, 4)",
+            partitioned_by="p",
+        )
+        broken = spark.sql(f"SELECT file_path FROM {table.full_name}.files WHERE partition.p = 2").collect()
+        corrupt(local_path(broken[0][0]), "payload", spark)
+        return table
+
+    def test_one_commit_fails_as_a_whole_and_leaves_nothing(self, spark: SparkSession) -> None:
+        table = self.table(spark)
+        operations = table.operations()
+        with pytest.raises(
+            Exception, match="Cannot complete the rewrite of .*, because a file group failed: .*Nothing was committed"
+        ):
+            table.call("zorder(a)", options={"max-concurrent-file-group-rewrites": "2"})
+        assert table.operations() == operations
+        assert table.orphans() == set()
+
+    def test_partial_progress_commits_the_others_and_counts_the_failed(self, spark: SparkSession) -> None:
+        table = self.table(spark)
+        result = table.call(
+            "zorder(a)", options={"partial-progress.enabled": "true", "partial-progress.max-commits": "4"}
+        )
+        assert (result.failed_data_files_count, result.rewritten_data_files_count) == (1, 3)
+        assert table.operations() == ["append", "replace", "replace", "replace"]
+        assert table.orphans() == set()
+        healthy = spark.sql(f"SELECT count(*) FROM {table.full_name} WHERE p <> 2").collect()[0][0]
+        assert healthy == 30_000
+
+
+class TestOtherWriters:
+    """A rewrite of many small groups, one at a time, gives another writer time to commit in its midst."""
+
+    GROUPS = 12
+
+    def table(self, spark: SparkSession) -> Table:
+        return create(
+            spark,
+            f"SELECT id, cast(id % {self.GROUPS} AS int) AS p, cast(rand(1) * 1e6 AS int) AS a FROM range(0, 240000, 1, 4)",
+            partitioned_by="p",
+            properties={"format-version": "2", "write.delete.mode": "merge-on-read"},
+        )
+
+    def during(
+        self, table: Table, write: Callable[[], object], options: dict[str, str] | None = None
+    ) -> Exception | None:
+        """Run a rewrite, and write as soon as its first new file appears."""
+        known = set(table.data_paths())
+        outcome: list[Exception | None] = []
+
+        def rewrite() -> None:
+            try:
+                table.call("zorder(a)", options={"max-concurrent-file-group-rewrites": "1", **(options or {})})
+                outcome.append(None)
+            except Exception as error:
+                outcome.append(error)
+
+        thread = threading.Thread(target=rewrite)
+        before = len(table.operations())
+        thread.start()
+        data = Path(table.path()) / "data"
+        deadline = time.monotonic() + 60
+        while not {str(f) for f in data.rglob("*.parquet")} - known and time.monotonic() < deadline:
+            time.sleep(0.01)
+        write()
+        assert len(table.operations()) == before + 1, "the other writer was not in the midst of the rewrite"
+        thread.join()
+        return outcome[0]
+
+    def test_an_append_survives(self, spark: SparkSession) -> None:
+        table = self.table(spark)
+        rows = table.fingerprint().rows
+        insert = f"INSERT INTO {table.full_name} SELECT 1000000 + id, 1, 2 FROM range(500)"
+        assert self.during(table, lambda: spark.sql(insert)) is None
+        assert table.operations() == ["append", "append", "replace"]
+        assert table.fingerprint().rows == rows + 500
+        assert spark.sql(f"SELECT count(DISTINCT id) FROM {table.full_name}").collect()[0][0] == rows + 500
+        assert table.orphans() == set()
+
+    @pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+    def test_a_delete_of_rewritten_rows_wins(self, spark: SparkSession, mode: str) -> None:
+        table = self.table(spark)
+        spark.sql(f"ALTER TABLE {table.full_name} SET TBLPROPERTIES ('write.delete.mode' = '{mode}')")
+        rows = table.fingerprint().rows
+        failure = self.during(table, lambda: spark.sql(f"DELETE FROM {table.full_name} WHERE id = 5"))
+        assert failure is not None
+        assert "Cannot commit rewrite of" in str(failure)
+        assert "conflicted with another operation" in str(failure)
+        assert "partial-progress.enabled" in str(failure)
+        assert table.fingerprint().rows == rows - 1
+        assert "replace" not in table.operations()
+        assert table.orphans() == set()
+
+    def test_with_partial_progress_only_the_groups_concerned_are_lost(self, spark: SparkSession) -> None:
+        table = self.table(spark)
+        rows = table.fingerprint().rows
+        delete = f"DELETE FROM {table.full_name} WHERE id = {self.GROUPS + 7}"
+        options = {
+            "partial-progress.enabled": "true",
+            "partial-progress.max-commits": "2",
+            "partial-progress.max-failed-commits": "0",
+        }
+        failure = self.during(table, lambda: spark.sql(delete), options)
+        assert failure is not None
+        assert "1 rewrite commits failed" in str(failure)
+        assert "maximum allowed failures of 0" in str(failure)
+        assert table.operations().count("replace") == 1
+        assert table.fingerprint().rows == rows - 1
+        assert table.orphans() == set()
+
+    def test_two_rewrites_of_the_same_files(self, spark: SparkSession) -> None:
+        table = self.table(spark)
+        rows = table.fingerprint()
+        failure = self.during(table, lambda: table.call("zorder(a)"))
+        assert failure is not None
+        assert "Cannot commit rewrite of" in str(failure)
+        assert table.operations() == ["append", "replace"]
+        assert table.fingerprint() == rows
+        assert table.orphans() == set()
+
+
+def test_an_interrupted_call_cleans_up(spark: SparkSession) -> None:
+    table = create(spark, ROWS.format(rows=1_500_000, files=8))
+    context = spark.sparkContext
+    failures: list[Exception] = []
+
+    def rewrite() -> None:
+        try:
+            table.call("zorder(a, b)", options=table.target_for(8))
+        except Exception as error:
+            failures.append(error)
+
+    with untouched(table):
+        known = set(table.data_paths())
+        thread = threading.Thread(target=rewrite)
+        thread.start()
+        data = Path(table.path()) / "data"
+        deadline = time.monotonic() + 60
+        while not {str(f) for f in data.rglob("*.parquet")} - known and time.monotonic() < deadline:
+            time.sleep(0.005)
+        context.cancelAllJobs()
+        thread.join()
+        assert failures, "the rewrite was over before it could be cancelled"
+        assert "Cannot complete the rewrite of" in str(failures[0])
+        # Tasks that were killed delete their own files when they notice.
+        deadline = time.monotonic() + 30
+        while table.orphans() and time.monotonic() < deadline:
+            time.sleep(0.2)

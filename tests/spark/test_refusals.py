@@ -1,0 +1,197 @@
+"""What bad input gets: "Cannot ..., because ...", naming what is wrong, before anything is read or written."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from tests.spark.tables import Table, create, untouched
+
+
+@pytest.fixture(scope="module")
+def table(spark: SparkSession) -> Table:
+    return create(
+        spark,
+        "SELECT id, cast(id % 3 AS int) AS p, id AS a, rand(1) AS b, array(id) AS tags, map('k', id) AS attributes, "
+        "named_struct('x', id) AS s, id AS unkept, array(named_struct('y', id)) AS list FROM range(0, 1000, 1, 5)",
+        partitioned_by="p",
+        properties={"write.metadata.metrics.column.unkept": "none"},
+    )
+
+
+def refusal(of: Table, sort_order: str, options: dict[str, str] | None = None, **arguments: str) -> str:
+    with untouched(of), pytest.raises(PySparkException) as refused:
+        of.call(sort_order, options=options, **arguments)
+    message = str(refused.value).split("\n")[0]
+    assert message.startswith("Cannot ")
+    assert ", because " in message
+    return message
+
+
+@pytest.mark.parametrize(
+    ("sort_order", "parts"),
+    [
+        ("zorder(nope)", ["column 'nope'", "no such column", "it has id, p, a"]),
+        ("zorder(s.nope)", ["column 's.nope'", "no such column", "it has x"]),
+        ("zorder(a, A)", ["column a twice"]),
+        ("zorder(s.x, S.x)", ["column s.x twice"]),
+        ("zorder(tags)", ["column 'tags'", "list"]),
+        ("zorder(attributes)", ["column 'attributes'", "map"]),
+        ("zorder(s)", ["column 's'", "struct", "name one of its fields"]),
+        ("zorder(list.y)", ["column 'list.y'", "only fields of structs"]),
+        ("zorder(p)", ["by p", "partitioned by every one"]),
+        ("zorder(unkept)", ["column unkept", "no lower/upper bounds", "'write.metadata.metrics.column.unkept' = 'full'"]),
+        ("zorder()", ["sort_order 'zorder()'"]),
+        ("", ["sort_order ''"]),
+        ("zorder(a", ["sort_order 'zorder(a'"]),
+        ("a,,b", ["sort_order 'a,,b'"]),
+        ("hilbert(a, b)", ["hilbert", "not available in this version"]),
+        ("p, zorder(a, b)", ["not available in this version"]),
+        ("a DESC", ["not available in this version"]),
+    ],
+)  # fmt: skip
+def test_columns(table: Table, sort_order: str, parts: list[str]) -> None:
+    message = refusal(table, sort_order)
+    for part in parts:
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "because"),
+    [
+        ("no-such-option", "1", "not supported by the action or the rewriter"),
+        ("var-length-contribution", "8", "not supported by the action or the rewriter"),
+        ("cuts", "odd", "cuts"),
+        ("boundaries", "0", "boundaries"),
+        ("boundaries", "65537", "boundaries"),
+        ("sample-rows", "0", "sample-rows"),
+        ("sample-rows", "many", "sample-rows"),
+        ("sample-seed", "1.5", "sample-seed"),
+        ("min-input-files", "0", "'min-input-files' is set to 0 but must be > 0"),
+        ("min-input-files", "x", "min-input-files to 'x'"),
+        ("target-file-size-bytes", "0", "'target-file-size-bytes' is set to 0 but must be > 0"),
+        ("target-file-size-bytes", "10MB", "target-file-size-bytes to '10MB'"),
+        ("max-file-size-bytes", "1", "all new files will be larger than the max threshold"),
+        ("min-file-size-bytes", "99999999999", "all new files will be smaller than the min threshold"),
+        ("max-file-group-size-bytes", "0", "'max-file-group-size-bytes' is set to 0 but must be > 0"),
+        ("delete-ratio-threshold", "1.5", "'delete-ratio-threshold' is set to 1.5 but must be <= 1"),
+        ("delete-file-threshold", "-1", "'delete-file-threshold' is set to -1 but must be >= 0"),
+        ("compression-factor", "0", "'compression-factor' is set to 0.0 but must be > 0"),
+        ("rewrite-all", "yes", "rewrite-all to 'yes'"),
+        ("rewrite-job-order", "random", "random"),
+        ("max-files-to-rewrite", "0", "max-files-to-rewrite"),
+        ("max-concurrent-file-group-rewrites", "0", "max-concurrent-file-group-rewrites to 0"),
+        ("output-spec-id", "9", "output spec id 9"),
+    ],
+)  # fmt: skip
+def test_options(table: Table, name: str, value: str, because: str) -> None:
+    assert because in refusal(table, "zorder(a)", {name: value})
+
+
+def test_max_commits_counts_only_with_partial_progress(table: Table) -> None:
+    options = {"partial-progress.max-commits": "0", "partial-progress.enabled": "true"}
+    assert "partial-progress.max-commits to 0" in refusal(table, "zorder(a)", options)
+
+
+@pytest.mark.parametrize("where", ["nope > 1", "a >", "upper(p) = 'x'", "rand() > 0.5"])
+def test_where(table: Table, where: str) -> None:
+    assert f"the filter '{where}'" in refusal(table, "zorder(a)", where=where)
+
+
+def test_branch(table: Table) -> None:
+    assert "branch dev" in refusal(table, "zorder(a)", branch="dev")
+
+
+def test_tag(table: Table) -> None:
+    table.spark.sql(f"ALTER TABLE {table.full_name} CREATE TAG v1")
+    assert "branch v1" in refusal(table, "zorder(a)", branch="v1")
+
+
+@pytest.mark.parametrize("name", ["db.nope", "nowhere.t", ""])
+def test_table(table: Table, name: str) -> None:
+    message = refusal(table, "zorder(a)", table=name)
+    assert name in message
+
+
+def test_sort_order_is_needed(spark: SparkSession, table: Table) -> None:
+    with pytest.raises(PySparkException, match="Cannot .*, because strategy 'zorder' needs sort_order"):
+        spark.sql(f"CALL lake.system.rewrite_data_files(table => '{table.name}', strategy => 'zorder')")
+
+
+def test_names_count_by_case_as_the_session_says(spark: SparkSession, table: Table) -> None:
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        assert "column 'A'" in refusal(table, "zorder(A)")
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+
+
+def test_two_names_that_differ_by_case_only_are_ambiguous_when_case_does_not_count(spark: SparkSession) -> None:
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    both = create(spark, "SELECT id, rand(1) AS k, rand(2) AS K FROM range(10)")
+    spark.conf.unset("spark.sql.caseSensitive")
+    with pytest.raises(PySparkException, match="ambiguous"):
+        both.call("zorder(k)")
+
+
+def test_unknown_strategies_are_refused_by_iceberg(spark: SparkSession, table: Table) -> None:
+    with untouched(table), pytest.raises(Exception, match="unsupported strategy: z. Only binpack or sort is supported"):
+        table.call("zorder(a)", strategy="z")
+
+
+def test_a_procedure_that_is_not_ours_is_left_to_spark(spark: SparkSession) -> None:
+    for call in ("lake.system.no_such()", "lake.other.zorder_plan('t', 'a')", "nowhere.system.rewrite_data_files('t')"):
+        with pytest.raises(PySparkException, match="FAILED_TO_LOAD_ROUTINE|MISSING_CATALOG_ABILITY|ROUTINE_NOT_FOUND"):
+            spark.sql(f"CALL {call}")
+
+
+class TestNothingToDo:
+    def plan(self, table: Table, options: str = "map()", where: str = "true") -> tuple[int, int, int, int, str | None]:
+        options = options if options != "map()" else "map('min-input-files', '5')"
+        row = table.spark.sql(
+            f"CALL lake.system.zorder_plan(table => '{table.name}', sort_order => 'a', options => {options}, where => '{where}')"
+        ).collect()[0]
+        return tuple(row)
+
+    def test_a_table_without_a_snapshot(self, spark: SparkSession) -> None:
+        empty = Table(spark, "db.empty")
+        spark.sql(f"CREATE TABLE {empty.full_name} (id bigint, a int) USING iceberg")
+        assert tuple(empty.call("zorder(a)")) == (0, 0, 0, 0, 0)
+        assert empty.operations() == []
+        assert "has no snapshot" in str(self.plan(empty)[-1])
+        with pytest.raises(PySparkException, match="no such column"):
+            empty.call("zorder(nope)")
+
+    def test_sizes_in_order(self, spark: SparkSession) -> None:
+        table = create(spark, "SELECT id, rand(1) AS a FROM range(0, 60000, 1, 6)")
+        sizes = f"map('target-file-size-bytes', '{table.bytes() // 6}')"
+        with untouched(table):
+            counts = spark.sql(
+                f"CALL lake.system.rewrite_data_files(table => '{table.name}', strategy => 'zorder', sort_order => 'a', options => {sizes})"
+            ).collect()[0]
+        assert tuple(counts) == (0, 0, 0, 0, 0)
+        files, selected, groups, expected, reason = self.plan(table, sizes)
+        assert (files, selected, groups, expected) == (6, 0, 0, 0)
+        assert "its size is in order" in str(reason)
+        assert "set option rewrite-all to true" in str(reason)
+
+    def test_too_few_files(self, spark: SparkSession) -> None:
+        table = create(spark, "SELECT id, rand(1) AS a FROM range(0, 3000, 1, 3)")
+        files, _, groups, _, reason = self.plan(table)
+        assert (files, groups) == (3, 0)
+        assert "min-input-files 5" in str(reason)
+
+    def test_no_file_matches(self, spark: SparkSession) -> None:
+        table = create(spark, "SELECT id, rand(1) AS a FROM range(0, 3000, 1, 3)")
+        assert "no data file can hold rows that match" in str(self.plan(table, where="id < 0")[-1])
+
+    def test_a_plan_of_something_has_no_reason(self, spark: SparkSession) -> None:
+        table = create(spark, "SELECT id, rand(1) AS a FROM range(0, 3000, 1, 3)")
+        with untouched(table):
+            assert self.plan(table, "map('rewrite-all', 'true')") == (3, 3, 1, 1, None)
+
+    def test_describe_procedure(self, spark: SparkSession) -> None:
+        for name in ("zorder_plan", "rewrite_data_files"):
+            rows = spark.sql(f"DESCRIBE PROCEDURE lake.system.{name}").collect()
+            assert name in rows[0][0]

@@ -1,0 +1,298 @@
+"""The rewrite through CALL: rows stay, files become boxes, and the table's rules are kept."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.spark.tables import Table, create, unchanged
+
+UNIFORM = (
+    "SELECT id, cast(rand(1) * 1000000 AS bigint) AS a, cast(rand(2) * 1000000 AS bigint) AS b, rand(3) AS payload "
+    "FROM range(0, 600000, 1, 12)"
+)
+
+# One column of each type, with NULLs, negatives and extremes; NaN where there is one.
+TYPES = {
+    "boolean": "if(id % 5 = 0, NULL, rand(1) < 0.5)",
+    "int": "if(id % 97 = 0, NULL, cast(rand(1) * 4e9 - 2e9 AS int))",
+    "bigint": "if(id % 97 = 0, NULL, cast((rand(1) - 0.5) * 1.8e19 AS bigint))",
+    "float": "CASE WHEN id % 97 = 0 THEN NULL WHEN id % 89 = 0 THEN float('NaN') WHEN id % 83 = 0 THEN float('-0.0') "
+    "WHEN id % 79 = 0 THEN float('-Infinity') ELSE cast(randn(1) AS float) END",
+    "double": "CASE WHEN id % 97 = 0 THEN NULL WHEN id % 89 = 0 THEN double('NaN') WHEN id % 83 = 0 THEN double('-0.0') "
+    "WHEN id % 79 = 0 THEN double('Infinity') ELSE randn(1) * pow(10, rand(2) * 20) END",
+    "decimal(9, 2)": "if(id % 97 = 0, NULL, cast((rand(1) - 0.5) * 1e6 AS decimal(9, 2)))",
+    "decimal(18, 4)": "if(id % 97 = 0, NULL, cast((rand(1) - 0.5) * 1e13 AS decimal(18, 4)))",
+    "decimal(38, 10)": "if(id % 97 = 0, NULL, cast((rand(1) - 0.5) * 1e27 AS decimal(38, 10)))",
+    "date": "if(id % 97 = 0, NULL, date_add(DATE'1950-01-01', cast(rand(1) * 50000 AS int)))",
+    "timestamp": "if(id % 97 = 0, NULL, timestamp_micros(cast((rand(1) - 0.3) * 3e15 AS bigint)))",
+    "timestamp_ntz": "if(id % 97 = 0, NULL, cast(timestamp_micros(cast((rand(1) - 0.3) * 3e15 AS bigint)) AS timestamp_ntz))",
+    "string": "if(id % 97 = 0, NULL, concat('k', hex(cast(rand(1) * 1e9 AS bigint)), 'é', id % 3))",
+    "binary": "if(id % 97 = 0, NULL, unhex(hex(cast(rand(1) * 1e15 AS bigint))))",
+}
+
+
+@pytest.fixture(scope="module")
+def uniform(spark: SparkSession) -> Table:
+    return create(spark, UNIFORM)
+
+
+def overlapping(table: Table, column: str) -> int:
+    """How many pairs of neighbouring files overlap in a column by more than one shared value."""
+    bounds = sorted(
+        (row.readable_metrics[column].lower_bound, row.readable_metrics[column].upper_bound)
+        for row in table.data_files()
+        if row.readable_metrics[column].lower_bound is not None
+    )
+    return sum(later[0] < earlier[1] for earlier, later in itertools.pairwise(bounds))
+
+
+def test_rows_stay_and_one_replace_snapshot_says_what_was_done(uniform: Table) -> None:
+    before = len(uniform.data_files())
+    with unchanged(uniform):
+        result = uniform.call("zorder(a, b)", options=uniform.target_for(10))
+    assert result.asDict() == {
+        "rewritten_data_files_count": before,
+        "added_data_files_count": len(uniform.data_files()),
+        "rewritten_bytes_count": result.rewritten_bytes_count,
+        "failed_data_files_count": 0,
+        "removed_delete_files_count": 0,
+    }
+    summary = uniform.summary()
+    assert summary["zorder.columns"] == "a,b"
+    assert summary["zorder.curve"] == "zorder"
+    assert summary["zorder.cuts"] == "even"
+    assert len(summary["zorder.layout-hash"]) == 64
+    assert summary["zorder.version"]
+
+
+def test_row_counts_of_files_are_even_on_uniform_data(uniform: Table) -> None:
+    with unchanged(uniform):
+        uniform.call("zorder(a, b)", options=uniform.target_for(16))
+    counts = [row.record_count for row in uniform.data_files()]
+    assert 14 <= len(counts) <= 18
+    assert max(counts) <= 1.15 * min(counts), sorted(counts)
+
+
+def test_the_same_snapshot_options_and_seed_give_the_same_layout(spark: SparkSession) -> None:
+    hashes = []
+    table = create(spark, UNIFORM)
+    for split_size in ("134217728", "1048576"):
+        spark.conf.set("spark.sql.iceberg.split-size", split_size)
+        spark.sql(f"ALTER TABLE {table.full_name} SET TBLPROPERTIES ('read.split.target-size' = '{split_size}')")
+        snapshot = spark.sql(f"SELECT snapshot_id FROM {table.full_name}.snapshots ORDER BY committed_at").collect()[0]
+        table.call("zorder(a, b)", options=table.target_for(8))
+        hashes.append(table.summary()["zorder.layout-hash"])
+        spark.sql(f"CALL lake.system.set_current_snapshot('{table.name}', {snapshot[0]})")
+    spark.conf.unset("spark.sql.iceberg.split-size")
+    assert hashes[0] == hashes[1]
+    table.call("zorder(a, b)", options={**table.target_for(8), "sample-seed": "7"})
+    assert table.summary()["zorder.layout-hash"] != hashes[0]
+
+
+@pytest.mark.parametrize("spark_type", TYPES)
+def test_every_key_type_is_cut_in_the_order_of_its_bounds(spark: SparkSession, spark_type: str) -> None:
+    table = create(spark, f"SELECT id, {TYPES[spark_type]} AS k, rand(9) AS payload FROM range(0, 120000, 1, 6)")
+    with unchanged(table):
+        table.call("zorder(k)", options=table.target_for(8))
+    files = table.data_files()
+    assert overlapping(table, "k") == 0
+    if spark_type != "boolean":
+        assert len(files) >= 7
+        with_nulls = sum(row.readable_metrics.k.null_value_count > 0 for row in files)
+        assert with_nulls <= 2, "NULLs belong together, after all values"
+
+
+def test_uuid_is_clustered_by_its_bytes(spark: SparkSession) -> None:
+    table = create(spark, "SELECT id FROM range(0, 120000, 1, 6)")
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    iceberg = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table.full_name)
+    iceberg.updateSchema().addColumn("k", jvm.org.apache.iceberg.types.Types.UUIDType.get()).commit()
+    spark.sql(f"REFRESH TABLE {table.full_name}")
+    spark.sql(
+        f"INSERT OVERWRITE {table.full_name} SELECT id, if(id % 97 = 0, NULL, uuid()) FROM range(0, 120000, 1, 6)"
+    )
+    with unchanged(table):
+        table.call("zorder(k)", options=table.target_for(8))
+    bounds = [
+        (bytes(row[0]), bytes(row[1]))
+        for row in spark.sql(
+            f"SELECT lower_bounds[2], upper_bounds[2] FROM {table.full_name}.files WHERE lower_bounds[2] IS NOT NULL"
+        ).collect()
+    ]
+    assert len(bounds) >= 7
+    assert all(earlier[1] < later[0] for earlier, later in itertools.pairwise(sorted(bounds)))
+
+
+@pytest.mark.parametrize(
+    ("select", "sort_order", "columns"),
+    [
+        pytest.param("named_struct('x', r1, 'in', named_struct('y.z', r2)) AS s", "zorder(s.x, s.`in`.`y.z`)", "s.x,s.in.`y.z`", id="nested"),
+        pytest.param("r1 AS `größe in €`, r2 AS `a.b``c`", "`größe in €`, `a.b``c`", "`größe in €`,`a.b``c`", id="special"),
+        pytest.param("r1 AS _zorder_index, r2 AS ICEZVALUE", "zorder(_zorder_index, icezvalue)", "_zorder_index,ICEZVALUE", id="our own names"),
+        pytest.param("r1 AS MixedCase, r2 AS other", "ZORDER(mixedcase, OTHER)", "MixedCase,other", id="case"),
+    ],
+)  # fmt: skip
+def test_names_of_columns(spark: SparkSession, select: str, sort_order: str, columns: str) -> None:
+    table = create(
+        spark, f"SELECT id, {select} FROM (SELECT id, cast(rand(1) * 1e6 AS int) r1, cast(rand(2) * 1e6 AS int) r2 FROM range(60000))"
+    )  # fmt: skip
+    with unchanged(table):
+        table.call(sort_order, options=table.target_for(4))
+    assert table.summary()["zorder.columns"] == columns
+
+
+def test_names_that_differ_by_case_only(spark: SparkSession) -> None:
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        table = create(spark, "SELECT id, rand(1) AS k, rand(2) AS K FROM range(40000)")
+        with unchanged(table):
+            table.call("zorder(K)", options=table.target_for(4))
+        assert overlapping(table, "K") == 0
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+
+
+def test_heavy_hitters_take_files_of_their_own(spark: SparkSession) -> None:
+    table = create(
+        spark,
+        "SELECT id, if(rand(1) < 0.6, 0L, cast(rand(2) * 100000 AS bigint)) AS k, rand(3) AS payload FROM range(0, 200000, 1, 4)",
+    )
+    with unchanged(table):
+        table.call("zorder(k)", options=table.target_for(10))
+    holding = [row for row in table.data_files() if row.readable_metrics.k.lower_bound == 0]
+    assert sum(row.record_count for row in holding) > 110_000
+    # Values that no sampled row showed may share the bucket of the heavy one.
+    assert all(row.readable_metrics.k.upper_bound < 20 for row in holding)
+
+
+def test_constant_and_null_columns_are_left_out(spark: SparkSession) -> None:
+    table = create(
+        spark,
+        "SELECT id, 7 AS c, cast(NULL AS string) AS n, cast(rand(1) * 1e6 AS int) AS k FROM range(0, 60000, 1, 3)",
+    )
+    with unchanged(table):
+        table.call("zorder(c, n, k)", options=table.target_for(4))
+    assert overlapping(table, "k") == 0
+    with unchanged(table):
+        table.call("zorder(c, n)", options=table.target_for(4))
+
+
+class TestPartitions:
+    def test_files_stay_within_partitions_and_the_identity_column_is_ignored(self, spark: SparkSession) -> None:
+        table = create(
+            spark,
+            "SELECT id, cast(id % 3 AS int) AS p, cast(rand(1) * 1e6 AS int) AS a, cast(rand(2) * 1e6 AS int) AS b "
+            "FROM range(0, 150000, 1, 6)",
+            partitioned_by="p, bucket(2, b)",
+        )
+        with unchanged(table):
+            table.call("zorder(p, a, b)", options={"target-file-size-bytes": str(table.bytes() // 24)})
+        for row in table.data_files():
+            assert row.readable_metrics.p.lower_bound == row.readable_metrics.p.upper_bound
+        assert table.summary()["zorder.columns"] == "a,b"
+
+    def test_an_evolved_spec_and_an_output_spec(self, spark: SparkSession) -> None:
+        table = create(
+            spark, "SELECT id, cast(id % 3 AS int) AS p, cast(rand(1) * 1e6 AS int) AS a FROM range(0, 60000, 1, 4)"
+        )
+        spark.sql(f"ALTER TABLE {table.full_name} ADD PARTITION FIELD p")
+        spark.sql(f"INSERT INTO {table.full_name} SELECT id, cast(id % 3 AS int), cast(id AS int) FROM range(30000)")
+        with unchanged(table):
+            table.call("zorder(a)")
+        specs = spark.sql(f"SELECT DISTINCT spec_id FROM {table.full_name}.files").collect()
+        assert [row[0] for row in specs] == [1]
+        with unchanged(table):
+            table.call("zorder(p, a)", options={"output-spec-id": "0"})
+        assert [row[0] for row in spark.sql(f"SELECT DISTINCT spec_id FROM {table.full_name}.files").collect()] == [0]
+
+
+class TestDeletes:
+    @pytest.mark.parametrize("version", ["2", "3"])
+    def test_deletes_are_applied(self, spark: SparkSession, version: str) -> None:
+        properties = {"format-version": version, "write.delete.mode": "merge-on-read"}
+        table = create(spark, UNIFORM.replace("600000", "120000"), properties=properties)
+        spark.sql(f"DELETE FROM {table.full_name} WHERE id % 7 = 0")
+        deletes = spark.sql(f"SELECT count(*) FROM {table.full_name}.files WHERE content = 1").collect()[0][0]
+        assert deletes > 0
+        with unchanged(table):
+            table.call("zorder(a, b)", options=table.target_for(5))
+        assert sum(row.record_count for row in table.data_files()) == table.fingerprint().rows
+
+    def test_row_lineage_is_kept(self, spark: SparkSession) -> None:
+        table = create(spark, UNIFORM.replace("600000", "60000"), properties={"format-version": "3"})
+        spark.sql(f"INSERT INTO {table.full_name} SELECT id + 1000000, 1, 2, 3 FROM range(1000)")
+        lineage = ("_row_id", "_last_updated_sequence_number")
+        before = table.fingerprint(extra=lineage)
+        with unchanged(table):
+            table.call("zorder(a, b)", options=table.target_for(5))
+        assert table.fingerprint(extra=lineage) == before
+
+
+class TestArguments:
+    def test_where_chooses_files(self, spark: SparkSession) -> None:
+        table = create(spark, "SELECT id, cast(id / 10000 AS int) AS day, rand(1) AS a FROM range(0, 60000, 1, 6)")
+        with unchanged(table):
+            result = table.call("zorder(a)", where="day < 2")
+        assert result.rewritten_data_files_count == 2
+
+    def test_branch(self, spark: SparkSession) -> None:
+        table = create(spark, UNIFORM.replace("600000", "60000"))
+        spark.sql(f"ALTER TABLE {table.full_name} CREATE BRANCH dev")
+        spark.sql(f"INSERT INTO {table.full_name}.branch_dev SELECT id, 1, 2, 3 FROM range(500)")
+        main = table.fingerprint()
+        dev = table.fingerprint(version="VERSION AS OF 'dev'")
+        head = spark.sql(f"SELECT snapshot_id FROM {table.full_name}.refs WHERE name = 'main'").collect()
+        table.call("zorder(a, b)", branch="dev")
+        assert table.fingerprint(version="VERSION AS OF 'dev'") == dev
+        assert table.fingerprint() == main
+        assert spark.sql(f"SELECT snapshot_id FROM {table.full_name}.refs WHERE name = 'main'").collect() == head
+        assert table.orphans() == set()
+
+    def test_partial_progress_makes_several_commits(self, spark: SparkSession) -> None:
+        table = create(
+            spark, "SELECT id, cast(id % 4 AS int) AS p, rand(1) AS a FROM range(0, 80000, 1, 4)", partitioned_by="p"
+        )
+        rows = table.fingerprint()
+        table.call("zorder(a)", options={"partial-progress.enabled": "true", "partial-progress.max-commits": "2"})
+        assert table.operations() == ["append", "replace", "replace"]
+        assert table.fingerprint() == rows
+        assert table.orphans() == set()
+
+    def test_positional_arguments(self, spark: SparkSession) -> None:
+        table = create(spark, UNIFORM.replace("600000", "12000"))
+        with unchanged(table):
+            spark.sql(
+                f"CALL lake.system.rewrite_data_files('{table.name}', 'zorder', 'zorder(a, b)', map('rewrite-all', 'true'))"
+            )
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [{"strategy": "binpack"}, {"strategy": "sort", "sort_order": "a DESC"}, {"strategy": "sort", "sort_order": "zorder(a,b)"}],
+    )  # fmt: skip
+    def test_strategies_of_iceberg_work_as_before(self, spark: SparkSession, arguments: dict[str, Any]) -> None:
+        table = create(spark, UNIFORM.replace("600000", "12000"))
+        named = ", ".join(f"{key} => '{value}'" for key, value in arguments.items())
+        with unchanged(table):
+            spark.sql(
+                f"CALL lake.system.rewrite_data_files(table => '{table.name}', {named}, options => map('rewrite-all', 'true'))"
+            )
+        assert not any(key.startswith("zorder.") for key in table.summary())
+
+    def test_explain_does_not_rewrite(self, spark: SparkSession) -> None:
+        table = create(spark, UNIFORM.replace("600000", "12000"))
+        spark.sql(
+            f"EXPLAIN CALL lake.system.rewrite_data_files(table => '{table.name}', strategy => 'zorder', sort_order => 'a')"
+        ).collect()
+        assert table.operations() == ["append"]
+
+    def test_a_cached_table_shows_the_new_files(self, spark: SparkSession) -> None:
+        table = create(spark, UNIFORM.replace("600000", "12000"))
+        spark.sql(f"CACHE TABLE {table.full_name}")
+        with unchanged(table):
+            table.call("zorder(a, b)")
+        spark.sql(f"UNCACHE TABLE {table.full_name}")

@@ -1,0 +1,89 @@
+"""The jar on its own: ``spark-sql`` with nothing but two jars, and sessions in which it cannot work."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+
+from iceberg_zorder.spark.session import PLUGIN_JAR
+
+SPARK_HOME = Path(pyspark.__file__).parent
+
+
+@pytest.fixture(scope="module")
+def iceberg_jar(spark: SparkSession) -> Path:
+    """The Iceberg runtime that the test session has resolved."""
+    jars = str(spark.conf.get("spark.repl.local.jars")).split(",")
+    return Path(
+        next(jar for jar in jars if "iceberg-spark-runtime" in jar).removeprefix("file://").removeprefix("file:")
+    )
+
+
+def spark_sql(directory: Path, sql: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [str(SPARK_HOME / "bin" / "spark-sql"), "--master", "local[1]"]
+    for setting in (
+        "spark.driver.host=127.0.0.1",
+        "spark.driver.bindAddress=127.0.0.1",
+        "spark.ui.enabled=false",
+        "spark.sql.catalogImplementation=in-memory",
+        "spark.sql.catalog.lake=org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.lake.type=hadoop",
+        f"spark.sql.catalog.lake.warehouse=file://{directory}/warehouse",
+    ):
+        command += ["--conf", setting]
+    return subprocess.run(
+        [*command, *arguments, "-e", sql],
+        cwd=directory,
+        env={**os.environ, "SPARK_HOME": str(SPARK_HOME)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_two_jars_are_all_the_setup(tmp_path: Path, iceberg_jar: Path) -> None:
+    done = spark_sql(
+        tmp_path,
+        "CREATE TABLE lake.db.t USING iceberg AS SELECT id, id % 10 AS a, rand(1) AS b FROM range(0, 20000, 1, 6);"
+        "CALL lake.system.rewrite_data_files(table => 'db.t', strategy => 'zorder', sort_order => 'zorder(a, b)');"
+        "CALL lake.system.rewrite_data_files(table => 'db.t', strategy => 'zorder', sort_order => 'zorder(a, b)');"
+        "SELECT operation, summary['zorder.columns'] FROM lake.db.t.snapshots ORDER BY committed_at;"
+        "SELECT count(*), sum(id) FROM lake.db.t;",
+        "--jars",
+        f"{PLUGIN_JAR},{iceberg_jar}",
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    first = lines[0].split("\t")
+    assert (first[0], first[1], first[3], first[4]) == ("6", "1", "0", "0")
+    assert lines[1].split("\t") == ["0"] * 5
+    assert lines[2:] == ["append\tNULL", "replace\ta,b", "20000\t199990000"]
+    assert "Nothing to rewrite in lake.db.t: " in done.stderr, "the log says why the second call did nothing"
+
+
+def test_without_iceberg_the_session_starts_and_one_line_says_what_is_missing(tmp_path: Path) -> None:
+    done = spark_sql(tmp_path, "SELECT 6 * 7", "--jars", str(PLUGIN_JAR))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "42"
+    assert done.stderr.count("Cannot offer strategy 'zorder', because Iceberg's Spark runtime is not visible") == 1
+
+
+def test_an_iceberg_whose_staged_scans_are_not_known_is_refused_before_writing(tmp_path: Path) -> None:
+    done = spark_sql(
+        tmp_path,
+        "CREATE TABLE lake.db.t USING iceberg AS SELECT id FROM range(10);"
+        "CALL lake.system.rewrite_data_files(table => 'db.t', strategy => 'zorder', sort_order => 'id')",
+        "--jars",
+        str(PLUGIN_JAR),
+        "--packages",
+        "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0",
+    )
+    assert done.returncode != 0
+    assert "Cannot rewrite data files by zorder, because this session has Iceberg 1.11.0" in done.stderr
+    assert "knows the staged scans of Iceberg 1.12 only" in done.stderr
