@@ -1,0 +1,60 @@
+# Everything here works on a fresh machine with Python 3.10 or newer, a JDK 17 or newer, and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+JAR_SOURCES := $(shell find spark_jars -path '*/target' -prune -o -type f -print)
+JAR := iceberg_zorder/jars/iceberg-zorder-spark.jar
+
+.DEFAULT_GOAL := help
+.PHONY: help quickstart test lint test-java test-python jar golden clean check-tools
+
+help: ## Show these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+quickstart: $(INSTALLED) $(JAR) ## Build everything, and show before and after on TPC-H lineitem
+	@$(BIN)/python -m quickstart
+
+test: lint test-java test-python ## Run every check and test
+
+lint: $(INSTALLED) $(JAR) ## ruff and mypy
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+test-java: check-tools ## JUnit, through Maven
+	@$$($(PYTHON) -c 'import build_jar; print(build_jar.maven())') --batch-mode --no-transfer-progress -f spark_jars/pom.xml test \
+	  | grep -E '^\[(INFO|ERROR|WARNING)\] (Tests run|BUILD)|^\[ERROR\]|^\[WARNING\] /' ; test $${PIPESTATUS[0]} -eq 0
+
+test-python: $(INSTALLED) $(JAR) ## pytest, with doctests
+	$(BIN)/python -m pytest
+
+jar: $(JAR) ## Build the plugin jar
+
+$(JAR): $(JAR_SOURCES) build_jar.py | check-tools
+	@$(PYTHON) build_jar.py
+	@touch $@
+
+golden: $(INSTALLED) ## Write the golden files anew: only when the layout is meant to change
+	$(BIN)/python -m tests.golden.generate
+
+$(INSTALLED): pyproject.toml | check-tools $(JAR)
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@echo "Installing the package and its development tools into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[spark]' --group dev
+	@touch $@
+
+check-tools:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
+	  || { echo "Cannot build, because Python 3.10 or newer is needed: set PYTHON=..."; exit 1; }
+	@java=$${JAVA_HOME:+$$JAVA_HOME/bin/}java; version=$$($$java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p'); \
+	  test "$${version:-0}" -ge 17 \
+	  || { echo "Cannot build, because a JDK 17 or newer is needed: found '$$version', set JAVA_HOME=..."; exit 1; }
+
+clean: ## Remove everything that was built, and the quickstart's table
+	rm -rf $(VENV) iceberg_zorder/jars dist quickstart-warehouse .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find spark_jars -type d -name target -prune -exec rm -rf {} +
+
+SHELL := /bin/bash
