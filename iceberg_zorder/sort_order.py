@@ -12,7 +12,7 @@ from iceberg_zorder.errors import InvalidInputError
 _CURVES_TO_COME = frozenset({"hilbert"})
 _DIRECTIONS = frozenset({"asc", "desc", "nulls"})
 _SPACE = " \t\n\f\r"
-_QUOTED = re.compile("`((?:[^`]|``)*)`")
+_QUOTED = re.compile("`((?:[^`]|``)*)`(?!`)")
 
 
 @dataclass(frozen=True)

@@ -170,6 +170,6 @@ SORT_ORDERS = [
     "zorder(a, b)", "ZOrder ( a , b )", "a, b", "a", " a\t,\nb ", "zorder(a.b.c, `d e`)", "`a``b`.`c.d`", "größe, straße.名前",
     "_a1, 2b", "zorder", "zorder, a", "`zorder`(a)", "zorder(`hilbert(a)`)",
     "", " ", "zorder()", "zorder( )", "zorder(a", "zorder(a))", "zorder(a) b", "a,,b", "a,", ",a", "a b", "a.", ".a", "a..b",
-    "`a", "``", "a-b", "hilbert(a, b)", "HILBERT(a)", "peano(a)", "p, zorder(a)", "zorder(a), p", "a ASC", "zorder(a desc)",
+    "`a", "`a``", "`a```", "``", "````", "a-b", "hilbert(a, b)", "HILBERT(a)", "peano(a)", "p, zorder(a)", "zorder(a), p", "a ASC", "zorder(a desc)",
     "a NULLS LAST", "zorder(bucket(4, a))", "a; DROP TABLE t", "😀",
 ]  # fmt: skip
