@@ -8,7 +8,7 @@ JAR_SOURCES := $(shell find spark_jars -path '*/target' -prune -o -type f -print
 JAR := iceberg_zorder/jars/iceberg-zorder-spark.jar
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test lint test-java test-python jar golden clean check-tools
+.PHONY: help quickstart test lint test-java test-python jar picture golden clean check-tools
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,10 @@ jar: $(JAR) ## Build the plugin jar
 $(JAR): $(JAR_SOURCES) build_jar.py | check-tools
 	@$(PYTHON) build_jar.py
 	@touch $@
+
+picture: $(INSTALLED) $(JAR) ## Draw the README's picture
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check matplotlib
+	$(BIN)/python -m docs.boxes
 
 golden: $(INSTALLED) ## Write the golden files anew: only when the layout is meant to change
 	$(BIN)/python -m tests.golden.generate
