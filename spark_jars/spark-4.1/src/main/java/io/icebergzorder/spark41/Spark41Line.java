@@ -4,7 +4,9 @@ import io.icebergzorder.spark.SparkLine;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.iceberg.MetadataColumns;
+import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.spark.source.SparkRewriteTable;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -85,6 +87,11 @@ final class Spark41Line implements SparkLine {
   private static AttributeReference attribute(String name, DataType type) {
     return new AttributeReference(
         name, type, false, Metadata.empty(), NamedExpression.newExprId(), CollectionConverters.asScala(List.<String>of()).toList());
+  }
+
+  @Override
+  public org.apache.spark.sql.connector.catalog.Table stagedTable(Table table, String id) {
+    return new SparkRewriteTable(table, id);
   }
 
   @Override

@@ -7,7 +7,9 @@ import io.icebergzorder.core.KeyDomain;
 import io.icebergzorder.core.Keys;
 import io.icebergzorder.core.LayoutColumn;
 import io.icebergzorder.core.LongBoundaries;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
+import java.util.UUID;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -56,7 +58,7 @@ public final class ColumnFunctions {
   /** Spark shows a UUID as its text, whose order is that of its bytes; comparing texts saves parsing each row. */
   private static UTF8String[] texts(ClusteringColumn column, BytesBoundaries boundaries) {
     return Arrays.stream(boundaries.values())
-        .map(key -> isUuid(column) ? UTF8String.fromString(Uuids.toText(key)) : UTF8String.fromBytes(key))
+        .map(key -> isUuid(column) ? UTF8String.fromString(uuidText(key)) : UTF8String.fromBytes(key))
         .toArray(UTF8String[]::new);
   }
 
@@ -149,7 +151,7 @@ public final class ColumnFunctions {
     }
 
     public byte[] invoke(UTF8String value) {
-      return value == null ? null : Uuids.toBytes(value.toString());
+      return value == null ? null : Keys.ofUuid(UUID.fromString(value.toString()));
     }
   }
 
@@ -254,6 +256,11 @@ public final class ColumnFunctions {
       }
       return texts;
     }
+  }
+
+  private static String uuidText(byte[] key) {
+    ByteBuffer bytes = ByteBuffer.wrap(key);
+    return new UUID(bytes.getLong(), bytes.getLong()).toString();
   }
 
   private static byte[] wideKey(Decimal value) {

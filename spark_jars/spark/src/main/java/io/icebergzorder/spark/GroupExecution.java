@@ -169,9 +169,9 @@ final class GroupExecution {
       }
     }
 
-    private void rewrite(int number, boolean stopOnFailure, OnDone onDone, OnFailure onFailure) {
+    private Void rewrite(int number, boolean stopOnFailure, OnDone onDone, OnFailure onFailure) throws Exception {
       if (stopped.get()) {
-        return;
+        return null;
       }
       RewriteFileGroup group = groups.get(number);
       try {
@@ -179,15 +179,15 @@ final class GroupExecution {
             new JobDescription(session)
                 .during(describe(group), () -> rewriter.rewrite(group, layouts.get(number))));
       } catch (Exception e) {
-        // Spark throws checked exceptions that Java does not see coming.
         onFailure.accept(group, e);
         if (stopOnFailure) {
           throw e;
         }
-        return;
+        return null;
       }
       LOG.info("Rewrote file group {} of {} in {}", finished.incrementAndGet(), groups.size(), table.name());
       onDone.accept(group);
+      return null;
     }
 
     private String describe(RewriteFileGroup group) {

@@ -11,17 +11,22 @@ import org.apache.iceberg.spark.FileRewriteCoordinator;
 import org.apache.iceberg.spark.SparkWriteOptions;
 import org.apache.iceberg.util.PropertyUtil;
 import org.apache.spark.sql.Column;
+import org.apache.spark.sql.DataFrameWriterV2;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataType;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Rewrites one file group by its layout: every row is read once, gets its index, goes straight to its file, is sorted there
  * and written by Iceberg's own writers.
  */
 final class GroupRewriter {
+  private static final Logger LOG = LoggerFactory.getLogger(GroupRewriter.class);
+
   private final SparkSession session;
   private final SparkLine line;
   private final Table table;
@@ -36,17 +41,35 @@ final class GroupRewriter {
    * Rewrites a file group; nothing is committed.
    *
    * @return the new data files, which the caller owns
+   * @throws Exception whatever Spark or Iceberg failed with; the files that were finished by then are deleted
    */
-  Set<DataFile> rewrite(RewriteFileGroup group, Layout layout) {
+  Set<DataFile> rewrite(RewriteFileGroup group, Layout layout) throws Exception {
     StagedScan scan = new StagedScan(session, line, table, group.fileScanTasks());
     try (scan;
-        FunctionScope scope = new FunctionScope(session)) {
+        FunctionScope scope = new FunctionScope(session);
+        StagedWrite write = new StagedWrite(session, line.stagedTable(table, scan.id()), scan.id())) {
       Dataset<Row> rows = scan.rows();
       scan.checkReadsOnlyStaged(rows);
-      write(group, layout, arranged(rows, layout, scope), scan.id());
+      options(write.of(arranged(rows, layout, scope)), group, layout, scan.id()).append();
       return FileRewriteCoordinator.get().fetchNewFiles(table, scan.id());
+    } catch (Exception e) {
+      deleteFinished(scan.id());
+      throw e;
     } finally {
       FileRewriteCoordinator.get().clearRewrite(table, scan.id());
+    }
+  }
+
+  private void deleteFinished(String id) {
+    if (!FileRewriteCoordinator.get().fetchSetIds(table).contains(id)) {
+      return;
+    }
+    for (DataFile file : FileRewriteCoordinator.get().fetchNewFiles(table, id)) {
+      try {
+        table.io().deleteFile(file.location());
+      } catch (RuntimeException e) {
+        LOG.warn("Failed to delete {} of a file group that failed; remove_orphan_files collects it", file.location(), e);
+      }
     }
   }
 
@@ -72,18 +95,16 @@ final class GroupRewriter {
     return index;
   }
 
-  private void write(RewriteFileGroup group, Layout layout, Dataset<Row> rows, String id) {
+  private DataFrameWriterV2<Row> options(
+      DataFrameWriterV2<Row> writer, RewriteFileGroup group, Layout layout, String id) {
     boolean samePartitions =
         group.fileScanTasks().stream().allMatch(task -> task.spec().specId() == group.outputSpecId());
-    rows.write()
-        .format("iceberg")
+    return writer
         .option(SparkWriteOptions.TARGET_FILE_SIZE_BYTES, rollAt(group, layout))
-        .option(SparkWriteOptions.USE_TABLE_DISTRIBUTION_AND_ORDERING, "false")
+        .option(SparkWriteOptions.USE_TABLE_DISTRIBUTION_AND_ORDERING, false)
         .option(SparkWriteOptions.OUTPUT_SPEC_ID, group.outputSpecId())
         .option(SparkWriteOptions.FANOUT_ENABLED, !samePartitions)
-        .option("rewritten-file-scan-task-set-id", id)
-        .mode("append")
-        .save(id);
+        .option("rewritten-file-scan-task-set-id", id);
   }
 
   /**

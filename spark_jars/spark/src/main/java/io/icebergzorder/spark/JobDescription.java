@@ -1,6 +1,5 @@
 package io.icebergzorder.spark;
 
-import java.util.function.Supplier;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
 
@@ -17,13 +16,18 @@ final class JobDescription {
     this.context = session.sparkContext();
   }
 
-  <T> T during(String description, Supplier<T> work) {
+  <T, E extends Exception> T during(String description, Work<T, E> work) throws E {
     String before = context.getLocalProperty(PROPERTY);
     context.setJobDescription(description);
     try {
-      return work.get();
+      return work.run();
     } finally {
       context.setJobDescription(before);
     }
+  }
+
+  /** What may throw whatever it throws. */
+  interface Work<T, E extends Exception> {
+    T run() throws E;
   }
 }

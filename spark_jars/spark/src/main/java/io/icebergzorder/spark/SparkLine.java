@@ -1,6 +1,7 @@
 package io.icebergzorder.spark;
 
 import java.util.List;
+import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Dataset;
@@ -45,6 +46,9 @@ public interface SparkLine {
    * in, and its place there.
    */
   Dataset<Row> withFileAndPosition(Dataset<Row> staged);
+
+  /** Iceberg's Spark table that reads and writes a staged file group. */
+  org.apache.spark.sql.connector.catalog.Table stagedTable(Table table, String id);
 
   /** The scans at the leaves of a query's physical plan. */
   List<Scan> scans(Dataset<Row> dataset);

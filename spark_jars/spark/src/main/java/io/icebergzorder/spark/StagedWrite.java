@@ -1,0 +1,205 @@
+package io.icebergzorder.spark;
+
+import java.util.Arrays;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.sql.DataFrameWriterV2;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.metric.CustomMetric;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
+import org.apache.spark.sql.connector.write.BatchWrite;
+import org.apache.spark.sql.connector.write.DataWriterFactory;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
+import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * The write of a staged file group, with one thing added: when it fails, the files that its tasks had finished become known.
+ *
+ * <p>Iceberg skips the clean-up of a rewrite that Spark aborts, and tells nobody what was written. Its staged write "commits"
+ * by noting the new files in {@code FileRewriteCoordinator}, no more; so here an abort notes what is finished in the same way,
+ * and the caller, who knows that the file group failed, can delete it.
+ */
+final class StagedWrite implements AutoCloseable {
+  private static final Map<String, Table> TABLES = new ConcurrentHashMap<>();
+  private static final String REWRITE = "org.apache.iceberg.spark.source.SparkWrite$RewriteFiles";
+
+  private final String catalog = "iceberg_zorder_" + UUID.randomUUID().toString().replace("-", "");
+  private final String id;
+
+  /**
+   * Opens a write in a session that the caller may change.
+   *
+   * @param staged Iceberg's table of the staged file group
+   * @param id the file group's id
+   */
+  StagedWrite(SparkSession session, Table staged, String id) {
+    this.id = id;
+    TABLES.put(id, new RecoverableTable((SupportsWrite) staged));
+    session.conf().set("spark.sql.catalog." + catalog, Catalog.class.getName());
+  }
+
+  DataFrameWriterV2<Row> of(Dataset<Row> rows) {
+    return rows.writeTo(catalog + ".`" + id + "`");
+  }
+
+  @Override
+  public void close() {
+    TABLES.remove(id);
+  }
+
+  /** The catalog that Spark instantiates by its class name; it finds the tables of every open write. */
+  public static final class Catalog implements TableCatalog {
+    private String name;
+
+    @Override
+    public void initialize(String catalogName, CaseInsensitiveStringMap options) {
+      name = catalogName;
+    }
+
+    @Override
+    public String name() {
+      return name;
+    }
+
+    @Override
+    public Table loadTable(Identifier identifier) throws NoSuchTableException {
+      Table table = TABLES.get(identifier.name());
+      if (table == null) {
+        throw new NoSuchTableException(identifier);
+      }
+      return table;
+    }
+
+    @Override
+    public Identifier[] listTables(String[] namespace) {
+      return new Identifier[0];
+    }
+
+    @Override
+    public Table alterTable(Identifier identifier, TableChange... changes) {
+      throw new UnsupportedOperationException("Cannot alter a staged file group, because it is written once");
+    }
+
+    @Override
+    public boolean dropTable(Identifier identifier) {
+      return false;
+    }
+
+    @Override
+    public void renameTable(Identifier from, Identifier to) {
+      throw new UnsupportedOperationException("Cannot rename a staged file group, because it is written once");
+    }
+  }
+
+  private record RecoverableTable(SupportsWrite staged) implements SupportsWrite {
+    @Override
+    public String name() {
+      return staged.name();
+    }
+
+    @Override
+    public Column[] columns() {
+      return staged.columns();
+    }
+
+    @Override
+    public Transform[] partitioning() {
+      return staged.partitioning();
+    }
+
+    @Override
+    public Map<String, String> properties() {
+      return staged.properties();
+    }
+
+    @Override
+    public Set<TableCapability> capabilities() {
+      return staged.capabilities();
+    }
+
+    @Override
+    public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+      WriteBuilder builder = staged.newWriteBuilder(info);
+      return new WriteBuilder() {
+        @Override
+        public Write build() {
+          return new RecoverableWrite(builder.build());
+        }
+      };
+    }
+  }
+
+  private record RecoverableWrite(Write staged) implements Write {
+    @Override
+    public String description() {
+      return staged.description();
+    }
+
+    @Override
+    public BatchWrite toBatch() {
+      BatchWrite batch = staged.toBatch();
+      if (!batch.getClass().getName().equals(REWRITE)) {
+        throw new IllegalStateException(
+            String.format(
+                "Cannot write a rewritten file group, because this Iceberg does not stage it as expected (it planned %s)",
+                batch.getClass().getName()));
+      }
+      return new RecoverableBatchWrite(batch);
+    }
+
+    @Override
+    public CustomMetric[] supportedCustomMetrics() {
+      return staged.supportedCustomMetrics();
+    }
+
+    @Override
+    public CustomTaskMetric[] reportDriverMetrics() {
+      return staged.reportDriverMetrics();
+    }
+  }
+
+  private record RecoverableBatchWrite(BatchWrite staged) implements BatchWrite {
+    @Override
+    public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
+      return staged.createBatchWriterFactory(info);
+    }
+
+    @Override
+    public boolean useCommitCoordinator() {
+      return staged.useCommitCoordinator();
+    }
+
+    @Override
+    public void onDataWriterCommit(WriterCommitMessage message) {
+      staged.onDataWriterCommit(message);
+    }
+
+    @Override
+    public void commit(WriterCommitMessage[] messages) {
+      staged.commit(messages);
+    }
+
+    @Override
+    public void abort(WriterCommitMessage[] messages) {
+      staged.commit(Arrays.stream(messages).filter(Objects::nonNull).toArray(WriterCommitMessage[]::new));
+    }
+  }
+}
