@@ -1,0 +1,161 @@
+"""A wheel builds from the sdist and carries the plugin jar; versions agree; make refuses tools that would fail later."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from email.parser import HeaderParser
+from io import BytesIO
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+import iceberg_zorder
+from iceberg_zorder.spark.session import PLUGIN_JAR
+
+REPOSITORY = Path(__file__).parent.parent
+JAR = "iceberg_zorder/jars/iceberg-zorder-spark.jar"
+SERVICE = "META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider"
+
+
+@pytest.fixture(scope="module")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the sdist, and from nothing but it the wheel, which builds the jar anew."""
+    directory = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--outdir", str(directory), str(REPOSITORY)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    return directory
+
+
+@pytest.fixture
+def wheel(distributions: Path) -> ZipFile:
+    (found,) = distributions.glob("*.whl")
+    return ZipFile(BytesIO(found.read_bytes()))
+
+
+@pytest.fixture
+def jar(wheel: ZipFile) -> ZipFile:
+    return ZipFile(BytesIO(wheel.read(JAR)))
+
+
+def text(archive: ZipFile, suffix: str) -> str:
+    (name,) = [name for name in archive.namelist() if name.endswith(suffix)]
+    return archive.read(name).decode()
+
+
+def classes(jar: ZipFile) -> set[str]:
+    return {name for name in jar.namelist() if name.endswith(".class")}
+
+
+def test_wheel_carries_the_package_and_nothing_else(wheel: ZipFile) -> None:
+    modules = {path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / "iceberg_zorder").rglob("*.py")}
+    names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert names == modules | {"iceberg_zorder/py.typed", JAR}
+    assert "iceberg-zorder = iceberg_zorder.cli.app:main" in text(wheel, ".dist-info/entry_points.txt").splitlines()
+    assert "Apache License" in text(wheel, ".dist-info/licenses/LICENSE")
+
+
+def test_jar_registers_its_extensions_and_holds_no_class_of_others(jar: ZipFile) -> None:
+    (entry,) = text(jar, SERVICE).split()
+    assert f"{entry.replace('.', '/')}.class" in classes(jar)
+    assert {name.rpartition("/")[0] for name in classes(jar)} == {
+        "io/icebergzorder/core",
+        "io/icebergzorder/spark",
+        "io/icebergzorder/spark41",
+    }
+
+
+def test_jar_of_the_working_tree_has_the_classes_of_its_sources(jar: ZipFile) -> None:
+    with ZipFile(PLUGIN_JAR) as working_tree:
+        assert classes(working_tree) == classes(jar)
+
+
+def test_sdist_holds_sources_only(distributions: Path) -> None:
+    (sdist,) = distributions.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        members = {member.name.partition("/")[2]: member for member in archive.getmembers()}
+    assert [name for name in members if name.endswith((".jar", ".class"))] == []
+    assert members["mvnw"].mode & 0o111
+    assert "spark_jars/pom.xml" in members
+
+
+def test_versions_are_equal(wheel: ZipFile, jar: ZipFile) -> None:
+    declared = HeaderParser().parsestr(text(wheel, ".dist-info/METADATA"))["Version"]
+    artifact = r"<artifactId>iceberg-zorder-parent</artifactId>\s*<version>([^<]+)</version>"
+    poms = [REPOSITORY / "spark_jars" / "pom.xml", *(REPOSITORY / "spark_jars").glob("*/pom.xml")]
+    in_poms = {pom: re.findall(artifact, pom.read_text(encoding="utf-8")) for pom in poms}
+    assert in_poms == {pom: [declared] for pom in poms}
+    assert iceberg_zorder.__version__ == declared
+    assert f"version={declared}" in text(jar, "iceberg-zorder.properties").splitlines()
+
+
+def test_ci_runs_the_readmes_test_command() -> None:
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    ci = REPOSITORY / ".ci" / "run"
+    assert "```sh\nmake test\n```" in readme
+    assert "make test" in ci.read_text(encoding="utf-8")
+    assert os.access(ci, os.X_OK)
+
+
+def fake_jdk(directory: Path, *, java: str, javac: str) -> Path:
+    (directory / "bin").mkdir()
+    # Java tells of JAVA_TOOL_OPTIONS before it tells its version.
+    lines = {
+        "java": f'Picked up JAVA_TOOL_OPTIONS: -Da=8\nopenjdk version "{java}" 2026-01-20',
+        "javac": f"javac {javac}",
+    }
+    for name, line in lines.items():
+        tool = directory / "bin" / name
+        tool.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{line}\nEND\n", encoding="utf-8")
+        tool.chmod(0o755)
+    return directory
+
+
+def check_tools(*, python: str, java_home: Path) -> tuple[int, str]:
+    done = subprocess.run(
+        ["make", "--no-print-directory", "check-tools", f"PYTHON={python}"],
+        cwd=REPOSITORY,
+        env={**os.environ, "JAVA_HOME": str(java_home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize("version", ["17", "17.0.15", "21.0.9", "22.0.2"])
+def test_make_takes_a_jdk_that_spark_runs_on(tmp_path: Path, version: str) -> None:
+    home = fake_jdk(tmp_path, java=version, javac=version)
+    assert check_tools(python=sys.executable, java_home=home) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("java", "javac", "found"),
+    [
+        ("1.8.0_432", "1.8.0_432", "java 1"),
+        ("11.0.29", "11.0.29", "java 11"),
+        ("25-ea", "25-ea", "java 25"),  # Hadoop 3.4.2 in Spark 4.1 fails from 23 on: getSubject is not supported
+        ("17.0.15", "11.0.29", "javac 11"),
+    ],
+)
+def test_make_refuses_another_jdk(tmp_path: Path, java: str, javac: str, found: str) -> None:
+    code, output = check_tools(python=sys.executable, java_home=fake_jdk(tmp_path, java=java, javac=javac))
+    assert code != 0
+    assert output == (
+        "Cannot build, because a JDK from 17 to 22 is needed, as Spark 4.1 does not start on a newer one: "
+        f"found {found}, set JAVA_HOME=...\n"
+    )
+
+
+def test_make_refuses_a_jre_and_a_missing_python(tmp_path: Path) -> None:
+    home = fake_jdk(tmp_path, java="17.0.15", javac="17.0.15")
+    assert check_tools(python="no-such-python", java_home=home)[1] == (
+        "Cannot build, because Python 3.10 or newer is needed: set PYTHON=...\n"
+    )
+    (home / "bin" / "javac").unlink()
+    assert "found no javac, set JAVA_HOME" in check_tools(python=sys.executable, java_home=home)[1]
