@@ -47,7 +47,7 @@ final class GroupRewriter {
     StagedScan scan = new StagedScan(session, line, table, group.fileScanTasks());
     try (scan;
         FunctionScope scope = new FunctionScope(session);
-        StagedWrite write = new StagedWrite(session, line.stagedTable(table, scan.id()), scan.id())) {
+        StagedWrite write = new StagedWrite(session, line.stagedTable(table, scan.id()))) {
       Dataset<Row> rows = scan.rows();
       scan.checkReadsOnlyStaged(rows);
       options(write.of(arranged(rows, layout, scope)), group, layout, scan.id()).append();

@@ -1,6 +1,7 @@
 package io.icebergzorder.spark;
 
 import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.EvenCuts;
 import io.icebergzorder.core.Layout;
 import java.io.IOException;
 import java.io.InputStream;
@@ -27,7 +28,7 @@ final class LayoutSummary {
     return Map.of(
         "zorder.columns", columns.stream().map(ClusteringColumn::name).collect(Collectors.joining(",")),
         "zorder.curve", curve,
-        "zorder.cuts", "even",
+        "zorder.cuts", EvenCuts.KIND,
         "zorder.layout-hash", hash(layouts),
         "zorder.version", version());
   }

@@ -4,20 +4,14 @@ import java.util.Arrays;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.UUID;
-import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.DataFrameWriterV2;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.connector.catalog.Column;
-import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCapability;
-import org.apache.spark.sql.connector.catalog.TableCatalog;
-import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
@@ -28,7 +22,6 @@ import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
-import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
  * The write of a staged file group, with one thing added: when it fails, the files that its tasks had finished become known.
@@ -38,75 +31,28 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * and the caller, who knows that the file group failed, can delete it.
  */
 final class StagedWrite implements AutoCloseable {
-  private static final Map<String, Table> TABLES = new ConcurrentHashMap<>();
   private static final String REWRITE = "org.apache.iceberg.spark.source.SparkWrite$RewriteFiles";
 
-  private final String catalog = "iceberg_zorder_" + UUID.randomUUID().toString().replace("-", "");
-  private final String id;
+  private final String catalog;
+  private final String table;
 
   /**
    * Opens a write in a session that the caller may change.
    *
    * @param staged Iceberg's table of the staged file group
-   * @param id the file group's id
    */
-  StagedWrite(SparkSession session, Table staged, String id) {
-    this.id = id;
-    TABLES.put(id, new RecoverableTable((SupportsWrite) staged));
-    session.conf().set("spark.sql.catalog." + catalog, Catalog.class.getName());
+  StagedWrite(SparkSession session, Table staged) {
+    this.catalog = SessionCatalog.addTo(session);
+    this.table = SessionCatalog.register(new RecoverableTable((SupportsWrite) staged));
   }
 
   DataFrameWriterV2<Row> of(Dataset<Row> rows) {
-    return rows.writeTo(catalog + ".`" + id + "`");
+    return rows.writeTo(catalog + "." + table);
   }
 
   @Override
   public void close() {
-    TABLES.remove(id);
-  }
-
-  /** The catalog that Spark instantiates by its class name; it finds the tables of every open write. */
-  public static final class Catalog implements TableCatalog {
-    private String name;
-
-    @Override
-    public void initialize(String catalogName, CaseInsensitiveStringMap options) {
-      name = catalogName;
-    }
-
-    @Override
-    public String name() {
-      return name;
-    }
-
-    @Override
-    public Table loadTable(Identifier identifier) throws NoSuchTableException {
-      Table table = TABLES.get(identifier.name());
-      if (table == null) {
-        throw new NoSuchTableException(identifier);
-      }
-      return table;
-    }
-
-    @Override
-    public Identifier[] listTables(String[] namespace) {
-      return new Identifier[0];
-    }
-
-    @Override
-    public Table alterTable(Identifier identifier, TableChange... changes) {
-      throw new UnsupportedOperationException("Cannot alter a staged file group, because it is written once");
-    }
-
-    @Override
-    public boolean dropTable(Identifier identifier) {
-      return false;
-    }
-
-    @Override
-    public void renameTable(Identifier from, Identifier to) {
-      throw new UnsupportedOperationException("Cannot rename a staged file group, because it is written once");
-    }
+    SessionCatalog.forget(table);
   }
 
   private record RecoverableTable(SupportsWrite staged) implements SupportsWrite {

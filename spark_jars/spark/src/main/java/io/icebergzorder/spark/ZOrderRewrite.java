@@ -47,6 +47,8 @@ public final class ZOrderRewrite {
 
   private static final Logger LOG = LoggerFactory.getLogger(ZOrderRewrite.class);
 
+  private static final long NO_SNAPSHOT = -1;
+
   private final SparkSession session;
   private final SparkLine line;
   private final Identifier identifier;
@@ -74,6 +76,8 @@ public final class ZOrderRewrite {
     this.branch = branch(table, arguments.branch(), sparkTable.branch());
     this.columns = ClusteringColumns.resolve(table, sortOrder.columns(), outputSpec(), isCaseSensitive());
     this.filter = filter(arguments.where());
+    // Iceberg's planner checks its own options when it is set up, and plans nothing yet.
+    planner(NO_SNAPSHOT);
   }
 
   /**
@@ -105,7 +109,6 @@ public final class ZOrderRewrite {
       SparkSession session, SparkLine line, TableCatalog catalog, RewriteArguments arguments) {
     ZOrderRewrite rewrite = new ZOrderRewrite(session, line, catalog, arguments);
     if (rewrite.table.currentSnapshot() == null) {
-      rewrite.planner(-1);
       return new PlanSummary(0, 0, 0, 0, rewrite.noSnapshot());
     }
     ZOrderPlanner planner = rewrite.planner(rewrite.startingSnapshotId());
@@ -121,7 +124,6 @@ public final class ZOrderRewrite {
   private RewriteDataFiles.Result run() {
     RewriteDataFiles.Result nothing = ImmutableRewriteDataFiles.Result.builder().build();
     if (table.currentSnapshot() == null) {
-      planner(-1);
       LOG.warn(noSnapshot());
       return nothing;
     }
