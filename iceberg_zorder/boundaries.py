@@ -88,9 +88,10 @@ class Boundaries:
         elif self.size == 0:
             found = np.zeros(column.rows, np.int64)
         else:
-            found = (
-                pc.search_sorted(self.keys, column.keys, side="right").to_numpy(zero_copy_only=False).astype(np.int64)
-            )
+            # pyarrow has search_sorted from 26 on only, and no 26 for Python 3.10; bytes compare unsigned, as wanted.
+            ordered = self.keys.to_numpy(zero_copy_only=False)
+            rows = pc.fill_null(column.keys, b"").to_numpy(zero_copy_only=False)
+            found = np.searchsorted(ordered, rows, side="right").astype(np.int64)
         found[column.states == NAN] = self.nan_bucket
         found[column.states == NULL] = self.null_bucket
         return found

@@ -77,6 +77,18 @@ def test_row_counts_of_files_are_even_on_uniform_data(uniform: Table) -> None:
     assert max(counts) <= 1.15 * min(counts), sorted(counts)
 
 
+def test_rows_are_sorted_in_their_files(spark: SparkSession) -> None:
+    table = create(spark, "SELECT id, cast(rand(1) * 1000 AS int) AS k FROM range(0, 60000, 1, 4)")
+    descents = (
+        "SELECT count(*) FROM (SELECT k, lag(k) OVER (PARTITION BY _file ORDER BY _pos) AS before "
+        f"FROM {table.full_name}) WHERE k < before"
+    )
+    assert spark.sql(descents).collect()[0][0] > 0
+    with unchanged(table):
+        table.call("zorder(k)", options=table.target_for(4))
+    assert spark.sql(descents).collect()[0][0] == 0
+
+
 def test_the_same_snapshot_options_and_seed_give_the_same_layout(spark: SparkSession) -> None:
     hashes = []
     table = create(spark, UNIFORM)
