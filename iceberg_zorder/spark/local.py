@@ -109,6 +109,9 @@ def _reason(directory: Path) -> str:
     """Find why the JVM did not start: what it threw, else the last it said."""
     log = (directory / "spark.log").read_text(errors="replace")
     lines = [line.strip() for line in log.splitlines() if line.strip()]
+    if "getSubject is not supported" in log:
+        # HADOOP-19212: the Hadoop inside Spark 4.1 calls what Java has taken away.
+        return "Java is too new for Spark 4.1: set JAVA_HOME to a JDK from 17 to 22"
     thrown = [line for line in lines if line.startswith("Exception in thread")]
     return thrown[0] if thrown else " ".join(lines[-3:]) or "the JVM stopped without a word"
 
