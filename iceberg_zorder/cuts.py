@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+EVEN = "even"
+
 
 @dataclass(frozen=True)
 class EvenCuts:

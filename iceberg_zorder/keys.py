@@ -48,7 +48,14 @@ _BYTES = frozenset({"string", "uuid", "binary"})
 _DECIMAL = re.compile(r"decimal\((\d{1,2}), ?\d+\)")
 _FIXED = re.compile(r"fixed\[\d+]")
 _MAX_LONG_PRECISION = 18
-_WIDTHS = {"float": pa.float32(), "int": pa.int32(), "date": pa.int32()}
+_TIMES = {
+    "date": pa.date32(),
+    "time": pa.time64("us"),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us"),
+    "timestamp_ns": pa.timestamp("ns"),
+    "timestamptz_ns": pa.timestamp("ns"),
+}
 _TOP_BIT = np.uint64(1 << 63)
 
 
@@ -133,7 +140,8 @@ def encode(array: pa.Array | pa.ChunkedArray, type_name: str) -> KeyColumn:
     Parameters
     ----------
     array : pyarrow.Array or pyarrow.ChunkedArray
-        The values, as PyIceberg reads the type.
+        The values. Times in another unit and decimals of another scale are converted, dictionaries and extension
+        types taken as what they stand for; integers are taken as the numbers of the table above.
     type_name : str
         The type as Iceberg writes it.
 
@@ -146,6 +154,8 @@ def encode(array: pa.Array | pa.ChunkedArray, type_name: str) -> KeyColumn:
     ------
     InvalidInputError
         When the type has no keys.
+    pyarrow.ArrowInvalid
+        When a value cannot be converted without loss.
 
     Examples
     --------
@@ -165,7 +175,7 @@ def encode(array: pa.Array | pa.ChunkedArray, type_name: str) -> KeyColumn:
     if type_name in ("float", "double"):
         return _floating(array, states)
     if type_name.startswith("decimal"):
-        return _decimal(array, states, kind)
+        return _decimal(array, states, type_name)
     if kind == "long":
         return KeyColumn(_integers(array, type_name), states)
     return KeyColumn(_bytes(array), states)
@@ -175,9 +185,13 @@ def _integers(array: pa.Array, type_name: str) -> npt.NDArray[np.int64]:
     """Numbers of any integer-like type, with 0 for NULL."""
     if type_name == "boolean":
         array = array.cast(pa.int8())
-    elif not pa.types.is_integer(array.type):
+    elif type_name in _TIMES and not pa.types.is_integer(array.type):
+        stored = _TIMES[type_name]
+        if pa.types.is_timestamp(array.type):
+            # With the zone that it has, only the unit is converted, never the instant.
+            stored = pa.timestamp(stored.unit, array.type.tz)
         # A view takes days, micro- and nanoseconds as the numbers that they are stored as.
-        array = array.view(_WIDTHS.get(type_name, pa.int64()))
+        array = array.cast(stored).view(pa.int32() if type_name == "date" else pa.int64())
     integers: npt.NDArray[np.int64] = pc.fill_null(array.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
     return integers
 
@@ -191,12 +205,13 @@ def _floating(array: pa.Array, states: npt.NDArray[np.uint8]) -> KeyColumn:
     return KeyColumn(keys, np.where(nan, np.uint8(NAN), states))
 
 
-def _decimal(array: pa.Array, states: npt.NDArray[np.uint8], kind: Domain) -> KeyColumn:
+def _decimal(array: pa.Array, states: npt.NDArray[np.uint8], type_name: str) -> KeyColumn:
     """Take the two 64-bit words of every unscaled value from Arrow's little-endian buffer."""
-    array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    precision, scale = (int(number) for number in re.findall(r"\d+", type_name))
+    array = array.cast(pa.decimal128(precision, scale))
     words = np.frombuffer(array.buffers()[1], np.uint64)[2 * array.offset : 2 * (array.offset + len(array))]
     low, high = words[0::2], words[1::2]
-    if kind == "long":
+    if precision <= _MAX_LONG_PRECISION:
         return KeyColumn(np.where(states == NULL, np.int64(0), low.view(np.int64)), states)
     key = np.empty((len(array), 2), ">u8")
     key[:, 0] = high ^ _TOP_BIT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from iceberg_zorder.boundaries import Boundaries, find_boundaries
 from iceberg_zorder.columns import ClusteringColumn
 from iceberg_zorder.curve import ZORDER, position_bits, spread
-from iceberg_zorder.cuts import EvenCuts, even_cuts
+from iceberg_zorder.cuts import EVEN, EvenCuts, even_cuts
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.keys import NAN, NULL, VALUE, KeyColumn, domain
 from iceberg_zorder.positions import bucket_positions
@@ -115,7 +116,7 @@ class Layout:
                     for column in self.columns
                 ],
                 "curve": self.curve,
-                "cuts": {"kind": "even", "starts": list(self.cuts.starts)},
+                "cuts": {"kind": EVEN, "starts": list(self.cuts.starts)},
                 "left_out": list(self.left_out),
                 "version": VERSION,
             },
@@ -208,14 +209,17 @@ def from_json(text: str) -> Layout:
     """
     try:
         raw = json.loads(text)
-        if raw["version"] != VERSION:
-            raise InvalidInputError(
-                f"Cannot read a layout of version {raw['version']}, because only {VERSION} is known"
-            )
-        columns = tuple(_column_from_json(place, column) for place, column in enumerate(raw["columns"]))
-        cuts = EvenCuts(tuple(raw["cuts"]["starts"]))
-        return Layout(columns, tuple(raw["left_out"]), raw["bits"], raw["curve"], cuts)
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
+        bits = position_bits(len(raw["columns"]))
+        _expect(raw, "version", VERSION)
+        _expect(raw, "curve", ZORDER)
+        _expect(raw["cuts"], "kind", EVEN)
+        _expect(raw, "bits", bits)
+        columns = tuple(_column_from_json(place, column, bits) for place, column in enumerate(raw["columns"]))
+        starts = _increasing(_longs(raw["cuts"]["starts"]).tolist(), "the starts of its files")
+        return Layout(columns, tuple(raw["left_out"]), bits, ZORDER, EvenCuts(tuple(starts)))
+    except InvalidInputError:
+        raise
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise InvalidInputError(f"Cannot read a layout, because it is not the JSON of one: {error!r}") from error
 
 
@@ -255,10 +259,36 @@ def _boundaries_to_json(boundaries: Boundaries) -> list[int] | list[str]:
     return [key.hex() for key in boundaries.keys.to_pylist()]
 
 
-def _column_from_json(place: int, raw: dict[str, Any]) -> LayoutColumn:
+def _column_from_json(place: int, raw: dict[str, Any], bits: int) -> LayoutColumn:
     column = ClusteringColumn(parse_name(raw["name"]), raw["type"])
+    what = f"the boundaries of column '{raw['name']}'"
     if domain(column.type) == "long":
-        boundaries = Boundaries(np.array(raw["boundaries"], np.int64))
+        boundaries = Boundaries(_longs(_increasing(raw["boundaries"], what)))
     else:
-        boundaries = Boundaries(pa.array([bytes.fromhex(key) for key in raw["boundaries"]], pa.large_binary()))
-    return LayoutColumn(place, column, boundaries, np.array(raw["positions"], np.int64))
+        keys = _increasing([bytes.fromhex(key) for key in raw["boundaries"]], what)
+        boundaries = Boundaries(pa.array(keys, pa.large_binary()))
+    positions = _longs(raw["positions"])
+    if len(positions) != boundaries.buckets or positions.min() < 0 or positions.max() >= 1 << bits:
+        raise InvalidInputError(
+            f"Cannot read a layout, because column '{raw['name']}' must have {boundaries.buckets} positions "
+            f"in [0, {1 << bits})"
+        )
+    return LayoutColumn(place, column, boundaries, positions)
+
+
+def _expect(raw: dict[str, Any], name: str, value: int | str) -> None:
+    if raw[name] != value:
+        raise InvalidInputError(f"Cannot read a layout, because '{name}' must be {value} and is '{raw[name]}'")
+
+
+def _increasing(values: list[Any], what: str) -> list[Any]:
+    if any(a >= b for a, b in itertools.pairwise(values)):
+        raise InvalidInputError(f"Cannot read a layout, because {what} must strictly increase")
+    return values
+
+
+def _longs(values: list[Any]) -> npt.NDArray[np.int64]:
+    """Make an array of integers; numpy alone would round other numbers silently."""
+    if not all(type(value) is int for value in values):
+        raise TypeError("integers are expected")
+    return np.array(values, np.int64)

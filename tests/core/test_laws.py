@@ -93,6 +93,52 @@ class TestKeys:
         assert other.keys.tolist() == [b"a", b"b", b"b", b"", b"a", b"b"]
         assert other.states.tolist() == [0, 0, 0, 2, 0, 0]
 
+    @pytest.mark.parametrize("storage", [pa.large_binary(), pa.binary_view(), pa.dictionary(pa.int8(), pa.binary())])
+    def test_storage_of_bytes_does_not_count(self, storage: pa.DataType) -> None:
+        keys = encode(pa.array([b"\x00", None, b"\x00\x00"], pa.binary()).cast(storage), "binary")
+        assert keys.keys.tolist() == [b"\x00", b"", b"\x00\x00"]
+        assert keys.states.tolist() == [VALUE, NULL, VALUE]
+
+    def test_uuids_of_the_extension_type_are_their_bytes(self) -> None:
+        plain = pa.array([bytes(16), None, b"\xff" * 16], pa.binary(16))
+        keys = encode(pa.ExtensionArray.from_storage(pa.uuid(), plain), "uuid")
+        assert keys.keys.tolist() == encode(plain, "uuid").keys.tolist() == [bytes(16), b"", b"\xff" * 16]
+
+    @pytest.mark.parametrize(
+        ("array", "type_name", "expected"),
+        [
+            (pa.array([1], pa.timestamp("ms")), "timestamp", 1_000),
+            (pa.array([1], pa.timestamp("us", "Asia/Tokyo")), "timestamptz_ns", 1_000),
+            (pa.array([2_000], pa.timestamp("ns", "UTC")), "timestamptz", 2),
+            (pa.array([1], pa.time32("s")), "time", 1_000_000),
+            (pa.array([86_400_000], pa.date64()), "date", 1),
+            (pa.array([Decimal("1.5")], pa.decimal128(10, 1)), "decimal(10, 2)", 150),
+            (pa.array([Decimal("-1.50")], pa.decimal256(40, 2)), "decimal(10, 2)", -150),
+        ],
+    )
+    def test_units_and_scales_are_those_of_the_iceberg_type(
+        self, array: pa.Array, type_name: str, expected: int
+    ) -> None:
+        assert encode(array, type_name).keys.tolist() == [expected]
+
+    @pytest.mark.parametrize(
+        ("array", "type_name"),
+        [
+            (pa.array([1], pa.timestamp("ns")), "timestamp"),
+            (pa.array([Decimal("1.55")], pa.decimal128(10, 2)), "decimal(10, 1)"),
+        ],
+    )
+    def test_what_a_unit_or_scale_would_lose_is_refused(self, array: pa.Array, type_name: str) -> None:
+        with pytest.raises(pa.ArrowInvalid):
+            encode(array, type_name)
+
+    @pytest.mark.parametrize("type_name", ORDERS)
+    def test_columns_without_a_value(self, type_name: str) -> None:
+        for rows in (0, 2):
+            for array in (arrow(type_name, [None] * rows), pa.nulls(rows)):
+                keys = encode(array, type_name)
+                assert (keys.rows, keys.domain, keys.states.tolist()) == (rows, domain(type_name), [NULL] * rows)
+
     def test_slices_of_decimals(self) -> None:
         values = pa.array([Decimal("1.5"), Decimal("-2.5"), None, Decimal("3.5")], pa.decimal128(10, 1))
         assert encode(values.slice(1), "decimal(10, 1)").keys.tolist() == [-25, 0, 35]
@@ -265,3 +311,25 @@ class TestLayout:
     def test_what_is_no_layout_is_refused(self, text: str) -> None:
         with pytest.raises(InvalidInputError, match="Cannot read a layout"):
             from_json(text)
+
+    @pytest.mark.parametrize(
+        ("part", "other", "because"),
+        [
+            ('"version":1', '"version":2', "'version' must be 1 and is '2'"),
+            ('"curve":"zorder"', '"curve":"hilbert"', "'curve' must be zorder and is 'hilbert'"),
+            ('"kind":"even"', '"kind":"adaptive"', "'kind' must be even and is 'adaptive'"),
+            ('"bits":16', '"bits":15', "'bits' must be 16 and is '15'"),
+            ('"starts":[21845,43690]', '"starts":[43690,21845]', "the starts of its files must strictly increase"),
+            ('"boundaries":[2,3]', '"boundaries":[3,3]', "the boundaries of column 'a' must strictly increase"),
+            ('"boundaries":[2,3]', '"boundaries":[2]', "column 'a' must have 4 positions"),
+            ('"boundaries":[2,3]', '"boundaries":[2,3.5]', "it is not the JSON of one"),
+            ('"boundaries":[2,3]', f'"boundaries":[2,{2**63}]', "it is not the JSON of one"),
+            ('"positions":[0,', '"positions":[65536,', r"column 'a' must have 5 positions in \[0, 65536\)"),
+            ('"type":"int"', '"type":"string"', "it is not the JSON of one"),
+        ],
+    )
+    def test_a_layout_that_is_not_whole_is_refused(self, part: str, other: str, because: str) -> None:
+        text = fit([ClusteringColumn(("a",), "int")], Sample((long_column([1, 2, 3]),)), 3, 10).to_json()
+        assert text.count(part) == 1, text
+        with pytest.raises(InvalidInputError, match=f"Cannot read a layout, because {because}"):
+            from_json(text.replace(part, other))
