@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from iceberg_zorder.pyiceberg.bounds import file_bounds
 from iceberg_zorder.scan_fraction import drawn_evenly, scan_fraction
 from quickstart.data import generate
+from quickstart.measure import bytes_read_so_far
 from tests.spark.tables import CATALOG, Table, create
 
 FILES = 64
@@ -71,9 +72,9 @@ def rewrite(table: Table, catalog: SqlCatalog, drawn: dict[str, list[int]], *, s
     key_bytes = spark.sql(
         f"SELECT sum(column_sizes[id]) FROM {table.full_name}.files LATERAL VIEW explode(array({ids})) AS id"
     ).collect()[0][0]
-    already = bytes_read_so_far(spark)
+    already = table_bytes_read_so_far(spark)
     table.call(f"zorder({', '.join(COLUMNS)})", strategy=strategy, options=table.target_for(FILES))
-    read = bytes_read_so_far(spark) - already
+    read = table_bytes_read_so_far(spark) - already
     found = file_bounds(catalog.load_table(table.name), COLUMNS)
     return Outcome(
         len(found.sizes),
@@ -89,23 +90,21 @@ def rewrite(table: Table, catalog: SqlCatalog, drawn: dict[str, list[int]], *, s
     )
 
 
-def bytes_read_so_far(spark: SparkSession) -> int:
-    """What the JVM has read from files, by the kernel's count, without what it read back of its own shuffles.
-
-    Spark's input metrics and Hadoop's statistics miss most of what Iceberg reads.
-    """
+def table_bytes_read_so_far(spark: SparkSession) -> int:
+    """What the JVM has read from files, without what it read back of its own shuffles."""
     jvm = spark.sparkContext._jvm
     gateway = spark.sparkContext._gateway
     assert jvm is not None
     assert gateway is not None
-    process = Path(f"/proc/{jvm.java.lang.ProcessHandle.current().pid()}/io").read_text()
     context = spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
     stages = context.statusStore().stageList(
         None, False, False, gateway.new_array(jvm.double, 0), jvm.java.util.ArrayList()
     )
     shuffled = sum(stages.apply(i).shuffleReadBytes() for i in range(stages.size()))
-    return int(process.split()[1]) - int(shuffled)
+    read = bytes_read_so_far(spark)
+    assert read is not None, "this system does not count what a process reads"
+    return read - int(shuffled)
 
 
 def test_rows_are_unchanged(outcomes: dict[str, Outcome]) -> None:
