@@ -160,7 +160,12 @@ final class GroupExecution {
       try {
         for (int i = 0; i < groups.size(); i++) {
           int number = i;
-          futures.add(pool.submit(() -> rewrite(number, stopOnFailure, onDone, onFailure)));
+          futures.add(
+              pool.submit(
+                  () -> {
+                    rewrite(number, stopOnFailure, onDone, onFailure);
+                    return null;
+                  }));
         }
         await(futures, context);
       } finally {
@@ -169,9 +174,9 @@ final class GroupExecution {
       }
     }
 
-    private Void rewrite(int number, boolean stopOnFailure, OnDone onDone, OnFailure onFailure) throws Exception {
+    private void rewrite(int number, boolean stopOnFailure, OnDone onDone, OnFailure onFailure) throws Exception {
       if (stopped.get()) {
-        return null;
+        return;
       }
       RewriteFileGroup group = groups.get(number);
       try {
@@ -183,11 +188,10 @@ final class GroupExecution {
         if (stopOnFailure) {
           throw e;
         }
-        return null;
+        return;
       }
       LOG.info("Rewrote file group {} of {} in {}", finished.incrementAndGet(), groups.size(), table.name());
       onDone.accept(group);
-      return null;
     }
 
     private String describe(RewriteFileGroup group) {

@@ -87,8 +87,7 @@ final class GroupRewriter {
     Column index = functions.lit(0L);
     for (LayoutColumn column : layout.columns()) {
       DataType type = Sampler.sparkType(table, column.column());
-      Column spread =
-          scope.call(ColumnFunctions.spread(column, type), StagedScan.column(column.column().parts()));
+      Column spread = scope.call(ColumnFunctions.spread(column, type), functions.col(column.column().name()));
       Column bits = functions.coalesce(spread, functions.lit(ColumnFunctions.spreadOfNull(column)));
       index = column == layout.columns().get(0) ? bits : index.bitwiseOR(bits);
     }

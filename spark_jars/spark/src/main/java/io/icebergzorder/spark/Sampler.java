@@ -74,7 +74,7 @@ public final class Sampler {
     List<Column> selection = new ArrayList<>(List.of(group.as(GROUP)));
     for (int i = 0; i < columns.size(); i++) {
       ClusteringColumn column = columns.get(i);
-      Column value = StagedScan.column(column.parts());
+      Column value = functions.col(column.name());
       DataType type = sparkType(table, column);
       selection.add(scope.call(ColumnFunctions.key(column, type), value).as("key" + i));
       selection.add((isFloating(type) ? value.isNaN() : functions.lit(false)).as("nan" + i));

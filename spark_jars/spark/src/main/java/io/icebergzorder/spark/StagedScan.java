@@ -3,17 +3,14 @@ package io.icebergzorder.spark;
 import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
-import java.util.stream.Collectors;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.ScanTaskSetManager;
 import org.apache.iceberg.spark.SparkTableCache;
-import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.read.Scan;
-import org.apache.spark.sql.functions;
 
 /**
  * A data frame over exactly the given scan tasks, by way of Iceberg's registries of staged tasks.
@@ -61,11 +58,6 @@ final class StagedScan implements AutoCloseable {
     }
   }
 
-  /** A reference to a column by its parts, each taken literally. */
-  static Column column(List<String> parts) {
-    return functions.col(parts.stream().map(StagedScan::quote).collect(Collectors.joining(".")));
-  }
-
   /** A name that no column of a data frame has, whether or not case counts. */
   static String unusedName(Dataset<Row> rows, String wish) {
     String name = wish;
@@ -77,10 +69,6 @@ final class StagedScan implements AutoCloseable {
 
   private static boolean contains(Dataset<Row> rows, String name) {
     return Arrays.stream(rows.columns()).anyMatch(name::equalsIgnoreCase);
-  }
-
-  private static String quote(String part) {
-    return "`" + part.replace("`", "``") + "`";
   }
 
   @Override
