@@ -186,6 +186,8 @@ final class GroupExecution {
       } catch (Exception e) {
         onFailure.accept(group, e);
         if (stopOnFailure) {
+          // File groups that are being rewritten go on to their end: a task that Spark kills may leave its file.
+          stopped.set(true);
           throw e;
         }
         return;
@@ -213,13 +215,11 @@ final class GroupExecution {
             waiting = false;
           } catch (ExecutionException e) {
             waiting = false;
-            if (first == null) {
-              first = e.getCause();
-              stop(context);
-            }
+            first = first == null ? e.getCause() : first;
           } catch (InterruptedException e) {
             interrupted = true;
-            stop(context);
+            stopped.set(true);
+            context.cancelJobsWithTag(tag);
           }
         }
       }
@@ -236,11 +236,6 @@ final class GroupExecution {
                 table.name(), rootMessage(first)),
             first);
       }
-    }
-
-    private void stop(SparkContext context) {
-      stopped.set(true);
-      context.cancelJobsWithTag(tag);
     }
   }
 
