@@ -1,6 +1,7 @@
 package io.icebergzorder.spark;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
@@ -9,12 +10,16 @@ import java.util.Set;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.BinPackRewriteFilePlanner;
+import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.util.PropertyUtil;
 
 /**
- * Iceberg's choice of data files and file groups, with the {@code compression-factor} of its shuffling rewriters, and
- * with a record of what was looked at, so that an empty plan can be explained.
+ * Iceberg's choice of data files, with the {@code compression-factor} of its shuffling rewriters, and with a record of what
+ * was looked at, so that an empty plan can be explained.
+ *
+ * <p>A partition is one file group, whatever its size: the files of groups that share a partition would overlap each other.
+ * So {@code max-file-group-size-bytes} and {@code max-file-group-input-files} are checked, and then not applied.
  */
 final class ZOrderPlanner extends BinPackRewriteFilePlanner {
   /** Multiplies the input's size on disk before it is divided into output files; in (0, inf), 1.0 by default. */
@@ -45,6 +50,10 @@ final class ZOrderPlanner extends BinPackRewriteFilePlanner {
   @Override
   public void init(Map<String, String> options) {
     super.init(options);
+    Map<String, String> unlimited = new HashMap<>(options);
+    unlimited.put(RewriteDataFiles.MAX_FILE_GROUP_SIZE_BYTES, String.valueOf(Long.MAX_VALUE));
+    unlimited.put(MAX_FILE_GROUP_INPUT_FILES, String.valueOf(Long.MAX_VALUE));
+    super.init(unlimited);
     compressionFactor = PropertyUtil.propertyAsDouble(options, COMPRESSION_FACTOR, COMPRESSION_FACTOR_DEFAULT);
     if (!(compressionFactor > 0)) {
       throw new IllegalArgumentException(
