@@ -1,10 +1,12 @@
-"""The z-order curve: the bits of the positions interleaved into one index.
+"""The curves: the positions of a row in one index, by interleaving their bits or along a Hilbert curve.
 
-Source: G. M. Morton, "A computer oriented geodetic data base and a new technique in file sequencing", IBM, 1966.
+Sources: G. M. Morton, "A computer oriented geodetic data base and a new technique in file sequencing", IBM, 1966;
+C. H. Hamilton, "Compact Hilbert indices", Dalhousie University, technical report CS-2006-07, 2006.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +15,10 @@ import numpy.typing as npt
 from iceberg_zorder.errors import InvalidInputError
 
 ZORDER = "zorder"
+
+HILBERT = "hilbert"
+
+MAX_HILBERT_COLUMNS = 8
 
 MAX_INDEX_BITS = 63
 """An index is a non-negative long."""
@@ -107,3 +113,110 @@ def zorder_index(positions: Sequence[npt.NDArray[np.int64]], bits: int) -> npt.N
     for column, values in enumerate(positions):
         index |= spread(values, column, len(positions), bits)
     return index
+
+
+def hilbert_index(zorder: npt.NDArray[np.int64], columns: int, bits: int) -> npt.NDArray[np.int64]:
+    """Find where interleaved indexes lie on the Hilbert curve.
+
+    Neighbours on the curve differ in one position, and there by one; the z-order curve jumps.
+
+    Parameters
+    ----------
+    zorder : ndarray of int64
+        Interleaved indexes, see :func:`zorder_index`, in [0, 2^(bits * columns)).
+    columns : int
+        Number of columns, in [1, 8].
+    bits : int
+        Bits of each position; ``bits * columns`` is at most 63.
+
+    Returns
+    -------
+    ndarray of int64
+        The Hilbert indexes, in the same domain.
+
+    Examples
+    --------
+    The four quarters of a square in z-order, and along the curve:
+
+    >>> hilbert_index(np.array([0b00, 0b01, 0b10, 0b11]), columns=2, bits=1)
+    array([0, 3, 1, 2])
+    """
+    digits, states = _hilbert_tables(columns)
+    index = np.zeros(zorder.shape, np.int64)
+    state = np.zeros(zorder.shape, np.int64)
+    for level in range(bits - 1, -1, -1):
+        corner = (zorder >> (level * columns)) & ((1 << columns) - 1)
+        index = (index << columns) | digits[state, corner]
+        state = states[state, corner]
+    return index
+
+
+def curve_index(curve: str, positions: Sequence[npt.NDArray[np.int64]], bits: int) -> npt.NDArray[np.int64]:
+    """Find the index of rows on a curve.
+
+    Parameters
+    ----------
+    curve : str
+        ``"zorder"`` or ``"hilbert"``.
+    positions : sequence of ndarray of int64
+        One array per column, one or more, first column first; each in [0, 2^bits).
+    bits : int
+        Bits of each position.
+
+    Returns
+    -------
+    ndarray of int64
+        One index per row, in [0, 2^(bits * columns)).
+
+    Examples
+    --------
+    >>> curve_index("hilbert", [np.array([0, 1, 1, 0]), np.array([0, 0, 1, 1])], bits=1)
+    array([0, 1, 2, 3])
+    """
+    index = zorder_index(positions, bits)
+    return hilbert_index(index, len(positions), bits) if curve == HILBERT else index
+
+
+@functools.cache
+def _hilbert_tables(columns: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Tabulate Hamilton's algorithm: the digit and the next state, by state and corner of the cube.
+
+    A state is the corner where the curve enters a cube, and the axis along which it leaves: entry * columns + axis.
+    """
+    corners = 1 << columns
+    shape = (corners * columns, corners)
+    digits, states = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    for state in range(shape[0]):
+        entry, axis = divmod(state, columns)
+        turn = (axis + 1) % columns
+        for corner in range(corners):
+            digit = _gray_rank(_rotated(corner ^ entry, -turn, columns))
+            child_entry = entry ^ _rotated(_entry(digit), turn, columns)
+            digits[state, corner] = digit
+            states[state, corner] = child_entry * columns + (axis + _axis(digit, columns) + 1) % columns
+    return digits, states
+
+
+def _rotated(value: int, left: int, columns: int) -> int:
+    left %= columns
+    return (value << left | value >> (columns - left)) & ((1 << columns) - 1)
+
+
+def _gray_rank(code: int) -> int:
+    rank = 0
+    while code:
+        rank ^= code
+        code >>= 1
+    return rank
+
+
+def _entry(digit: int) -> int:
+    """Find the corner where the curve enters the sub-cube of a digit."""
+    even = max(0, digit - 1) & ~1
+    return even ^ even >> 1
+
+
+def _axis(digit: int, columns: int) -> int:
+    """Find the axis that the sub-cube of a digit is crossed along: by the trailing ones of it or of the one before."""
+    ones = digit if digit & 1 else max(0, digit - 1)
+    return ((~ones & ones + 1).bit_length() - 1) % columns

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-import itertools
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_zorder.boundaries import Boundaries, find_boundaries
+from iceberg_zorder.box_tree import ADAPTIVE, BoxTree
 from iceberg_zorder.columns import ClusteringColumn
-from iceberg_zorder.curve import ZORDER, position_bits, spread
-from iceberg_zorder.cuts import EVEN, EvenCuts, even_cuts
+from iceberg_zorder.curve import HILBERT, MAX_HILBERT_COLUMNS, ZORDER, curve_index, position_bits
+from iceberg_zorder.cuts import EvenCuts, even_cuts
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.grow import grow, tighter_curve
 from iceberg_zorder.keys import NAN, NULL, VALUE, KeyColumn, domain
 from iceberg_zorder.positions import bucket_positions
 from iceberg_zorder.sample import Sample
-from iceberg_zorder.sort_order import parse_name
-
-VERSION = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +43,39 @@ class LayoutColumn:
     positions: npt.NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class Wish:
+    """What a layout is to be like.
+
+    Parameters
+    ----------
+    files : int
+        Wanted number of files, at least 1.
+    cuts : str
+        How rows are cut into files: ``"adaptive"`` or ``"even"``.
+    curve : str
+        ``"zorder"`` or ``"hilbert"``, the latter for at most 8 columns. With adaptive cuts the curve orders the rows
+        inside each file only, and for ``"zorder"`` the tighter one of the two on the sample is taken.
+    prefix : tuple of (bool, bool)
+        For each leading column that rows are sorted by before the curve: whether larger values, and whether NULL, come
+        first.
+    boundaries : int
+        Wanted boundaries per column, in [1, 65536].
+    size_tolerance : float
+        How far a file's share of the sampled rows may lie from the mean with adaptive cuts, in [0, 1).
+    weights : tuple of float
+        Positive weights of the columns after the prefix; empty for equal ones.
+    """
+
+    files: int
+    cuts: str = ADAPTIVE
+    curve: str = ZORDER
+    prefix: tuple[tuple[bool, bool], ...] = ()
+    boundaries: int = 4096
+    size_tolerance: float = 0.25
+    weights: tuple[float, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
     """Boundaries, curve and cuts. Immutable, serialisable, and the same in Python and Java for the same sample.
@@ -56,30 +83,50 @@ class Layout:
     Parameters
     ----------
     columns : tuple of LayoutColumn
-        The active clustering columns, in order.
+        The active columns, in order, those of the prefix first.
+    prefix : int
+        How many of them are of the prefix.
     left_out : tuple of str
         Names of the columns that separate nothing: constant, or NULL only, in the sample.
     bits : int
         Bits of every position.
     curve : str
-        Name of the curve.
-    cuts : EvenCuts
-        How the curve is cut into files.
+        Name of the curve that orders the rows.
+    cuts : EvenCuts or BoxTree
+        How rows are cut into files.
     """
 
     columns: tuple[LayoutColumn, ...]
+    prefix: int
     left_out: tuple[str, ...]
     bits: int
     curve: str
-    cuts: EvenCuts
+    cuts: EvenCuts | BoxTree
 
     @property
     def files(self) -> int:
         """Number of files."""
         return self.cuts.files
 
+    def positions(self, sample: Sample) -> list[npt.NDArray[np.int64]]:
+        """Find the positions of every row.
+
+        Parameters
+        ----------
+        sample : Sample
+            Rows with the columns that the layout was fitted to, in the same order.
+
+        Returns
+        -------
+        list of ndarray of int64, shape (rows,)
+            One array for every active column.
+        """
+        return [
+            column.positions[column.boundaries.bucket_of(sample.columns[column.ordinal])] for column in self.columns
+        ]
+
     def index(self, sample: Sample) -> npt.NDArray[np.int64]:
-        """Find the index of every row.
+        """Find the index of every row: its place among the rows of its file, after the values of the prefix.
 
         Parameters
         ----------
@@ -91,64 +138,53 @@ class Layout:
         ndarray of int64, shape (rows,)
             Non-negative indexes.
         """
-        index = np.zeros(sample.rows, np.int64)
-        for place, column in enumerate(self.columns):
-            shares = spread(column.positions, place, len(self.columns), self.bits)
-            index |= shares[column.boundaries.bucket_of(sample.columns[column.ordinal])]
-        return index
+        positions = self.positions(sample)
+        if isinstance(self.cuts, EvenCuts):
+            return _global_index(positions, sample.rows, self.prefix, self.curve, self.bits)
+        if len(positions) == self.prefix:
+            return np.zeros(sample.rows, np.int64)
+        stretched = self.cuts.rescaled(positions, self.cuts.leaf(positions), self.prefix, self.bits)
+        return curve_index(self.curve, stretched, self.bits)
 
-    def file(self, sample: Sample) -> npt.NDArray[np.int64]:
-        """Find the file of every row, in [0, files)."""
-        return self.cuts.file(self.index(sample))
+    def file(self, sample: Sample, tie_breakers: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.int64]:
+        """Find the file of every row, in [0, files).
 
-    def to_json(self) -> str:
-        """Write the canonical JSON: keys sorted, no spaces, integers and texts only."""
-        return json.dumps(
-            {
-                "bits": self.bits,
-                "columns": [
-                    {
-                        "boundaries": _boundaries_to_json(column.boundaries),
-                        "name": column.column.name,
-                        "positions": column.positions.tolist(),
-                        "type": column.column.type,
-                    }
-                    for column in self.columns
-                ],
-                "curve": self.curve,
-                "cuts": {"kind": EVEN, "starts": list(self.cuts.starts)},
-                "left_out": list(self.left_out),
-                "version": VERSION,
-            },
-            ensure_ascii=False,
-            sort_keys=True,
-            separators=(",", ":"),
-        )
+        Parameters
+        ----------
+        sample : Sample
+            Rows with the columns that the layout was fitted to, in the same order.
+        tie_breakers : ndarray of int64, shape (rows,), optional
+            Numbers that depend on the row alone. Rows that nothing tells apart are spread over the files of their box
+            by them; without, all go to its first file.
 
-    @property
-    def hash(self) -> str:
-        """SHA-256 of the canonical JSON in UTF-8, in lower-case hexadecimal digits."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+        Returns
+        -------
+        ndarray of int64, shape (rows,)
+            Files.
+        """
+        if isinstance(self.cuts, EvenCuts):
+            return self.cuts.file(self.index(sample))
+        positions = self.positions(sample)
+        leaf = self.cuts.leaf(positions) if positions else np.zeros(sample.rows, np.int64)
+        return self.cuts.file(leaf, np.zeros(sample.rows, np.int64) if tie_breakers is None else tie_breakers)
 
 
-def fit(columns: Sequence[ClusteringColumn], sample: Sample, files: int, max_boundaries: int) -> Layout:
+def fit(columns: Sequence[ClusteringColumn], sample: Sample, wish: Wish) -> Layout:
     """Fit a layout to a sample.
 
     Parameters
     ----------
     columns : sequence of ClusteringColumn
-        The clustering columns, between 1 and 63.
+        The columns of the prefix and the clustering columns, between 1 and 63 in all.
     sample : Sample
         Their sampled keys, in the same order.
-    files : int
-        Wanted number of files, at least 1.
-    max_boundaries : int
-        Wanted boundaries per column, in [1, 65536].
+    wish : Wish
+        What the layout is to be like.
 
     Returns
     -------
     Layout
-        At most ``files`` files.
+        With adaptive cuts, ``wish.files`` files; with even cuts at most as many.
 
     Raises
     ------
@@ -157,77 +193,75 @@ def fit(columns: Sequence[ClusteringColumn], sample: Sample, files: int, max_bou
 
     Examples
     --------
+    >>> import pyarrow as pa
     >>> from iceberg_zorder.keys import encode
     >>> x, y = np.meshgrid(np.arange(8), np.arange(8))
     >>> sample = Sample((encode(pa.array(x.ravel()), "long"), encode(pa.array(y.ravel()), "long")))
-    >>> layout = fit([ClusteringColumn(("x",), "long"), ClusteringColumn(("y",), "long")], sample, 4, 4096)
+    >>> layout = fit([ClusteringColumn(("x",), "long"), ClusteringColumn(("y",), "long")], sample, Wish(files=4))
     >>> layout.file(sample).reshape(8, 8)[::4, ::4]
     array([[0, 2],
            [1, 3]])
     """
-    _check(columns, sample, files)
-    found = [find_boundaries(keys, max_boundaries) for keys in sample.columns]
+    _check(columns, sample, wish)
     active = [place for place, keys in enumerate(sample.columns) if _separates(keys)]
     bits = position_bits(len(active))
-    layout_columns = tuple(
-        LayoutColumn(
-            place,
-            columns[place],
-            found[place],
-            bucket_positions(found[place].bucket_of(sample.columns[place]), found[place].buckets, bits),
-        )
-        for place in active
+    prefix = sum(place < len(wish.prefix) for place in active)
+    uncut = Layout(
+        tuple(_fitted(place, columns[place], sample.columns[place], bits, wish) for place in active),
+        prefix,
+        tuple(column.name for place, column in enumerate(columns) if place not in active),
+        bits,
+        wish.curve,
+        EvenCuts(()),
     )
-    left_out = tuple(column.name for place, column in enumerate(columns) if place not in active)
-    uncut = Layout(layout_columns, left_out, bits, ZORDER, EvenCuts(()))
-    return Layout(layout_columns, left_out, bits, ZORDER, even_cuts(np.sort(uncut.index(sample)), files))
+    positions = uncut.positions(sample)
+    if wish.cuts != ADAPTIVE:
+        index = _global_index(positions, sample.rows, prefix, wish.curve, bits)
+        return replace(uncut, cuts=even_cuts(np.sort(index), wish.files))
+    weights = [1.0] * len(wish.prefix) + list(wish.weights or [1.0] * len(columns))
+    tree = grow(
+        positions,
+        bits,
+        wish.files,
+        tolerance=wish.size_tolerance,
+        weights=[weights[place] for place in active],
+        prefix=prefix,
+    )
+    curve = wish.curve if wish.curve == HILBERT else tighter_curve(tree, positions, bits, prefix)
+    return replace(uncut, curve=curve, cuts=tree)
 
 
-def from_json(text: str) -> Layout:
-    """Read a layout back.
-
-    Parameters
-    ----------
-    text : str
-        What :meth:`Layout.to_json` wrote.
-
-    Returns
-    -------
-    Layout
-        An equal layout; its columns' ordinals are their places among the active columns.
-
-    Raises
-    ------
-    InvalidInputError
-        When the text is not the JSON of a layout of this version.
-
-    Examples
-    --------
-    >>> text = Layout((), ("x",), 0, ZORDER, EvenCuts(())).to_json()
-    >>> from_json(text).to_json() == text
-    True
-    """
-    try:
-        raw = json.loads(text)
-        bits = position_bits(len(raw["columns"]))
-        _expect(raw, "version", VERSION)
-        _expect(raw, "curve", ZORDER)
-        _expect(raw["cuts"], "kind", EVEN)
-        _expect(raw, "bits", bits)
-        columns = tuple(_column_from_json(place, column, bits) for place, column in enumerate(raw["columns"]))
-        starts = _increasing(_longs(raw["cuts"]["starts"]).tolist(), "the starts of its files")
-        return Layout(columns, tuple(raw["left_out"]), bits, ZORDER, EvenCuts(tuple(starts)))
-    except InvalidInputError:
-        raise
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise InvalidInputError(f"Cannot read a layout, because it is not the JSON of one: {error!r}") from error
+def _fitted(place: int, column: ClusteringColumn, keys: KeyColumn, bits: int, wish: Wish) -> LayoutColumn:
+    boundaries = find_boundaries(keys, wish.boundaries)
+    descending, nulls_first = wish.prefix[place] if place < len(wish.prefix) else (False, False)
+    positions = bucket_positions(
+        boundaries.bucket_of(keys), boundaries.buckets, bits, descending=descending, nulls_first=nulls_first
+    )
+    return LayoutColumn(place, column, boundaries, positions)
 
 
-def _check(columns: Sequence[ClusteringColumn], sample: Sample, files: int) -> None:
-    if not columns:
+def _global_index(
+    positions: Sequence[npt.NDArray[np.int64]], rows: int, prefix: int, curve: str, bits: int
+) -> npt.NDArray[np.int64]:
+    """Join the positions of the prefix, one after the other, and then the index on the curve."""
+    index = np.zeros(rows, np.int64)
+    for column in positions[:prefix]:
+        index = index << bits | column
+    if len(positions) == prefix:
+        return index
+    return index << bits * (len(positions) - prefix) | curve_index(curve, positions[prefix:], bits)
+
+
+def _check(columns: Sequence[ClusteringColumn], sample: Sample, wish: Wish) -> None:
+    clustering = len(columns) - len(wish.prefix)
+    if clustering < 1:
         raise InvalidInputError("Cannot lay out rows, because there are no clustering columns")
-    if files < 1:
-        raise InvalidInputError(f"Cannot lay out rows in {files} files, because there must be at least 1")
+    if wish.files < 1:
+        raise InvalidInputError(f"Cannot lay out rows in {wish.files} files, because there must be at least 1")
+    if wish.curve == HILBERT and clustering > MAX_HILBERT_COLUMNS:
+        raise InvalidInputError(
+            f"Cannot lay out {clustering} columns along a Hilbert curve, because it takes at most {MAX_HILBERT_COLUMNS}"
+        )
     if len(columns) != len(sample.columns):
         raise InvalidInputError(
             f"Cannot lay out {len(columns)} clustering columns, because the sample has {len(sample.columns)}"
@@ -250,45 +284,3 @@ def _separates(keys: KeyColumn) -> bool:
     if isinstance(values, np.ndarray):
         return bool((values != values[0]).any())
     return bool(pc.any(pc.not_equal(values, values[0])).as_py())
-
-
-def _boundaries_to_json(boundaries: Boundaries) -> list[int] | list[str]:
-    if isinstance(boundaries.keys, np.ndarray):
-        integers: list[int] = boundaries.keys.tolist()
-        return integers
-    return [key.hex() for key in boundaries.keys.to_pylist()]
-
-
-def _column_from_json(place: int, raw: dict[str, Any], bits: int) -> LayoutColumn:
-    column = ClusteringColumn(parse_name(raw["name"]), raw["type"])
-    what = f"the boundaries of column '{raw['name']}'"
-    if domain(column.type) == "long":
-        boundaries = Boundaries(_longs(_increasing(raw["boundaries"], what)))
-    else:
-        keys = _increasing([bytes.fromhex(key) for key in raw["boundaries"]], what)
-        boundaries = Boundaries(pa.array(keys, pa.large_binary()))
-    positions = _longs(raw["positions"])
-    if len(positions) != boundaries.buckets or positions.min() < 0 or positions.max() >= 1 << bits:
-        raise InvalidInputError(
-            f"Cannot read a layout, because column '{raw['name']}' must have {boundaries.buckets} positions "
-            f"in [0, {1 << bits})"
-        )
-    return LayoutColumn(place, column, boundaries, positions)
-
-
-def _expect(raw: dict[str, Any], name: str, value: int | str) -> None:
-    if raw[name] != value:
-        raise InvalidInputError(f"Cannot read a layout, because '{name}' must be {value} and is '{raw[name]}'")
-
-
-def _increasing(values: list[Any], what: str) -> list[Any]:
-    if any(a >= b for a, b in itertools.pairwise(values)):
-        raise InvalidInputError(f"Cannot read a layout, because {what} must strictly increase")
-    return values
-
-
-def _longs(values: list[Any]) -> npt.NDArray[np.int64]:
-    """Make an array of integers; numpy alone would round other numbers silently."""
-    if not all(type(value) is int for value in values):
-        raise TypeError("integers are expected")
-    return np.array(values, np.int64)

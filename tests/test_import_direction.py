@@ -17,8 +17,10 @@ STAGES = [
     {"columns", "curve", "keys"},
     {"sort_order", "sample"},
     {"boundaries"},
-    {"positions", "options", "cuts"},
+    {"box_tree", "cuts", "positions"},
+    {"grow", "options"},
     {"layout"},
+    {"layout_json"},
     {"scan_fraction"},
     {"spark", "pyiceberg"},
     {"cli"},
@@ -74,7 +76,9 @@ def test_a_wrong_import_is_noticed() -> None:
 
 
 def test_importing_the_package_and_its_core_starts_no_engine() -> None:
-    program = "import sys, iceberg_zorder, iceberg_zorder.layout, iceberg_zorder.cli.app; print(sorted(sys.modules))"
+    program = (
+        "import sys, iceberg_zorder, iceberg_zorder.layout_json, iceberg_zorder.cli.app; print(sorted(sys.modules))"
+    )
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert "'numpy'" in loaded
     assert "'pyspark'" not in loaded

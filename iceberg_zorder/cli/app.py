@@ -48,7 +48,8 @@ def rewrite(
     by: Annotated[
         str,
         typer.Option(
-            help="Clustering columns: user_id,ts. Nested fields are dotted, special characters stand in backticks.",
+            help="Clustering columns: user_id,ts. Nested fields are dotted, special characters stand in backticks. "
+            "Or a sort order: 'region DESC, hilbert(user_id, ts)'.",
             show_default=False,
         ),
     ],

@@ -35,7 +35,7 @@ class Output(ABC):
         self._stderr = stderr or Console(stderr=True)
 
     @abstractmethod
-    def rewritten(self, table: str, columns: list[str], result: Mapping[str, int | str | None]) -> None:
+    def rewritten(self, table: str, sort_order: str, result: Mapping[str, int | str | None]) -> None:
         """Show what a rewrite did; ``result`` holds Iceberg's five counts and ``message``."""
 
     def warning(self, message: str) -> None:
@@ -70,13 +70,13 @@ class Output(ABC):
 class ConsoleOutput(Output):
     """Text for people."""
 
-    def rewritten(self, table: str, columns: list[str], result: Mapping[str, int | str | None]) -> None:
+    def rewritten(self, table: str, sort_order: str, result: Mapping[str, int | str | None]) -> None:
         """Show a table of the counts, or why nothing was rewritten."""
         message = result["message"]
         if message:
             self._stdout.print(Text(str(message)), soft_wrap=True)
             return
-        self._stdout.print(Text(f"Rewrote {table} by {', '.join(columns)}"), soft_wrap=True)
+        self._stdout.print(Text(f"Rewrote {table} by {sort_order}"), soft_wrap=True)
         rows = Table(show_header=False)
         rows.add_column()
         rows.add_column(justify="right")
@@ -93,6 +93,6 @@ class ConsoleOutput(Output):
 class JsonOutput(Output):
     """JSON for programs."""
 
-    def rewritten(self, table: str, columns: list[str], result: Mapping[str, int | str | None]) -> None:
-        """Write one object with ``table``, ``columns``, the five counts and ``message``."""
-        self._stdout.file.write(json.dumps({"table": table, "columns": columns, **result}) + "\n")
+    def rewritten(self, table: str, sort_order: str, result: Mapping[str, int | str | None]) -> None:
+        """Write one object with ``table``, ``sort_order``, the five counts and ``message``."""
+        self._stdout.file.write(json.dumps({"table": table, "sort_order": sort_order, **result}) + "\n")

@@ -27,8 +27,8 @@ class RewriteRequest:
     ----------
     table : str
         The table's full name, the catalog in front.
-    columns : tuple of str
-        Names of the clustering columns.
+    sort_order : str
+        The clustering columns, or a whole sort order.
     where, branch : str or None
         As :func:`iceberg_zorder.spark.rewrite_data_files` takes them.
     options, conf : dict of str to str
@@ -38,7 +38,7 @@ class RewriteRequest:
     """
 
     table: str
-    columns: tuple[str, ...]
+    sort_order: str
     where: str | None
     branch: str | None
     options: dict[str, str]
@@ -59,7 +59,7 @@ class RewriteRequest:
         conf: Mapping[str, str],
     ) -> RewriteRequest:
         """Check the arguments of the command line; raises InvalidInputError for wrong usage."""
-        columns = parse_sort_order(by).columns
+        parse_sort_order(by)
         parts = name_parts(table)
         if len(parts) < 2:
             raise InvalidInputError(f"Cannot rewrite {table}, because it names no namespace: write it as db.{table}")
@@ -69,7 +69,7 @@ class RewriteRequest:
         found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
         return RewriteRequest(
             table=quoted_name((found.name, *parts)),
-            columns=tuple(quoted_name(column) for column in columns),
+            sort_order=by.strip(),
             where=where,
             branch=branch,
             options=dict(options),
@@ -103,7 +103,7 @@ def run(request: RewriteRequest, output: Output) -> bool:
             output.failure(message)
             return False
         _warn(output, directory, said=result.message)
-    output.rewritten(request.table, list(request.columns), asdict(result))
+    output.rewritten(request.table, request.sort_order, asdict(result))
     if result.failed_data_files_count:
         output.failure(f"{result.failed_data_files_count} data files of {request.table} could not be rewritten")
         return False
@@ -119,11 +119,11 @@ def _rewrite(request: RewriteRequest, output: Output, directory: Path) -> Rewrit
             packages=request.catalog.packages,
             directory=directory,
         ) as spark:
-            say(f"Rewriting {request.table} by {', '.join(request.columns)}")
+            say(f"Rewriting {request.table} by {request.sort_order}")
             return rewrite_data_files(
                 spark,
                 request.table,
-                request.columns,
+                request.sort_order,
                 where=request.where,
                 options=request.options,
                 branch=request.branch,

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.columns import quoted_name
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.sort_order import parse_name
+from iceberg_zorder.sort_order import parse_name, parse_sort_order
 from iceberg_zorder.spark.sql_text import name_parts, procedure_call, quoted_identifier, string_literal
 
 logger = logging.getLogger("iceberg_zorder")
@@ -72,7 +72,7 @@ class RewriteResult:
 def rewrite_data_files(
     spark: SparkSession,
     table: str,
-    columns: Sequence[str],
+    columns: Sequence[str] | str,
     *,
     where: str | None = None,
     options: Mapping[str, OptionValue] | None = None,
@@ -86,12 +86,14 @@ def rewrite_data_files(
         A session with the plugin, see :func:`configure_spark`; Spark Connect works too.
     table : str
         Its name, with the catalog in front or in the current catalog.
-    columns : sequence of str
-        The clustering columns; nested fields are dotted, special characters stand in backticks.
+    columns : sequence of str, or str
+        The clustering columns; nested fields are dotted, special characters stand in backticks. Or a sort order in one
+        text, as in SQL: ``"region DESC, hilbert(a, b)"``.
     where : str, optional
         Rewrite only the data files that may hold rows for which this condition is true.
     options : mapping of str to bool, int, float or str, optional
-        Options of Iceberg's rewrite and of iceberg-zorder (``cuts``, ``sample-rows``, ``sample-seed``, ``boundaries``).
+        Options of Iceberg's rewrite and of iceberg-zorder (``cuts``, ``column-weights``,
+        ``size-tolerance``, ``sample-rows``, ``sample-seed``, ``boundaries``).
     branch : str, optional
         The branch to rewrite.
 
@@ -154,7 +156,7 @@ sort_order => 'zorder(`a`, `b`.`c`)', options => map('rewrite-all', 'true'))
     @staticmethod
     def of(
         table: str,
-        columns: Sequence[str],
+        columns: Sequence[str] | str,
         *,
         where: str | None = None,
         options: Mapping[str, OptionValue] | None = None,
@@ -191,20 +193,20 @@ sort_order => 'zorder(`a`, `b`.`c`)', options => map('rewrite-all', 'true'))
         return procedure_call(catalog, procedure, arguments)
 
 
-def sort_order_text(table: str, columns: Sequence[str]) -> str:
+def sort_order_text(table: str, columns: Sequence[str] | str) -> str:
     """Write the clustering columns as the text of ``sort_order``.
 
     Parameters
     ----------
     table : str
         The table's name, for messages.
-    columns : sequence of str
-        Names of columns.
+    columns : sequence of str, or str
+        Names of columns; or a sort order, which is checked and kept.
 
     Returns
     -------
     str
-        ``zorder(...)`` with every part of a name in backticks.
+        ``zorder(...)`` with every part of a name in backticks; or the sort order.
 
     Raises
     ------
@@ -217,9 +219,8 @@ def sort_order_text(table: str, columns: Sequence[str]) -> str:
     'zorder(`a`, `b`.`c d`)'
     """
     if isinstance(columns, str):
-        raise InvalidInputError(
-            f"Cannot rewrite {table}, because columns is the text '{columns}': pass a list of names"
-        )
+        parse_sort_order(columns)
+        return columns
     names = list(columns)
     if not names:
         raise InvalidInputError(f"Cannot rewrite {table}, because columns is empty: name the columns to cluster by")

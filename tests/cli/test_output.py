@@ -26,7 +26,7 @@ def spoken(
 
 def test_text() -> None:
     output, stdout, stderr = spoken(ConsoleOutput)
-    output.rewritten("lake.db.t", ["a", "b.`c d`"], DONE)
+    output.rewritten("lake.db.t", "a, b.`c d`", DONE)
     lines = stdout.getvalue().splitlines()
     assert lines[0] == "Rewrote lake.db.t by a, b.`c d`"
     assert [line.split("│")[1:3] for line in lines if "│" in line] == [
@@ -41,20 +41,20 @@ def test_text() -> None:
 
 def test_text_of_nothing_to_do_is_the_reason_in_one_line() -> None:
     output, stdout, _ = spoken(ConsoleOutput)
-    output.rewritten("lake.db.t", ["a"], NOTHING)
+    output.rewritten("lake.db.t", "a", NOTHING)
     assert stdout.getvalue() == f"{NOTHING['message']}\n"
 
 
 @pytest.mark.parametrize("result", [DONE, NOTHING])
 def test_json(result: dict[str, int | str | None]) -> None:
     output, stdout, _ = spoken(JsonOutput)
-    output.rewritten("lake.db.t", ["a", "b"], result)
+    output.rewritten("lake.db.t", "a,b", result)
     assert stdout.getvalue().count("\n") == 1
     said = json.loads(stdout.getvalue())
-    assert said == {"table": "lake.db.t", "columns": ["a", "b"], **result}
+    assert said == {"table": "lake.db.t", "sort_order": "a,b", **result}
     assert list(said) == [
         "table",
-        "columns",
+        "sort_order",
         "rewritten_data_files_count",
         "added_data_files_count",
         "rewritten_bytes_count",

@@ -63,10 +63,10 @@ def test_rewrites_says_so_and_then_has_nothing_to_do(home: Path, catalog: Catalo
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["table"] == "files.db.events"
-    assert said["columns"] == ["`user id`", "ts"]
+    assert said["sort_order"] == "`user id`,ts"
     assert said["rewritten_data_files_count"] == 5
     assert said["message"] is None
-    assert "Rewriting files.db.events by `user id`, ts" in done.stderr
+    assert "Rewriting files.db.events by `user id`,ts" in done.stderr
 
     table = catalog.load_table("db.events")
     assert table.scan().to_arrow().sort_by("ts") == before

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.golden.cases import SORT_ORDERS, Column, cases
-from tests.golden.generate import DIRECTORY, document, sort_order_document
+from tests.golden.cases import COLUMN_WEIGHTS, SORT_ORDERS, Column, cases
+from tests.golden.generate import DIRECTORY, column_weights_document, document, sort_order_document
 
 CASES = {case.name: case for case in cases()}
 
@@ -18,7 +18,7 @@ def golden(name: str) -> Any:
 
 
 def test_no_file_is_missing_or_extra() -> None:
-    assert {file.stem for file in DIRECTORY.glob("*.json")} == {*CASES, "sort_order"}
+    assert {file.stem for file in DIRECTORY.glob("*.json")} == {*CASES, "sort_order", "column_weights"}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -28,6 +28,10 @@ def test_layouts(name: str) -> None:
 
 def test_sort_orders() -> None:
     assert [sort_order_document(text) for text in SORT_ORDERS] == golden("sort_order")
+
+
+def test_column_weights() -> None:
+    assert [column_weights_document(text) for text in COLUMN_WEIGHTS] == golden("column_weights")
 
 
 def test_a_tampered_file_is_noticed() -> None:

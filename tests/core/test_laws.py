@@ -10,18 +10,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from iceberg_zorder.boundaries import find_boundaries
-from iceberg_zorder.columns import ClusteringColumn
-from iceberg_zorder.curve import position_bits, spread, zorder_index
+from iceberg_zorder.curve import HILBERT, curve_index, position_bits, spread, zorder_index
 from iceberg_zorder.cuts import even_cuts
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.keys import NAN, NULL, VALUE, KeyColumn, domain, encode
-from iceberg_zorder.layout import fit, from_json
 from iceberg_zorder.positions import bucket_positions
-from iceberg_zorder.sample import Sample
 from tests.core import naive
 from tests.golden.cases import ARROW
 
@@ -239,6 +236,76 @@ class TestCurve:
             position_bits(64)
 
 
+def broken_laws(encoder: Any, columns: int, bits: int) -> list[str]:
+    """The laws of a Hilbert curve that an encoder breaks on the whole grid."""
+    grid = np.array(list(itertools.product(range(2**bits), repeat=columns))).T
+    index = encoder(list(grid), bits)
+    broken = []
+    if sorted(index.tolist()) != list(range(2 ** (bits * columns))):
+        broken.append("bijection")
+    steps = np.abs(np.diff(grid[:, np.argsort(index, kind="stable")], axis=1)).sum(axis=0)
+    if steps.size and steps.max() > 1:
+        broken.append("neighbours")
+    if index[0] != 0:
+        broken.append("origin")
+    return broken
+
+
+def hilbert(positions: list[Any], bits: int) -> Any:
+    return curve_index(HILBERT, positions, bits)
+
+
+class TestHilbert:
+    @pytest.mark.parametrize(
+        ("columns", "bits"),
+        [(1, 8), (2, 1), (2, 2), (2, 6), (3, 1), (3, 4), (4, 3), (5, 2), (6, 2), (7, 1), (7, 2), (8, 1), (8, 2)],
+    )
+    def test_its_laws_hold_on_the_whole_grid(self, columns: int, bits: int) -> None:
+        assert broken_laws(hilbert, columns, bits) == []
+
+    def test_a_wrong_encoder_is_noticed(self) -> None:
+        assert broken_laws(zorder_index, 2, 3) == ["neighbours"]
+        gray = [zorder_index([p ^ p >> 1 for p in np.array(list(itertools.product(range(8), repeat=2))).T], 3)]
+        assert broken_laws(lambda positions, bits: gray[0], 2, 3) == ["neighbours"]
+        assert broken_laws(lambda positions, bits: hilbert(positions, bits) | 1, 2, 3) == [
+            "bijection",
+            "neighbours",
+            "origin",
+        ]
+
+    @given(
+        st.integers(1, 8).flatmap(lambda c: st.lists(st.integers(0, 2 ** position_bits(c) - 1), min_size=c, max_size=c))
+    )
+    def test_steps_from_any_point_are_steps_on_the_grid(self, row: list[int]) -> None:
+        bits, columns = position_bits(len(row)), len(row)
+        around = [row] + [
+            [p + step * (c == axis) for c, p in enumerate(row)]
+            for axis in range(columns)
+            for step in (-1, 1)
+            if 0 <= row[axis] + step < 2**bits
+        ]
+        index = hilbert(list(np.array(around).T), bits)
+        assert len(set(index.tolist())) == len(around)
+        assert index.min() >= 0
+        # The successor and the predecessor on the curve are among the neighbours on the grid.
+        here = int(index[0])
+        expected = (here > 0) + (here < 2 ** (bits * columns) - 1)
+        assert sum(abs(int(other) - here) == 1 for other in index[1:]) == expected
+
+    @pytest.mark.parametrize("columns", range(1, 9))
+    def test_the_top_bit_is_used_and_the_sign_is_not(self, columns: int) -> None:
+        bits = position_bits(columns)
+        corners = np.array(list(itertools.product((0, 2**bits - 1), repeat=columns))).T
+        index = hilbert(list(corners), bits)
+        assert index.min() == 0
+        assert int(index.max()) == 2 ** (bits * columns) - 1
+
+    @given(st.lists(st.integers(0, 2**16 - 1), min_size=2, max_size=2))
+    def test_in_two_dimensions_it_is_skillings_curve(self, row: list[int]) -> None:
+        found = int(hilbert([np.array([p]) for p in row], 16)[0])
+        assert found in (naive.hilbert(row, 16), naive.hilbert(row[::-1], 16))
+
+
 class TestCuts:
     @given(st.lists(st.integers(0, 30), max_size=80), st.integers(1, 12))
     def test_they_agree_with_the_naive_reference(self, index: list[int], files: int) -> None:
@@ -260,76 +327,3 @@ class TestCuts:
         counts = np.bincount(cuts.file(np.arange(rows)))
         assert cuts.files == min(rows, files)
         assert counts.max() - counts.min() <= 1
-
-
-class TestLayout:
-    @settings(deadline=None)
-    @given(st.data())
-    def test_equal_values_never_split(self, data: st.DataObject) -> None:
-        rows = data.draw(st.integers(0, 60))
-        values: list[list[Any]] = [
-            data.draw(st.lists(st.one_of(st.none(), st.integers(0, 5)), min_size=rows, max_size=rows)),
-            data.draw(st.lists(st.sampled_from([None, math.nan, 0.0, -0.0, 1.5]), min_size=rows, max_size=rows)),
-            data.draw(st.lists(st.sampled_from(["", "a", "b", None]), min_size=rows, max_size=rows)),
-        ]
-        types = ("long", "double", "string")
-        sample = Sample(tuple(encode(arrow(t, v), t) for t, v in zip(types, values, strict=True)))
-        columns = [ClusteringColumn((t,), t) for t in types]
-        layout = fit(columns, sample, data.draw(st.integers(1, 10)), data.draw(st.integers(1, 10)))
-        files, index = layout.file(sample).tolist(), layout.index(sample).tolist()
-        seen: dict[str, tuple[int, int]] = {}
-        for row in range(rows):
-            # The text of a row tells NaN from NULL; adding 0.0 makes the zeros one.
-            key = repr([v[row] + 0.0 if isinstance(v[row], float) else v[row] for v in values])
-            assert seen.setdefault(key, (index[row], files[row])) == (index[row], files[row])
-        again = from_json(layout.to_json())
-        assert (again.to_json(), again.hash) == (layout.to_json(), layout.hash)
-
-    def test_the_order_of_rows_does_not_count(self) -> None:
-        rng = np.random.default_rng(1)
-        a, b = rng.integers(0, 1000, 500), rng.integers(0, 1000, 500)
-        shuffle = rng.permutation(500)
-        columns = [ClusteringColumn(("a",), "long"), ClusteringColumn(("b",), "long")]
-        one = fit(columns, Sample((long_column(a.tolist()), long_column(b.tolist()))), 8, 64)
-        other = fit(columns, Sample((long_column(a[shuffle].tolist()), long_column(b[shuffle].tolist()))), 8, 64)
-        assert one.hash == other.hash
-
-    def test_a_sample_must_fit_the_columns(self) -> None:
-        sample = Sample((long_column([1, 2]),))
-        with pytest.raises(InvalidInputError, match="its keys are bytes and the sample has long"):
-            fit([ClusteringColumn(("s",), "string")], sample, 2, 10)
-        with pytest.raises(InvalidInputError, match="the sample has 1"):
-            fit([ClusteringColumn(("a",), "long")] * 2, sample, 2, 10)
-        with pytest.raises(InvalidInputError, match="no clustering columns"):
-            fit([], Sample(()), 2, 10)
-        with pytest.raises(InvalidInputError, match="0 files"):
-            fit([ClusteringColumn(("a",), "long")], sample, 0, 10)
-        with pytest.raises(InvalidInputError, match="whole rows"):
-            Sample((long_column([1]), long_column([1, 2])))
-
-    @pytest.mark.parametrize("text", ["", "[]", "{}", '{"version":2}'])
-    def test_what_is_no_layout_is_refused(self, text: str) -> None:
-        with pytest.raises(InvalidInputError, match="Cannot read a layout"):
-            from_json(text)
-
-    @pytest.mark.parametrize(
-        ("part", "other", "because"),
-        [
-            ('"version":1', '"version":2', "'version' must be 1 and is '2'"),
-            ('"curve":"zorder"', '"curve":"hilbert"', "'curve' must be zorder and is 'hilbert'"),
-            ('"kind":"even"', '"kind":"adaptive"', "'kind' must be even and is 'adaptive'"),
-            ('"bits":16', '"bits":15', "'bits' must be 16 and is '15'"),
-            ('"starts":[21845,43690]', '"starts":[43690,21845]', "the starts of its files must strictly increase"),
-            ('"boundaries":[2,3]', '"boundaries":[3,3]', "the boundaries of column 'a' must strictly increase"),
-            ('"boundaries":[2,3]', '"boundaries":[2]', "column 'a' must have 4 positions"),
-            ('"boundaries":[2,3]', '"boundaries":[2,3.5]', "it is not the JSON of one"),
-            ('"boundaries":[2,3]', f'"boundaries":[2,{2**63}]', "it is not the JSON of one"),
-            ('"positions":[0,', '"positions":[65536,', r"column 'a' must have 5 positions in \[0, 65536\)"),
-            ('"type":"int"', '"type":"string"', "it is not the JSON of one"),
-        ],
-    )
-    def test_a_layout_that_is_not_whole_is_refused(self, part: str, other: str, because: str) -> None:
-        text = fit([ClusteringColumn(("a",), "int")], Sample((long_column([1, 2, 3]),)), 3, 10).to_json()
-        assert text.count(part) == 1, text
-        with pytest.raises(InvalidInputError, match=f"Cannot read a layout, because {because}"):
-            from_json(text.replace(part, other))

@@ -11,7 +11,9 @@ from iceberg_zorder.options import ZOrderOptions, zorder_options
 
 
 def test_defaults() -> None:
-    assert zorder_options({}) == ZOrderOptions(cuts="even", sample_rows=None, sample_seed=0, boundaries=4096)
+    assert zorder_options({}) == ZOrderOptions(
+        cuts="adaptive", column_weights=(), size_tolerance=0.25, sample_rows=None, sample_seed=0, boundaries=4096
+    )
 
 
 def test_options_of_iceberg_are_not_looked_at() -> None:
@@ -21,7 +23,11 @@ def test_options_of_iceberg_are_not_looked_at() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
-        ("cuts", "even", ZOrderOptions()),
+        ("cuts", "even", ZOrderOptions(cuts="even")),
+        ("cuts", "adaptive", ZOrderOptions()),
+        ("size-tolerance", "0", ZOrderOptions(size_tolerance=0.0)),
+        ("size-tolerance", "0.999", ZOrderOptions(size_tolerance=0.999)),
+        ("column-weights", "a=3,b.c=0.5", ZOrderOptions(column_weights=((("a",), 3.0), (("b", "c"), 0.5)))),
         ("sample-rows", "1", ZOrderOptions(sample_rows=1)),
         ("sample-rows", "2147483647", ZOrderOptions(sample_rows=2**31 - 1)),
         ("sample-seed", "-9223372036854775808", ZOrderOptions(sample_seed=-(2**63))),
@@ -37,8 +43,12 @@ def test_the_ends_of_domains_are_taken(name: str, value: str, expected: ZOrderOp
 @pytest.mark.parametrize(
     ("name", "value", "domain"),
     [
-        ("cuts", "adaptive", "'even'"),
-        ("cuts", "EVEN", "'even'"),
+        ("cuts", "EVEN", "'adaptive' or 'even'"),
+        ("size-tolerance", "1", "a number in [0, 1)"),
+        ("size-tolerance", "-0.1", "a number in [0, 1)"),
+        ("size-tolerance", "1e-1", "a number in [0, 1)"),
+        ("size-tolerance", "NaN", "a number in [0, 1)"),
+        ("size-tolerance", "", "a number in [0, 1)"),
         ("sample-rows", "0", "an integer in [1, 2147483647]"),
         ("sample-rows", "2147483648", "an integer in [1, 2147483647]"),
         ("sample-rows", "1_000", "an integer in [1, 2147483647]"),

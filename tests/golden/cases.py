@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
+from iceberg_zorder.box_tree import ADAPTIVE
 from iceberg_zorder.columns import ClusteringColumn
+from iceberg_zorder.curve import HILBERT, ZORDER
+from iceberg_zorder.cuts import EVEN
 from iceberg_zorder.keys import KeyColumn, encode
+from iceberg_zorder.layout import Wish
 
 ARROW = {
     "boolean": pa.bool_(),
@@ -58,6 +62,14 @@ class Case:
     columns: tuple[Column, ...]
     files: int = 4
     boundaries: int = 4096
+    cuts: str = EVEN
+    curve: str = ZORDER
+    prefix: tuple[tuple[bool, bool], ...] = ()
+    size_tolerance: float = 0.25
+    weights: tuple[float, ...] = ()
+
+    def wish(self) -> Wish:
+        return Wish(self.files, self.cuts, self.curve, self.prefix, self.boundaries, self.size_tolerance, self.weights)
 
 
 def arrow(type_name: str, values: list[Any]) -> pa.Array:
@@ -79,7 +91,9 @@ def arrow(type_name: str, values: list[Any]) -> pa.Array:
 
 def cases() -> list[Case]:
     """Every case; each name is the name of its file."""
-    return [*_types(), *_shapes()]
+    shapes = _shapes()
+    adaptive = [replace(each, name=f"adaptive_{each.name}", cuts=ADAPTIVE) for each in shapes]
+    return [*_types(), *shapes, *adaptive, *_wishes()]
 
 
 _TYPED: dict[str, list[Any]] = {
@@ -166,10 +180,58 @@ def _shapes() -> list[Case]:
     ]  # fmt: skip
 
 
+def _wishes() -> list[Case]:
+    rng = random.Random(21)
+    many = range(600)
+    day = Column(("d",), "date", [None if i % 37 == 0 else rng.randrange(400) for i in many])
+    part = Column(("p",), "long", [math.floor(rng.paretovariate(0.6)) for _ in many])
+    price = Column(("x",), "double", ["NaN" if i % 19 == 0 else f"{rng.gauss(0, 1):.17g}" for i in many])
+    flag = Column(("f",), "string", [rng.choice(["a", "b", "b", "c", None]) for _ in many])
+    wide = tuple(Column((f"c{c}",), "int", [rng.randrange(1000) for _ in many]) for c in range(8))
+    hilbert = Case("hilbert", (day, part), files=12, curve=HILBERT)
+    prefixed = Case("prefix", (flag, day, part), files=14, prefix=((False, True),))
+    adaptive = Case("adaptive", (day, part, price), files=30, cuts=ADAPTIVE)
+    return [
+        hilbert,
+        replace(hilbert, name="hilbert_adaptive", cuts=ADAPTIVE),
+        replace(hilbert, name="hilbert_one", columns=(part,)),
+        replace(hilbert, name="hilbert_three", columns=(day, price, part)),
+        replace(hilbert, name="hilbert_eight", columns=wide),
+        replace(hilbert, name="hilbert_eight_adaptive", columns=wide, cuts=ADAPTIVE),
+        adaptive,
+        replace(adaptive, name="adaptive_weights", weights=(1.0, 2.5, 0.125)),
+        replace(adaptive, name="adaptive_tolerance", size_tolerance=0.05),
+        replace(adaptive, name="adaptive_exact", size_tolerance=0.0, files=13),
+        replace(adaptive, name="adaptive_wide_tolerance", size_tolerance=0.9),
+        replace(adaptive, name="adaptive_one_file", files=1),
+        replace(adaptive, name="adaptive_more_files_than_rows", files=700),
+        replace(adaptive, name="adaptive_heavy", columns=(flag, Column(("z",), "int", [0 if i % 10 else i for i in many]))),
+        prefixed,
+        replace(prefixed, name="prefix_adaptive", cuts=ADAPTIVE),
+        replace(prefixed, name="prefix_descending", prefix=((True, False),), cuts=ADAPTIVE),
+        replace(prefixed, name="prefix_descending_nulls_first", prefix=((True, True),)),
+        replace(prefixed, name="prefix_two", columns=(flag, price, day, part), prefix=((False, False), (True, True)), files=40, cuts=ADAPTIVE),
+        replace(prefixed, name="prefix_two_even", columns=(flag, price, day, part), prefix=((False, False), (True, True)), files=40),
+        replace(prefixed, name="prefix_hilbert", curve=HILBERT, weights=(3.0, 1.0), cuts=ADAPTIVE),
+        Case("prefix_left_out", (Column(("c",), "int", [1] * 50), Column(("v",), "int", [i % 7 for i in range(50)])), prefix=((True, True),), cuts=ADAPTIVE),
+        Case("curve_left_out", (Column(("v",), "int", [i % 7 for i in range(50)]), Column(("c",), "int", [1] * 50)), prefix=((True, True),), cuts=ADAPTIVE),
+        Case("curve_left_out_even", (Column(("v",), "int", [i % 7 for i in range(50)]), Column(("c",), "int", [1] * 50)), prefix=((False, True),)),
+    ]  # fmt: skip
+
+
 SORT_ORDERS = [
     "zorder(a, b)", "ZOrder ( a , b )", "a, b", "a", " a\t,\nb ", "zorder(a.b.c, `d e`)", "`a``b`.`c.d`", "größe, straße.名前",
     "_a1, 2b", "zorder", "zorder, a", "`zorder`(a)", "zorder(`hilbert(a)`)",
     "", " ", "zorder()", "zorder( )", "zorder(a", "zorder(a))", "zorder(a) b", "a,,b", "a,", ",a", "a b", "a.", ".a", "a..b",
     "`a", "`a``", "`a```", "``", "````", "a-b", "hilbert(a, b)", "HILBERT(a)", "peano(a)", "p, zorder(a)", "zorder(a), p", "a ASC", "zorder(a desc)",
     "a NULLS LAST", "zorder(bucket(4, a))", "a; DROP TABLE t", "😀",
+    "p.q desc , hilbert ( a,b )", "p ASC nulls LAST, q DESC NULLS first,zorder(a)", "p DESC, zorder(a)", "p asc, q, zorder(a)", "asc, desc, nulls",
+    "asc desc, zorder(first)", "p NULLS, zorder(a)", "p NULLS a, zorder(b)", "p desc asc, zorder(a)", "p nulls first asc, zorder(a)", "p desc, q",
+    "p, q NULLS FIRST", "p, zorder(a), q", "zorder(a), hilbert(b)", "p, peano(a)", "p, zorder()", "p, ", "hilbert(a,b,c,d,e,f,g,h)",
+    "p, hilbert(a,b,c,d,e,f,g,h,i)", "zorder(a,b,c,d,e,f,g,h,i)", "zorder(zorder(a))", "p DESC zorder(a)",
+]  # fmt: skip
+
+COLUMN_WEIGHTS = [
+    "a=3,b=1", " a = 3 , `b c`.d=0.25 ", "a=1000000", "a=0.0000001", "", "a", "a=", "a=0", "a=0.0", "a=-1", "a=1e3", "a=1.", "a=.5", "a=1000001", "a=1,",
+    "a=1 b=2", "a=1,,b=2", "=1", "a==1", "a=NaN", "a=1;b=2", "`a=1", "zorder(a)=1", "a=00012.50",
 ]  # fmt: skip

@@ -10,13 +10,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from iceberg_zorder.boundaries import find_boundaries
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.keys import VALUE, KeyColumn
 from iceberg_zorder.layout import fit
+from iceberg_zorder.layout_json import layout_hash, to_json
 from iceberg_zorder.sample import Sample
-from iceberg_zorder.sort_order import parse_sort_order
-from tests.golden.cases import SORT_ORDERS, Case, cases
+from iceberg_zorder.sort_order import parse_column_weights, parse_sort_order
+from tests.golden.cases import COLUMN_WEIGHTS, SORT_ORDERS, Case, cases
 
 DIRECTORY = Path(__file__).parent
 
@@ -24,12 +27,17 @@ DIRECTORY = Path(__file__).parent
 def document(case: Case) -> dict[str, Any]:
     """A case, and what must come of it."""
     sample = Sample(tuple(column.keys() for column in case.columns))
-    layout = fit([column.clustering_column() for column in case.columns], sample, case.files, case.boundaries)
+    layout = fit([column.clustering_column() for column in case.columns], sample, case.wish())
     buckets = [find_boundaries(keys, case.boundaries).bucket_of(keys) for keys in sample.columns]
     return {
         "name": case.name,
         "files": case.files,
         "boundaries": case.boundaries,
+        "cuts": case.cuts,
+        "curve": case.curve,
+        "prefix": [list(orders) for orders in case.prefix],
+        "size_tolerance": case.size_tolerance,
+        "weights": list(case.weights),
         "columns": [{"name": list(c.name), "type": c.type, "values": c.values} for c in case.columns],
         "expected": {
             "keys": [_keys(keys) for keys in sample.columns],
@@ -37,19 +45,30 @@ def document(case: Case) -> dict[str, Any]:
             "buckets": [rows.tolist() for rows in buckets],
             "positions": [column.positions[buckets[column.ordinal]].tolist() for column in layout.columns],
             "index": layout.index(sample).tolist(),
-            "file": layout.file(sample).tolist(),
-            "layout": layout.to_json(),
-            "hash": layout.hash,
+            "file": layout.file(sample, np.arange(sample.rows)).tolist(),
+            "layout": to_json(layout),
+            "hash": layout_hash(layout),
         },
     }
 
 
 def sort_order_document(text: str) -> dict[str, Any]:
-    """A sort order, and its columns or its error."""
+    """A sort order, and what it says or its error."""
     try:
-        return {"text": text, "columns": [list(column) for column in parse_sort_order(text).columns]}
+        order = parse_sort_order(text)
     except InvalidInputError as error:
         return {"text": text, "error": str(error)}
+    prefix = [{"parts": list(c.parts), "descending": c.descending, "nulls_first": c.nulls_first} for c in order.prefix]
+    return {"text": text, "curve": order.curve, "columns": [list(column) for column in order.columns], "prefix": prefix}
+
+
+def column_weights_document(text: str) -> dict[str, Any]:
+    """Column weights, and what they say or their error."""
+    try:
+        weights = parse_column_weights(text)
+    except InvalidInputError as error:
+        return {"text": text, "error": str(error)}
+    return {"text": text, "weights": [{"parts": list(parts), "weight": weight} for parts, weight in weights]}
 
 
 def _keys(column: KeyColumn) -> list[int | str | None]:
@@ -63,6 +82,7 @@ def main() -> None:
         old.unlink()
     documents: dict[str, Any] = {case.name: document(case) for case in cases()}
     documents["sort_order"] = [sort_order_document(text) for text in SORT_ORDERS]
+    documents["column_weights"] = [column_weights_document(text) for text in COLUMN_WEIGHTS]
     for name, content in documents.items():
         text = json.dumps(content, ensure_ascii=True, indent=None, separators=(",", ":"))
         (DIRECTORY / f"{name}.json").write_text(text + "\n", encoding="utf-8")

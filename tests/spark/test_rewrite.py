@@ -63,18 +63,142 @@ def test_rows_stay_and_one_replace_snapshot_says_what_was_done(uniform: Table) -
     }
     summary = uniform.summary()
     assert summary["zorder.columns"] == "a,b"
-    assert summary["zorder.curve"] == "zorder"
-    assert summary["zorder.cuts"] == "even"
+    # The tighter of the two curves orders the rows inside the files.
+    assert summary["zorder.curve"] == "hilbert"
+    assert summary["zorder.cuts"] == "adaptive"
+    assert "zorder.prefix" not in summary
     assert len(summary["zorder.layout-hash"]) == 64
     assert summary["zorder.version"]
 
 
-def test_row_counts_of_files_are_even_on_uniform_data(uniform: Table) -> None:
+@pytest.mark.parametrize("curve", ["zorder", "hilbert"])
+def test_row_counts_of_files_are_even_with_even_cuts(uniform: Table, curve: str) -> None:
     with unchanged(uniform):
-        uniform.call("zorder(a, b)", options=uniform.target_for(16))
+        uniform.call(f"{curve}(a, b)", options={**uniform.target_for(16), "cuts": "even"})
     counts = [row.record_count for row in uniform.data_files()]
     assert 14 <= len(counts) <= 18
     assert max(counts) <= 1.15 * min(counts), sorted(counts)
+    assert uniform.summary()["zorder.curve"] == curve
+    assert uniform.summary()["zorder.cuts"] == "even"
+
+
+def test_files_come_out_near_their_target(uniform: Table) -> None:
+    target = uniform.target_for(24)
+    with unchanged(uniform):
+        uniform.call("zorder(a, b)", options=target)
+    sizes = [row.file_size_in_bytes / int(target["target-file-size-bytes"]) for row in uniform.data_files()]
+    assert min(sizes) >= 0.6, sorted(sizes)
+    assert max(sizes) <= 1.5, sorted(sizes)
+
+
+def extents(table: Table, column: str) -> float:
+    """The average width of the files' boxes in a column of values in [0, 1000000)."""
+    metrics = [row.readable_metrics[column] for row in table.data_files()]
+    return float(sum(each.upper_bound - each.lower_bound for each in metrics)) / len(metrics) / 1e6
+
+
+def test_adaptive_cuts_make_square_boxes_and_weights_make_oblong_ones(uniform: Table) -> None:
+    target = uniform.target_for(16)
+    with unchanged(uniform):
+        uniform.call("a, b", options=target)
+    # Four by four is the best there is; what a z-order leaves that is cut evenly into another number is 0.35.
+    assert extents(uniform, "a") < 0.3
+    assert extents(uniform, "b") < 0.3
+    with unchanged(uniform):
+        uniform.call("a, b", options={**target, "column-weights": "A=8, b=0.5"})
+    assert extents(uniform, "a") < 0.15
+    assert extents(uniform, "b") > 0.45
+
+
+def test_the_curve_orders_the_rows_in_their_files(uniform: Table) -> None:
+    """The runs of 1,000 rows, as pages have them, are small boxes inside the file's own."""
+    with unchanged(uniform):
+        uniform.call("zorder(a, b)", options=uniform.target_for(8))
+    run = uniform.spark.sql(
+        "SELECT avg(wide_a), avg(wide_b) FROM (SELECT (max(a) - min(a)) / 1e6 AS wide_a, (max(b) - min(b)) / 1e6 AS wide_b "
+        f"FROM {uniform.full_name} GROUP BY _file, floor(_pos / 1000))"
+    ).collect()[0]
+    # 600 squares of a thousand rows each would be 1 / sqrt(600) = 0.041 wide.
+    assert max(run) < 0.08
+
+
+class TestPrefix:
+    def test_rows_are_sorted_by_the_prefix_first(self, spark: SparkSession) -> None:
+        table = create(
+            spark,
+            "SELECT id, if(id % 10 = 0, NULL, concat('r', cast(id % 4 AS string))) AS region, rand(1) AS a, rand(2) AS b "
+            "FROM range(0, 160000, 1, 5)",
+        )
+        with unchanged(table):
+            table.call("region DESC NULLS FIRST, zorder(a, b)", options=table.target_for(16))
+        summary = table.summary()
+        assert summary["zorder.columns"] == "a,b"
+        assert summary["zorder.prefix"] == "region DESC NULLS FIRST"
+        per_file = spark.sql(
+            "SELECT collect_list(region_) FROM (SELECT _file, coalesce(region, 'z') AS region_, min(_pos) AS first, "
+            f"count(*) AS n, max(_pos) AS last FROM {table.full_name} GROUP BY _file, region_ ORDER BY _file, first) "
+            "GROUP BY _file"
+        ).collect()
+        assert len(per_file) >= 14
+        for row in per_file:
+            assert row[0] == sorted(row[0], reverse=True)
+        assert sum(len(row[0]) == 1 for row in per_file) >= 12, "most files have one region"
+        unsorted = (
+            "SELECT count(*) FROM (SELECT coalesce(region, 'z') AS r, lag(coalesce(region, 'z')) OVER (PARTITION BY _file "
+            f"ORDER BY _pos) AS before FROM {table.full_name}) WHERE r > before"
+        )
+        assert spark.sql(unsorted).collect()[0][0] == 0
+
+    def test_a_prefix_that_the_table_is_partitioned_by_is_fulfilled_already(self, spark: SparkSession) -> None:
+        table = create(
+            spark, "SELECT id, cast(id % 3 AS int) AS p, rand(1) AS a FROM range(0, 60000, 1, 3)", partitioned_by="p"
+        )
+        with unchanged(table):
+            table.call("p DESC, hilbert(a)", options=table.target_for(6))
+        assert "zorder.prefix" not in table.summary()
+
+    def test_several_columns_and_names_of_ours(self, spark: SparkSession) -> None:
+        table = create(
+            spark,
+            "SELECT id, cast(id % 2 AS int) AS _zorder_positions, named_struct('x', cast(id % 3 AS int)) AS s, "
+            "rand(1) AS _zorder_index FROM range(0, 60000, 1, 3)",
+        )
+        with unchanged(table):
+            table.call("_zorder_positions, s.x DESC, zorder(_zorder_index)", options=table.target_for(6))
+        descents = (
+            "SELECT count(*) FROM (SELECT _zorder_positions * 10 - s.x AS k, lag(_zorder_positions * 10 - s.x) OVER "
+            f"(PARTITION BY _file ORDER BY _pos) AS before FROM {table.full_name}) WHERE k < before"
+        )
+        assert spark.sql(descents).collect()[0][0] == 0
+
+
+def test_a_partition_larger_than_a_file_group_is_one_space(spark: SparkSession) -> None:
+    table = create(
+        spark,
+        "SELECT id, cast(id % 2 AS int) AS p, cast(rand(1) * 1000000 AS bigint) AS k FROM range(0, 200000, 1, 10)",
+        partitioned_by="p",
+        properties={"write.distribution-mode": "none"},
+    )
+    options = {
+        **table.target_for(8),
+        "max-file-group-size-bytes": str(table.bytes() // 7),
+        "max-file-group-input-files": "3",
+        "partial-progress.enabled": "true",
+    }
+    rows = table.fingerprint()
+    table.call("zorder(k)", options=options)
+    assert table.fingerprint() == rows
+    assert table.orphans() == set()
+    assert table.operations() == ["append", "replace", "replace"]
+    for partition in (0, 1):
+        bounds = sorted(
+            (row[0].k.lower_bound, row[0].k.upper_bound)
+            for row in spark.sql(
+                f"SELECT readable_metrics FROM {table.full_name}.files WHERE partition.p = {partition}"
+            ).collect()
+        )
+        assert len(bounds) >= 3
+        assert all(earlier[1] < later[0] for earlier, later in itertools.pairwise(bounds))
 
 
 def test_rows_are_sorted_in_their_files(spark: SparkSession) -> None:
@@ -167,6 +291,15 @@ def test_names_that_differ_by_case_only(spark: SparkSession) -> None:
         assert overlapping(table, "K") == 0
     finally:
         spark.conf.unset("spark.sql.caseSensitive")
+
+
+def test_rows_that_nothing_tells_apart_are_spread_over_files(spark: SparkSession) -> None:
+    table = create(spark, "SELECT id, 7 AS k, rand(3) AS payload FROM range(0, 200000, 1, 4)")
+    with unchanged(table):
+        table.call("zorder(k)", options=table.target_for(10))
+    counts = [row.record_count for row in table.data_files()]
+    assert 9 <= len(counts) <= 11
+    assert max(counts) <= 1.05 * min(counts), sorted(counts)
 
 
 def test_heavy_hitters_take_files_of_their_own(spark: SparkSession) -> None:

@@ -42,7 +42,7 @@ def test_only_what_is_given_is_sent() -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ("a,b", "Cannot rewrite db.t, because columns is the text 'a,b': pass a list of names"),
+        ("a,", "Cannot parse sort_order 'a,', because a column is expected and the end is found at position 2"),
         ([], "Cannot rewrite db.t, because columns is empty: name the columns to cluster by"),
         (["a", 1], "Cannot rewrite db.t, because columns holds 1: pass names as text"),
         (
@@ -66,6 +66,10 @@ def test_malformed_columns(columns: Any, message: str) -> None:
 def test_malformed_table() -> None:
     with pytest.raises(InvalidInputError, match=r"Cannot read the name 'db\.', because"):
         rewrite_data_files(NO_SESSION, "db.", ["a"])
+
+
+def test_a_sort_order_is_sent_as_it_is() -> None:
+    assert sort_order_text("t", "region DESC, hilbert(a, b)") == "region DESC, hilbert(a, b)"
 
 
 def test_names_of_columns_are_taken_literally() -> None:

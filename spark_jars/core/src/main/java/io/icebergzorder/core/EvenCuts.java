@@ -1,6 +1,5 @@
 package io.icebergzorder.core;
 
-import java.io.Serializable;
 import java.util.Arrays;
 
 /**
@@ -13,7 +12,7 @@ import java.util.Arrays;
  * @param starts the first index of every file but the first, strictly increasing; length
  *     {@code files() - 1}. Not copied, because executors look up every row: do not change it
  */
-public record EvenCuts(long[] starts) implements Serializable {
+public record EvenCuts(long[] starts) implements Cuts {
   private static final long serialVersionUID = 1L;
 
   /** The name of this kind of cuts in an option and in a layout. */
@@ -80,9 +79,14 @@ public record EvenCuts(long[] starts) implements Serializable {
     return LongBoundaries.countNotAbove(starts, index);
   }
 
-  /** The number of files. */
+  @Override
   public int files() {
     return starts.length + 1;
+  }
+
+  @Override
+  public String kind() {
+    return KIND;
   }
 
   @Override

@@ -16,8 +16,8 @@ import java.util.List;
  *   <li>each other column gets {@code bits = min(16, floor(63 / columns))} bits, so the index is a long;
  *   <li>its sampled keys give its {@link Boundaries boundaries}, and the rows between them the
  *       {@link Positions positions};
- *   <li>the positions of a sampled row give its {@link ZOrderCurve index};
- *   <li>the sorted indexes give the {@link EvenCuts cuts}.
+ *   <li>the positions of the sampled rows give the cuts: a {@link BoxTree} or {@link EvenCuts} along the curve;
+ *   <li>with a tree, the curve that orders the rows inside the files is the {@link TighterCurve}.
  * </ol>
  *
  * <p>The same sample gives the same layout here and in Python: the same JSON and the same hash.
@@ -27,35 +27,32 @@ public final class Layout {
   public static final int MAX_BOUNDARIES = 65_536;
 
   private final List<LayoutColumn> columns;
+  private final int prefix;
   private final List<String> leftOut;
   private final int bits;
-  private final EvenCuts cuts;
+  private final Curve curve;
+  private final Cuts cuts;
 
-  Layout(List<LayoutColumn> columns, List<String> leftOut, int bits, EvenCuts cuts) {
+  Layout(List<LayoutColumn> columns, int prefix, List<String> leftOut, int bits, Curve curve, Cuts cuts) {
     this.columns = List.copyOf(columns);
+    this.prefix = prefix;
     this.leftOut = List.copyOf(leftOut);
     this.bits = bits;
+    this.curve = curve;
     this.cuts = cuts;
   }
 
   /**
    * Fits a layout to a sample.
    *
-   * @param columns the clustering columns, between 1 and 63
+   * @param columns the columns of the prefix and the clustering columns, between 1 and 63 in all
    * @param sample their sampled rows, column by column in the same order; may have no rows
-   * @param files the wanted number of output files, at least 1
-   * @param maxBoundaries the wanted number of boundaries per column, in [1, 65536]
+   * @param wish what the layout is to be like
    * @throws IllegalArgumentException if an argument lies outside its domain, or the sample does not
    *     belong to the columns
    */
-  public static Layout fit(
-      List<ClusteringColumn> columns, Sample sample, int files, int maxBoundaries) {
-    checkColumns(columns, sample);
-    if (maxBoundaries < 1 || maxBoundaries > MAX_BOUNDARIES) {
-      throw new IllegalArgumentException(
-          "Cannot lay out with %d boundaries, because their number must be in [1, %d]"
-              .formatted(maxBoundaries, MAX_BOUNDARIES));
-    }
+  public static Layout fit(List<ClusteringColumn> columns, Sample sample, Wish wish) {
+    check(columns, sample, wish);
     List<Integer> active = new ArrayList<>();
     List<String> leftOut = new ArrayList<>();
     for (int ordinal = 0; ordinal < columns.size(); ordinal++) {
@@ -66,18 +63,52 @@ public final class Layout {
       }
     }
     int bits = bitsFor(active.size());
+    int prefix = (int) active.stream().filter(ordinal -> ordinal < wish.prefix().size()).count();
     List<LayoutColumn> fitted = new ArrayList<>();
     for (int ordinal : active) {
       KeyColumn keys = sample.columns().get(ordinal);
-      Boundaries boundaries = Boundaries.of(keys, maxBoundaries);
-      int[] positions = Positions.of(keys, boundaries, bits);
-      long[] spread = ZOrderCurve.spread(positions, fitted.size(), active.size(), bits);
-      fitted.add(
-          new LayoutColumn(ordinal, columns.get(ordinal), boundaries, positions, spread));
+      Boundaries boundaries = Boundaries.of(keys, wish.maxBoundaries());
+      PrefixOrder order = ordinal < wish.prefix().size() ? wish.prefix().get(ordinal) : PrefixOrder.OF_KEYS;
+      int[] positions = Positions.of(keys, boundaries, bits, order);
+      long[] packed = LayoutColumn.packed(positions, fitted.size(), active.size(), bits);
+      fitted.add(new LayoutColumn(ordinal, columns.get(ordinal), boundaries, positions, packed));
     }
-    long[] indexes = indexes(fitted, sample);
+    Layout uncut = new Layout(fitted, prefix, leftOut, bits, wish.curve(), new EvenCuts(new long[0]));
+    return wish.cuts().equals(BoxTree.KIND) ? uncut.grown(sample, wish) : uncut.evenlyCut(sample, wish);
+  }
+
+  private Layout evenlyCut(Sample sample, Wish wish) {
+    long[] indexes = indexes(sample);
     Arrays.sort(indexes);
-    return new Layout(fitted, leftOut, bits, EvenCuts.of(indexes, files));
+    return new Layout(columns, prefix, leftOut, bits, curve, EvenCuts.of(indexes, wish.files()));
+  }
+
+  private Layout grown(Sample sample, Wish wish) {
+    double[] weights = new double[columns.size()];
+    int[][] positions = new int[columns.size()][];
+    for (int place = 0; place < weights.length; place++) {
+      LayoutColumn column = columns.get(place);
+      int ofCurve = column.ordinal() - wish.prefix().size();
+      weights[place] = ofCurve < 0 || wish.weights().length == 0 ? 1 : wish.weights()[ofCurve];
+      positions[place] = positions(column, sample);
+    }
+    BoxTree tree =
+        BoxTreeGrower.grow(
+            positions, sample.rows(), bits, wish.files(), wish.sizeTolerance(), weights, prefix);
+    Curve tighter =
+        wish.curve() == Curve.HILBERT
+            ? Curve.HILBERT
+            : TighterCurve.of(tree, packed(sample), columns.size(), prefix, bits);
+    return new Layout(columns, prefix, leftOut, bits, tighter, tree);
+  }
+
+  private static int[] positions(LayoutColumn column, Sample sample) {
+    KeyColumn keys = sample.columns().get(column.ordinal());
+    int[] positions = new int[sample.rows()];
+    for (int row = 0; row < positions.length; row++) {
+      positions[row] = column.positions()[column.boundaries().bucketOf(keys, row)];
+    }
+    return positions;
   }
 
   /** The bits of a position when so many columns share an index; 0 for no columns. */
@@ -85,9 +116,24 @@ public final class Layout {
     return columns == 0 ? 0 : Math.min(Positions.MAX_BITS, ZOrderCurve.MAX_INDEX_BITS / columns);
   }
 
-  private static void checkColumns(List<ClusteringColumn> columns, Sample sample) {
-    if (columns.isEmpty()) {
+  private static void check(List<ClusteringColumn> columns, Sample sample, Wish wish) {
+    int clustering = columns.size() - wish.prefix().size();
+    if (clustering < 1) {
       throw new IllegalArgumentException("Cannot lay out rows, because there are no clustering columns");
+    }
+    if (wish.files() < 1) {
+      throw new IllegalArgumentException(
+          "Cannot lay out rows in %d files, because there must be at least 1".formatted(wish.files()));
+    }
+    if (wish.maxBoundaries() < 1 || wish.maxBoundaries() > MAX_BOUNDARIES) {
+      throw new IllegalArgumentException(
+          "Cannot lay out with %d boundaries, because their number must be in [1, %d]"
+              .formatted(wish.maxBoundaries(), MAX_BOUNDARIES));
+    }
+    if (wish.curve() == Curve.HILBERT && clustering > HilbertCurve.MAX_COLUMNS) {
+      throw new IllegalArgumentException(
+          "Cannot lay out %d columns along a Hilbert curve, because it takes at most %d"
+              .formatted(clustering, HilbertCurve.MAX_COLUMNS));
     }
     if (columns.size() > ZOrderCurve.MAX_INDEX_BITS) {
       throw new IllegalArgumentException(
@@ -130,9 +176,14 @@ public final class Layout {
     return true;
   }
 
-  /** The clustering columns that take part in the index, in the order of the index. */
+  /** The columns that take part, those of the prefix first. */
   public List<LayoutColumn> columns() {
     return columns;
+  }
+
+  /** How many of the columns are of the prefix. */
+  public int prefix() {
+    return prefix;
   }
 
   /** The names of the clustering columns left out: constant, or all NULL, or nothing sampled. */
@@ -146,42 +197,47 @@ public final class Layout {
   }
 
   /** The cuts between files. */
-  public EvenCuts cuts() {
+  public Cuts cuts() {
     return cuts;
   }
 
-  /** The number of files; at most the number wanted. */
+  /** The number of files: the number wanted, or with even cuts at most that. */
   public int files() {
     return cuts.files();
   }
 
-  /** The name of the curve. */
-  public String curve() {
-    return ZOrderCurve.NAME;
+  /** The curve that orders the rows. */
+  public Curve curve() {
+    return curve;
+  }
+
+  /** What places rows by their packed positions. */
+  public Placement placement() {
+    return new Placement(columns.size(), prefix, bits, curve, cuts);
   }
 
   /**
-   * The index of every row.
+   * The index of every row, see {@link Placement#index}.
    *
    * @param sample rows, sampled or not, of the columns given to {@link #fit} (of a layout read from
    *     JSON: of {@link #columns})
    * @return indexes in [0, 2^63); length {@code sample.rows()}
    */
   public long[] indexes(Sample sample) {
-    return indexes(columns, sample);
+    Placement placement = placement();
+    return Arrays.stream(packed(sample)).map(placement::index).toArray();
   }
 
-  private static long[] indexes(List<LayoutColumn> columns, Sample sample) {
-    long[] indexes = new long[sample.rows()];
+  /** The packed positions of every row. */
+  long[] packed(Sample sample) {
+    long[] packed = new long[sample.rows()];
     for (LayoutColumn column : columns) {
       KeyColumn keys = sample.columns().get(column.ordinal());
-      Boundaries boundaries = column.boundaries();
-      long[] spread = column.spread();
-      for (int row = 0; row < indexes.length; row++) {
-        indexes[row] |= spread[boundaries.bucketOf(keys, row)];
+      for (int row = 0; row < packed.length; row++) {
+        packed[row] |= column.packed()[column.boundaries().bucketOf(keys, row)];
       }
     }
-    return indexes;
+    return packed;
   }
 
   /**

@@ -11,6 +11,7 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.HexFormat;
+import java.util.Iterator;
 import java.util.List;
 import java.util.stream.LongStream;
 
@@ -21,10 +22,14 @@ import java.util.stream.LongStream;
  * {"bits":16,
  *  "columns":[{"boundaries":[8036,9131],"name":"l_shipdate","positions":[0,21845,43690,65535,65535],
  *              "type":"date"}],
- *  "curve":"zorder","cuts":{"kind":"even","starts":[21845]},"left_out":["l_linestatus"],"version":1}
+ *  "curve":"zorder","cuts":{"kind":"even","starts":[21845]},"left_out":["l_linestatus"],"prefix":0,
+ *  "version":1}
  * </pre>
  *
- * <p>(Without the line breaks and indents.) The hash is taken of these bytes, so nodes are filled in
+ * <p>(Without the line breaks and indents.) Adaptive cuts are
+ * {@code {"boxes":[[0,21845],[43690,65535]],"kind":"adaptive","tree":[[0,43690],1,1]}}: the nodes in preorder, a split as
+ * its column and start, a leaf as its number of files; and for every leaf the lower and upper position of the first
+ * column, then of the second, and so on. The hash is taken of these bytes, so nodes are filled in
  * the order of their sorted names.
  */
 final class LayoutJson {
@@ -42,19 +47,39 @@ final class LayoutJson {
     root.put("bits", layout.bits());
     ArrayNode columns = root.putArray("columns");
     layout.columns().forEach(column -> writeColumn(columns.addObject(), column));
-    root.put("curve", layout.curve());
-    ObjectNode cuts = root.putObject("cuts").put("kind", EvenCuts.KIND);
-    ArrayNode starts = cuts.putArray("starts");
-    for (long start : layout.cuts().starts()) {
-      starts.add(start);
-    }
+    root.put("curve", layout.curve().label());
+    writeCuts(root.putObject("cuts"), layout.cuts());
     ArrayNode leftOut = root.putArray("left_out");
     layout.leftOut().forEach(leftOut::add);
+    root.put("prefix", layout.prefix());
     root.put("version", VERSION);
     try {
       return MAPPER.writeValueAsString(root);
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("Cannot write a layout, because Jackson failed", e);
+    }
+  }
+
+  private static void writeCuts(ObjectNode node, Cuts cuts) {
+    if (cuts instanceof EvenCuts even) {
+      ArrayNode starts = node.put("kind", EvenCuts.KIND).putArray("starts");
+      for (long start : even.starts()) {
+        starts.add(start);
+      }
+      return;
+    }
+    ArrayNode boxes = node.putArray("boxes");
+    ArrayNode tree = node.put("kind", BoxTree.KIND).putArray("tree");
+    for (BoxTree.Node of : ((BoxTree) cuts).nodes()) {
+      if (of instanceof BoxTree.Split split) {
+        tree.addArray().add(split.column()).add(split.start());
+      } else if (of instanceof BoxTree.Leaf leaf) {
+        tree.add(leaf.files());
+        ArrayNode box = boxes.addArray();
+        for (int column = 0; column < leaf.lower().length; column++) {
+          box.add(leaf.lower()[column]).add(leaf.upper()[column]);
+        }
+      }
     }
   }
 
@@ -94,8 +119,8 @@ final class LayoutJson {
       throw new IllegalArgumentException("Cannot read a layout, because it is not JSON", e);
     }
     expect(root, "version", String.valueOf(VERSION));
-    expect(root, "curve", ZOrderCurve.NAME);
-    expect(field(root, "cuts"), "kind", EvenCuts.KIND);
+    expect(root, "curve", Curve.ZORDER.label(), Curve.HILBERT.label());
+    expect(field(root, "cuts"), "kind", EvenCuts.KIND, BoxTree.KIND);
     JsonNode nodes = array(root, "columns");
     int bits = Layout.bitsFor(nodes.size());
     expect(root, "bits", String.valueOf(bits));
@@ -107,8 +132,54 @@ final class LayoutJson {
     for (JsonNode name : array(root, "left_out")) {
       leftOut.add(text(name));
     }
-    EvenCuts cuts = new EvenCuts(longs(array(field(root, "cuts"), "starts")));
-    return new Layout(columns, leftOut, bits, cuts);
+    int prefix = small(longs(MAPPER.createArrayNode().add(field(root, "prefix")))[0]);
+    if (prefix < 0 || prefix > columns.size()) {
+      throw unreadable("'prefix' must be in [0, %d] and is '%d'".formatted(columns.size(), prefix));
+    }
+    Cuts cuts = readCuts(field(root, "cuts"), columns.size(), bits);
+    return new Layout(columns, prefix, leftOut, bits, Curve.of(text(root, "curve")), cuts);
+  }
+
+  private static Cuts readCuts(JsonNode node, int columns, int bits) {
+    if (text(node, "kind").equals(EvenCuts.KIND)) {
+      return new EvenCuts(longs(array(node, "starts")));
+    }
+    Iterator<JsonNode> boxes = array(node, "boxes").iterator();
+    List<BoxTree.Node> nodes = new ArrayList<>();
+    for (JsonNode of : array(node, "tree")) {
+      nodes.add(of.isArray() ? readSplit(of, columns, bits) : readLeaf(of, boxes, columns, bits));
+    }
+    if (boxes.hasNext()) {
+      throw unreadable("it has more boxes than leaves");
+    }
+    return new BoxTree(nodes, bits, columns);
+  }
+
+  private static BoxTree.Split readSplit(JsonNode node, int columns, int bits) {
+    long[] split = longs(node);
+    if (split.length != 2 || split[0] < 0 || split[0] >= columns || split[1] < 1 || split[1] >= 1L << bits) {
+      throw unreadable("it has no place for the split " + node);
+    }
+    return new BoxTree.Split((int) split[0], (int) split[1]);
+  }
+
+  private static BoxTree.Leaf readLeaf(JsonNode files, Iterator<JsonNode> boxes, int columns, int bits) {
+    JsonNode box = boxes.hasNext() ? boxes.next() : MAPPER.nullNode();
+    long[] edges = box.isArray() ? longs(box) : new long[0];
+    boolean isLeaf = box.isArray() && edges.length == 2 * columns && files.isInt() && files.intValue() >= 1;
+    int[] lower = new int[columns];
+    int[] upper = new int[columns];
+    for (int column = 0; isLeaf && column < columns; column++) {
+      isLeaf = edges[2 * column] >= 0
+          && edges[2 * column] <= edges[2 * column + 1]
+          && edges[2 * column + 1] < 1L << bits;
+      lower[column] = (int) edges[2 * column];
+      upper[column] = (int) edges[2 * column + 1];
+    }
+    if (!isLeaf) {
+      throw unreadable("%s files in the box %s are no leaf".formatted(files, box));
+    }
+    return new BoxTree.Leaf(files.intValue(), lower, upper);
   }
 
   private static LayoutColumn readColumn(JsonNode node, int place, int columns, int bits) {
@@ -126,14 +197,19 @@ final class LayoutJson {
           "column '%s' has %d positions for %d buckets"
               .formatted(name, positions.length, boundaries.buckets()));
     }
-    long[] spread = ZOrderCurve.spread(positions, place, columns, bits);
-    return new LayoutColumn(place, column, boundaries, positions, spread);
+    for (int position : positions) {
+      if (position < 0 || position >= 1 << bits) {
+        throw unreadable("column '%s' has the position %d outside [0, 2^%d)".formatted(name, position, bits));
+      }
+    }
+    long[] packed = LayoutColumn.packed(positions, place, columns, bits);
+    return new LayoutColumn(place, column, boundaries, positions, packed);
   }
 
-  private static void expect(JsonNode node, String name, String value) {
+  private static void expect(JsonNode node, String name, String... values) {
     String actual = field(node, name).asText();
-    if (!actual.equals(value)) {
-      throw unreadable("'%s' must be %s and is '%s'".formatted(name, value, actual));
+    if (!List.of(values).contains(actual)) {
+      throw unreadable("'%s' must be %s and is '%s'".formatted(name, String.join(" or ", values), actual));
     }
   }
 

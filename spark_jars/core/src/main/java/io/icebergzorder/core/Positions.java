@@ -19,11 +19,12 @@ public final class Positions {
    * @param column the sampled keys of the column, at least one row
    * @param boundaries the boundaries of that column
    * @param bits the bits of a position, in [1, 16]
-   * @return length {@code boundaries.buckets()}: the buckets of values in order, then NaN, then NULL;
-   *     not decreasing, each in [0, 2^bits)
+   * @param order which buckets come before which
+   * @return length {@code boundaries.buckets()}: the buckets of values, then NaN, then NULL; each in [0, 2^bits), and
+   *     not decreasing in that order
    * @throws IllegalArgumentException if there are no rows or bits lies outside its interval
    */
-  public static int[] of(KeyColumn column, Boundaries boundaries, int bits) {
+  public static int[] of(KeyColumn column, Boundaries boundaries, int bits, PrefixOrder order) {
     if (bits < 1 || bits > MAX_BITS) {
       throw new IllegalArgumentException(
           "Cannot compute positions, because bits must be in [1, %d] and was %d"
@@ -37,13 +38,23 @@ public final class Positions {
       rows[boundaries.bucketOf(column, row)]++;
     }
     int[] positions = new int[rows.length];
-    long below = 0;
-    for (int bucket = 0; bucket < rows.length; bucket++) {
+    long before = 0;
+    for (int place = 0; place < rows.length; place++) {
+      int bucket = bucketAt(place, rows.length, order);
       // without a row in this bucket or after it the share is 1, one step above the last position
-      positions[bucket] =
-          (int) Math.min((1L << bits) - 1, (below << bits) / column.size());
-      below += rows[bucket];
+      positions[bucket] = (int) Math.min((1L << bits) - 1, (before << bits) / column.size());
+      before += rows[bucket];
     }
     return positions;
+  }
+
+  /** The bucket at a place of the order; that of NULL is the last one of all. */
+  private static int bucketAt(int place, int buckets, PrefixOrder order) {
+    int nullBucket = buckets - 1;
+    if (place == (order.nullsFirst() ? 0 : nullBucket)) {
+      return nullBucket;
+    }
+    int ofValues = order.nullsFirst() ? place - 1 : place;
+    return order.descending() ? nullBucket - 1 - ofValues : ofValues;
   }
 }

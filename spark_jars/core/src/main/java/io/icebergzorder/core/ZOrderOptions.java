@@ -1,8 +1,10 @@
 package io.icebergzorder.core;
 
+import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.Set;
+import java.util.regex.Pattern;
 
 /**
  * The options of the zorder strategy itself. Those of {@code rewrite_data_files} belong to Iceberg.
@@ -10,7 +12,12 @@ import java.util.Set;
  * <table>
  *   <caption>Options</caption>
  *   <tr><th>name</th><th>domain</th><th>default</th><th>what it does</th></tr>
- *   <tr><td>cuts</td><td>even</td><td>even</td><td>how the curve is cut into files</td></tr>
+ *   <tr><td>cuts</td><td>adaptive, even</td><td>adaptive</td><td>how rows are cut into files: where boxes are tight,
+ *       or evenly along the curve</td></tr>
+ *   <tr><td>column-weights</td><td>a=3,b=1: numbers in (0, 1000000]</td><td>1 each</td><td>with adaptive cuts, how much
+ *       a column's filters count against the others'</td></tr>
+ *   <tr><td>size-tolerance</td><td>number in [0, 1)</td><td>0.25</td><td>with adaptive cuts, how far a file's rows may
+ *       lie from the mean, as a share of it</td></tr>
  *   <tr><td>sample-rows</td><td>integer in [1, 2147483647]</td><td>1,000 per output file, at least 50,000, at
  *       most 1,000,000</td><td>rows to sample: more make file sizes more even, and take longer</td></tr>
  *   <tr><td>sample-seed</td><td>integer in [-2^63, 2^63)</td><td>0</td><td>which rows are sampled</td></tr>
@@ -19,17 +26,33 @@ import java.util.Set;
  * </table>
  *
  * @param cuts the kind of cuts
+ * @param columnWeights the weights of some columns
+ * @param sizeTolerance how far a file's share of the rows may lie from the mean
  * @param sampleRows the rows to sample if they are set, see {@link #sampleRows(int)}
  * @param sampleSeed the seed of the sample
  * @param maxBoundaries the wanted number of boundaries per column
  */
 public record ZOrderOptions(
-    String cuts, OptionalInt sampleRows, long sampleSeed, int maxBoundaries) {
-  /** How the curve is cut into files. */
+    String cuts,
+    List<ColumnWeight> columnWeights,
+    double sizeTolerance,
+    OptionalInt sampleRows,
+    long sampleSeed,
+    int maxBoundaries) {
+  /** How rows are cut into files. */
   public static final String CUTS = "cuts";
 
-  /** The only value of {@link #CUTS} in this version. */
-  public static final String CUTS_DEFAULT = EvenCuts.KIND;
+  /** Default of {@link #CUTS}. */
+  public static final String CUTS_DEFAULT = BoxTree.KIND;
+
+  /** How much the filters of each column count; 1 where nothing is said. */
+  public static final String COLUMN_WEIGHTS = "column-weights";
+
+  /** How far a file's rows may lie from the mean. */
+  public static final String SIZE_TOLERANCE = "size-tolerance";
+
+  /** Default of {@link #SIZE_TOLERANCE}. */
+  public static final double SIZE_TOLERANCE_DEFAULT = 0.25;
 
   /** Rows to sample; the default depends on the number of output files. */
   public static final String SAMPLE_ROWS = "sample-rows";
@@ -47,7 +70,10 @@ public record ZOrderOptions(
   public static final int BOUNDARIES_DEFAULT = 4096;
 
   /** The names of all options here; the engine refuses what neither it nor Iceberg knows. */
-  public static final Set<String> NAMES = Set.of(CUTS, SAMPLE_ROWS, SAMPLE_SEED, BOUNDARIES);
+  public static final Set<String> NAMES =
+      Set.of(CUTS, COLUMN_WEIGHTS, SIZE_TOLERANCE, SAMPLE_ROWS, SAMPLE_SEED, BOUNDARIES);
+
+  private static final Pattern NUMBER = Pattern.compile("[0-9]+(\\.[0-9]+)?");
 
   private static final int SAMPLE_ROWS_PER_FILE = 1_000;
   private static final int SAMPLE_ROWS_AT_LEAST = 50_000;
@@ -61,8 +87,8 @@ public record ZOrderOptions(
    */
   public static ZOrderOptions of(Map<String, String> options) {
     String cuts = options.getOrDefault(CUTS, CUTS_DEFAULT);
-    if (!EvenCuts.KIND.equals(cuts)) {
-      throw refused(CUTS, cuts, "'" + EvenCuts.KIND + "'");
+    if (!cuts.equals(BoxTree.KIND) && !cuts.equals(EvenCuts.KIND)) {
+      throw refused(CUTS, cuts, "'" + BoxTree.KIND + "' or '" + EvenCuts.KIND + "'");
     }
     OptionalInt sampleRows =
         options.containsKey(SAMPLE_ROWS)
@@ -70,6 +96,8 @@ public record ZOrderOptions(
             : OptionalInt.empty();
     return new ZOrderOptions(
         cuts,
+        options.containsKey(COLUMN_WEIGHTS) ? ColumnWeight.parse(options.get(COLUMN_WEIGHTS)) : List.of(),
+        sizeTolerance(options.get(SIZE_TOLERANCE)),
         sampleRows,
         integer(options, SAMPLE_SEED, SAMPLE_SEED_DEFAULT, Long.MIN_VALUE, Long.MAX_VALUE),
         (int) integer(options, BOUNDARIES, BOUNDARIES_DEFAULT, 1, Layout.MAX_BOUNDARIES));
@@ -85,6 +113,16 @@ public record ZOrderOptions(
     long perFile = (long) SAMPLE_ROWS_PER_FILE * files;
     long byDefault = Math.min(SAMPLE_ROWS_AT_MOST, Math.max(SAMPLE_ROWS_AT_LEAST, perFile));
     return sampleRows.orElse((int) byDefault);
+  }
+
+  private static double sizeTolerance(String text) {
+    if (text == null) {
+      return SIZE_TOLERANCE_DEFAULT;
+    }
+    if (!NUMBER.matcher(text).matches() || !(Double.parseDouble(text) < 1)) {
+      throw refused(SIZE_TOLERANCE, text, "a number in [0, 1)");
+    }
+    return Double.parseDouble(text);
   }
 
   private static long integer(

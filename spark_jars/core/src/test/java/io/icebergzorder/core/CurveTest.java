@@ -16,9 +16,17 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** Positions and the index made of them. */
 class CurveTest {
+  private static long index(int[] positions, int bits) {
+    long index = 0;
+    for (int column = 0; column < positions.length; column++) {
+      index |= ZOrderCurve.of(positions.length).share(positions[column], column);
+    }
+    return index;
+  }
+
   @Test
   void theExampleOfTheDocumentation() {
-    assertEquals(45, ZOrderCurve.index(new int[] {0b110, 0b011}, 3));
+    assertEquals(45, index(new int[] {0b110, 0b011}, 3));
   }
 
   @ParameterizedTest
@@ -28,7 +36,7 @@ class CurveTest {
     BitSet seen = new BitSet(count);
     for (int point = 0; point < count; point++) {
       int[] positions = point(point, columns, bits);
-      long index = ZOrderCurve.index(positions, bits);
+      long index = index(positions, bits);
       assertTrue(index >= 0 && index < count);
       assertEquals(Naive.index(positions, bits), index);
       seen.set((int) index);
@@ -41,11 +49,11 @@ class CurveTest {
   void growsWithEachPosition(int columns, int bits) {
     for (int point = 0; point < 1 << columns * bits; point++) {
       int[] positions = point(point, columns, bits);
-      long index = ZOrderCurve.index(positions, bits);
+      long index = index(positions, bits);
       for (int column = 0; column < columns; column++) {
         if (positions[column] + 1 < 1 << bits) {
           positions[column]++;
-          assertTrue(ZOrderCurve.index(positions, bits) > index);
+          assertTrue(index(positions, bits) > index);
           positions[column]--;
         }
       }
@@ -57,18 +65,13 @@ class CurveTest {
   }
 
   @Test
-  void isTheOrOfWhatTheColumnsAdd() {
+  void agreesWithTheDefinitionForAnyNumberOfColumns() {
     RandomKeys random = new RandomKeys(4);
     for (int columns = 1; columns <= 63; columns++) {
       int bits = Layout.bitsFor(columns);
       int most = (1 << bits) - 1;
       int[] positions = IntStream.range(0, columns).map(c -> random.between(0, most)).toArray();
-      long index = 0;
-      for (int column = 0; column < columns; column++) {
-        index |= ZOrderCurve.spread(new int[] {0, positions[column]}, column, columns, bits)[1];
-      }
-      assertEquals(ZOrderCurve.index(positions, bits), index);
-      assertEquals(Naive.index(positions, bits), index);
+      assertEquals(Naive.index(positions, bits), index(positions, bits));
     }
   }
 
@@ -76,9 +79,9 @@ class CurveTest {
   void theLargestIndexIsALong() {
     int[] ones = new int[63];
     Arrays.fill(ones, 1);
-    assertEquals(Long.MAX_VALUE, ZOrderCurve.index(ones, 1));
-    assertEquals((1L << 48) - 1, ZOrderCurve.index(new int[] {65535, 65535, 65535}, 16));
-    assertEquals(0, ZOrderCurve.index(new int[0], 0));
+    assertEquals(Long.MAX_VALUE, index(ones, 1));
+    assertEquals((1L << 48) - 1, index(new int[] {65535, 65535, 65535}, 16));
+    assertEquals(0, index(new int[0], 0));
   }
 
   @Test
@@ -90,11 +93,11 @@ class CurveTest {
 
   @Test
   void argumentsOutsideTheirDomainAreRefused() {
-    assertThrows(IllegalArgumentException.class, () -> ZOrderCurve.index(new int[] {8}, 3));
-    assertThrows(IllegalArgumentException.class, () -> ZOrderCurve.index(new int[] {-1}, 3));
-    assertThrows(IllegalArgumentException.class, () -> ZOrderCurve.index(new int[4], 16));
-    assertThrows(IllegalArgumentException.class, () -> ZOrderCurve.index(new int[1], 17));
-    assertThrows(IllegalArgumentException.class, () -> ZOrderCurve.spread(new int[1], 2, 2, 3));
+    assertThrows(IllegalArgumentException.class, () -> ZOrderCurve.of(0));
+    assertThrows(IllegalArgumentException.class, () -> ZOrderCurve.of(64));
+    assertThrows(IllegalArgumentException.class, () -> HilbertCurve.of(0));
+    assertThrows(IllegalArgumentException.class, () -> HilbertCurve.of(9));
+    assertThrows(IllegalArgumentException.class, () -> Curve.of("peano"));
   }
 
   @Test
@@ -103,8 +106,21 @@ class CurveTest {
         KeyColumn.ofLongs(new long[] {5, 5, 7, 0, 0, 9, 5, 5}, new byte[] {0, 0, 0, 1, 2, 0, 0, 0});
     Boundaries boundaries = Boundaries.of(column, 10);
     // 4 x 5, 7, 9, NaN, NULL of 8 rows
-    assertArrayEquals(new int[] {0, 8, 10, 12, 14}, Positions.of(column, boundaries, 4));
-    assertArrayEquals(new int[] {0, 1, 1, 1, 1}, Positions.of(column, boundaries, 1));
+    assertArrayEquals(new int[] {0, 8, 10, 12, 14}, Positions.of(column, boundaries, 4, PrefixOrder.OF_KEYS));
+    assertArrayEquals(new int[] {0, 1, 1, 1, 1}, Positions.of(column, boundaries, 1, PrefixOrder.OF_KEYS));
+  }
+
+  @Test
+  void positionsFollowTheOrderOfThePrefix() {
+    KeyColumn column =
+        KeyColumn.ofLongs(new long[] {5, 5, 7, 0, 0, 9, 5, 5}, new byte[] {0, 0, 0, 1, 2, 0, 0, 0});
+    Boundaries boundaries = Boundaries.of(column, 10);
+    assertArrayEquals(
+        new int[] {2, 10, 12, 14, 0}, Positions.of(column, boundaries, 4, new PrefixOrder(false, true)));
+    assertArrayEquals(
+        new int[] {6, 4, 2, 0, 14}, Positions.of(column, boundaries, 4, new PrefixOrder(true, false)));
+    assertArrayEquals(
+        new int[] {8, 6, 4, 2, 0}, Positions.of(column, boundaries, 4, new PrefixOrder(true, true)));
   }
 
   @Test
@@ -112,17 +128,17 @@ class CurveTest {
     KeyColumn column = KeyColumn.ofLongs(new long[] {1, 2}, new byte[2]);
     Boundaries boundaries = Boundaries.of(column, 10);
     assertArrayEquals(
-        new int[] {0, 32768, 65535, 65535}, Positions.of(column, boundaries, 16));
+        new int[] {0, 32768, 65535, 65535}, Positions.of(column, boundaries, 16, PrefixOrder.OF_KEYS));
   }
 
   @Test
   void positionsOfNothingAreRefused() {
     KeyColumn empty = KeyColumn.ofLongs(new long[0], new byte[0]);
     Boundaries none = Boundaries.of(empty, 1);
-    assertThrows(IllegalArgumentException.class, () -> Positions.of(empty, none, 16));
+    assertThrows(IllegalArgumentException.class, () -> Positions.of(empty, none, 16, PrefixOrder.OF_KEYS));
     KeyColumn one = KeyColumn.ofLongs(new long[1], new byte[1]);
-    assertThrows(IllegalArgumentException.class, () -> Positions.of(one, none, 0));
-    assertThrows(IllegalArgumentException.class, () -> Positions.of(one, none, 17));
+    assertThrows(IllegalArgumentException.class, () -> Positions.of(one, none, 0, PrefixOrder.OF_KEYS));
+    assertThrows(IllegalArgumentException.class, () -> Positions.of(one, none, 17, PrefixOrder.OF_KEYS));
   }
 
   @ParameterizedTest
@@ -134,9 +150,9 @@ class CurveTest {
       int bits = random.between(1, 16);
       Boundaries boundaries = Boundaries.of(column, random.between(1, 30));
       List<Naive.Thing> naive = Naive.boundaries(column, 30);
-      int[] positions = Positions.of(column, Boundaries.of(column, 30), bits);
+      int[] positions = Positions.of(column, Boundaries.of(column, 30), bits, PrefixOrder.OF_KEYS);
       assertArrayEquals(Naive.positions(naive, Naive.things(column), bits), positions);
-      int[] ascending = Positions.of(column, boundaries, bits);
+      int[] ascending = Positions.of(column, boundaries, bits, PrefixOrder.OF_KEYS);
       assertEquals(0, ascending[0]);
       for (int bucket = 1; bucket < ascending.length; bucket++) {
         assertTrue(ascending[bucket - 1] <= ascending[bucket] && ascending[bucket] < 1 << bits);

@@ -16,7 +16,7 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.TreeSet;
-import java.util.stream.LongStream;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -27,19 +27,30 @@ import org.junit.jupiter.params.provider.MethodSource;
  * {@code make golden}, never by a test, and must be exactly the cases listed here.
  */
 class GoldenTest {
-  /** The layouts; beside them there is {@link #SORT_ORDER}. */
+  /** The layouts; beside them there are {@link #SORT_ORDER} and {@link #COLUMN_WEIGHTS}. */
   private static final List<String> CASES =
       List.of(
-          "all_left_out", "constant_and_null", "eight_columns", "heavy_bytes",
-          "heavy_hitters", "left_out", "long_prefix", "more_heavy_than_boundaries", "names",
-          "no_row", "one_boundary", "one_boundary_for_two", "one_row", "shipdate_partkey", "three_mixed", "ties",
-          "type_binary", "type_boolean", "type_date", "type_decimal_18_0",
-          "type_decimal_38_10", "type_decimal_9_2", "type_double", "type_fixed_3",
-          "type_float", "type_int", "type_long", "type_string", "type_time",
-          "type_timestamp", "type_timestamp_ns", "type_timestamptz", "type_timestamptz_ns",
-          "type_uuid");
+          "adaptive", "adaptive_all_left_out", "adaptive_constant_and_null",
+          "adaptive_eight_columns", "adaptive_exact", "adaptive_heavy", "adaptive_heavy_bytes",
+          "adaptive_heavy_hitters", "adaptive_left_out", "adaptive_long_prefix",
+          "adaptive_more_files_than_rows", "adaptive_more_heavy_than_boundaries", "adaptive_names",
+          "adaptive_no_row", "adaptive_one_boundary", "adaptive_one_boundary_for_two",
+          "adaptive_one_file", "adaptive_one_row", "adaptive_shipdate_partkey",
+          "adaptive_three_mixed", "adaptive_ties", "adaptive_tolerance", "adaptive_weights",
+          "adaptive_wide_tolerance", "all_left_out", "constant_and_null", "curve_left_out",
+          "curve_left_out_even", "eight_columns", "heavy_bytes", "heavy_hitters", "hilbert",
+          "hilbert_adaptive", "hilbert_eight", "hilbert_eight_adaptive", "hilbert_one",
+          "hilbert_three", "left_out", "long_prefix", "more_heavy_than_boundaries", "names",
+          "no_row", "one_boundary", "one_boundary_for_two", "one_row", "prefix", "prefix_adaptive",
+          "prefix_descending", "prefix_descending_nulls_first", "prefix_hilbert", "prefix_left_out",
+          "prefix_two", "prefix_two_even", "shipdate_partkey", "three_mixed", "ties", "type_binary",
+          "type_boolean", "type_date", "type_decimal_18_0", "type_decimal_38_10",
+          "type_decimal_9_2", "type_double", "type_fixed_3", "type_float", "type_int", "type_long",
+          "type_string", "type_time", "type_timestamp", "type_timestamp_ns", "type_timestamptz",
+          "type_timestamptz_ns", "type_uuid");
 
   private static final String SORT_ORDER = "sort_order";
+  private static final String COLUMN_WEIGHTS = "column_weights";
 
   private static final Path DIRECTORY =
       Path.of(System.getProperty("basedir", ".")).resolve("../../tests/golden").normalize();
@@ -57,8 +68,9 @@ class GoldenTest {
     try (Stream<Path> files = Files.list(DIRECTORY)) {
       return files
           .map(file -> file.getFileName().toString())
-          .filter(name -> name.endsWith(".json") && !name.equals(SORT_ORDER + ".json"))
+          .filter(name -> name.endsWith(".json"))
           .map(name -> name.substring(0, name.length() - ".json".length()))
+          .filter(name -> !name.equals(SORT_ORDER) && !name.equals(COLUMN_WEIGHTS))
           .sorted()
           .toList();
     }
@@ -86,15 +98,30 @@ class GoldenTest {
         perRow(keys, (column, row) -> NODES.numberNode(Boundaries.of(column, max).bucketOf(column, row))));
 
     Sample sample = new Sample(keys);
-    Layout layout = Layout.fit(columns, sample, golden.get("files").intValue(), max);
+    Layout layout = Layout.fit(columns, sample, wish(golden));
     assertSame(expected, "positions", positions(layout, sample));
     long[] indexes = layout.indexes(sample);
     assertSame(expected, "index", MAPPER.valueToTree(indexes));
-    int[] files = LongStream.of(indexes).mapToInt(layout.cuts()::file).toArray();
+    long[] packed = layout.packed(sample);
+    Placement placement = layout.placement();
+    int[] files = IntStream.range(0, packed.length).map(row -> placement.file(packed[row], row)).toArray();
     assertSame(expected, "file", MAPPER.valueToTree(files));
     assertEquals(expected.get("layout").textValue(), layout.toJson());
     assertEquals(expected.get("hash").textValue(), layout.hash());
     assertEquals(layout.toJson(), Layout.fromJson(layout.toJson()).toJson());
+  }
+
+  private static Wish wish(JsonNode golden) {
+    List<PrefixOrder> prefix = new ArrayList<>();
+    golden.get("prefix").forEach(order -> prefix.add(new PrefixOrder(order.get(0).booleanValue(), order.get(1).booleanValue())));
+    return new Wish(
+        golden.get("files").intValue(),
+        golden.get("cuts").textValue(),
+        Curve.of(golden.get("curve").textValue()),
+        prefix,
+        golden.get("boundaries").intValue(),
+        golden.get("size_tolerance").doubleValue(),
+        MAPPER.convertValue(golden.get("weights"), double[].class));
   }
 
   /** Compares as text, because Jackson tells the number 1 in an int from 1 in a long. */
@@ -122,8 +149,37 @@ class GoldenTest {
       Exception e = assertThrows(IllegalArgumentException.class, () -> SortOrder.parse(text));
       assertEquals(golden.get("error").textValue(), e.getMessage());
     } else {
-      assertEquals(golden.get("columns"), MAPPER.valueToTree(SortOrder.parse(text).columns()));
+      SortOrder order = SortOrder.parse(text);
+      assertEquals(golden.get("curve").textValue(), order.curve().label());
+      assertEquals(golden.get("columns"), MAPPER.valueToTree(order.columns()));
+      ArrayNode prefix = NODES.arrayNode();
+      for (PrefixColumn column : order.prefix()) {
+        prefix
+            .addObject()
+            .put("descending", column.order().descending())
+            .put("nulls_first", column.order().nullsFirst())
+            .set("parts", MAPPER.valueToTree(column.parts()));
+      }
+      assertEquals(golden.get("prefix"), prefix);
     }
+  }
+
+  @ParameterizedTest
+  @MethodSource("columnWeights")
+  void columnWeightsAreTheSame(JsonNode golden) {
+    String text = golden.get("text").textValue();
+    if (golden.has("error")) {
+      Exception e = assertThrows(IllegalArgumentException.class, () -> ColumnWeight.parse(text));
+      assertEquals(golden.get("error").textValue(), e.getMessage());
+    } else {
+      assertEquals(golden.get("weights"), MAPPER.valueToTree(ColumnWeight.parse(text)));
+    }
+  }
+
+  static List<JsonNode> columnWeights() throws IOException {
+    List<JsonNode> texts = new ArrayList<>();
+    read(COLUMN_WEIGHTS).forEach(texts::add);
+    return texts;
   }
 
   static List<JsonNode> sortOrders() throws IOException {

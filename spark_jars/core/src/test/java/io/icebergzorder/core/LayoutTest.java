@@ -5,6 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -15,6 +19,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class LayoutTest {
+  private static Wish even(int files, int maxBoundaries) {
+    return new Wish(files, EvenCuts.KIND, Curve.ZORDER, List.of(), maxBoundaries, 0.25, new double[0]);
+  }
+
+  private static Wish adaptive(int files) {
+    return new Wish(files, BoxTree.KIND, Curve.ZORDER, List.of(), 4096, 0.25, new double[0]);
+  }
+
   private static ClusteringColumn column(String name, String type) {
     return new ClusteringColumn(List.of(name), type);
   }
@@ -34,7 +46,7 @@ class LayoutTest {
     Sample sample =
         new Sample(
             List.of(longs(3, 3, 3, 3), longs(1, 1, 2, 2), strings("x", "y", "x", "y")));
-    return Layout.fit(columns, sample, 4, 4096);
+    return Layout.fit(columns, sample, even(4, 4096));
   }
 
   @Test
@@ -45,7 +57,7 @@ class LayoutTest {
             + "{\"boundaries\":[\"79\"],\"name\":\"b\",\"positions\":[0,32768,65535,65535],"
             + "\"type\":\"string\"}],\"curve\":\"zorder\","
             + "\"cuts\":{\"kind\":\"even\",\"starts\":[1073741824,2147483648,3221225472]},"
-            + "\"left_out\":[\"c\"],\"version\":1}",
+            + "\"left_out\":[\"c\"],\"prefix\":0,\"version\":1}",
         example().toJson());
     assertEquals(64, example().hash().length());
   }
@@ -53,10 +65,10 @@ class LayoutTest {
   @Test
   void controlCharactersAreEscapedInLowerCase() {
     Sample sample = new Sample(List.of(longs(1)));
-    String json = Layout.fit(List.of(column("\u001f\u007f\u2028/\b\f\t\r\\", "int")), sample, 1, 1).toJson();
+    String json = Layout.fit(List.of(column("\u001f\u007f\u2028/\b\f\t\r\\", "int")), sample, even(1, 1)).toJson();
     assertEquals(
         "{\"bits\":0,\"columns\":[],\"curve\":\"zorder\",\"cuts\":{\"kind\":\"even\",\"starts\":[]},"
-            + "\"left_out\":[\"`\\u001f\u007f\u2028/\\b\\f\\t\\r\\\\`\"],\"version\":1}",
+            + "\"left_out\":[\"`\\u001f\u007f\u2028/\\b\\f\\t\\r\\\\`\"],\"prefix\":0,\"version\":1}",
         json);
   }
 
@@ -67,7 +79,7 @@ class LayoutTest {
     assertEquals(List.of(1, 2), layout.columns().stream().map(LayoutColumn::ordinal).toList());
     assertEquals(16, layout.bits());
     assertEquals(4, layout.files());
-    assertEquals("zorder", layout.curve());
+    assertEquals(Curve.ZORDER, layout.curve());
   }
 
   @Test
@@ -77,7 +89,7 @@ class LayoutTest {
     KeyColumn nulls = KeyColumn.ofLongs(new long[] {1, 2}, new byte[] {KeyColumn.NULL, KeyColumn.NULL});
     List<ClusteringColumn> columns =
         List.of(column("a", "double"), column("b", "double"), column("c", "double"));
-    Layout layout = Layout.fit(columns, new Sample(List.of(mixed, nothing, nulls)), 2, 10);
+    Layout layout = Layout.fit(columns, new Sample(List.of(mixed, nothing, nulls)), even(2, 10));
     assertEquals(List.of("c"), layout.leftOut());
     assertArrayEquals(new int[] {0, 32768, 32768}, layout.columns().get(0).positions());
     assertArrayEquals(new int[] {0, 0, 32768}, layout.columns().get(1).positions());
@@ -85,7 +97,7 @@ class LayoutTest {
 
   @Test
   void twoKeysWithoutABoundaryBetweenThemAreStillTwoThings() {
-    Layout layout = Layout.fit(List.of(column("a", "int")), new Sample(List.of(longs(0, 0, 0, 1))), 2, 1);
+    Layout layout = Layout.fit(List.of(column("a", "int")), new Sample(List.of(longs(0, 0, 0, 1))), even(2, 1));
     assertEquals(List.of(), layout.leftOut());
     assertEquals(0, layout.columns().get(0).boundaries().size());
     assertEquals(1, layout.files());
@@ -93,7 +105,7 @@ class LayoutTest {
 
   @Test
   void withoutRowsThereIsOneFile() {
-    Layout layout = Layout.fit(List.of(column("a", "int")), new Sample(List.of(longs())), 7, 4096);
+    Layout layout = Layout.fit(List.of(column("a", "int")), new Sample(List.of(longs())), even(7, 4096));
     assertEquals(List.of("a"), layout.leftOut());
     assertEquals(1, layout.files());
     assertArrayEquals(new long[] {0, 0}, layout.indexes(new Sample(List.of(longs(4, 5)))));
@@ -103,19 +115,29 @@ class LayoutTest {
   void argumentsOutsideTheirDomainAreRefused() {
     ClusteringColumn a = column("a", "int");
     Sample sample = new Sample(List.of(longs(1, 2)));
-    assertThrows(IllegalArgumentException.class, () -> Layout.fit(List.of(a), sample, 0, 10));
-    assertThrows(IllegalArgumentException.class, () -> Layout.fit(List.of(a), sample, 1, 0));
-    assertThrows(IllegalArgumentException.class, () -> Layout.fit(List.of(a), sample, 1, 65_537));
-    assertThrows(IllegalArgumentException.class, () -> Layout.fit(List.of(a, a), sample, 1, 10));
+    assertThrows(IllegalArgumentException.class, () -> Layout.fit(List.of(a), sample, even(0, 10)));
+    assertThrows(IllegalArgumentException.class, () -> Layout.fit(List.of(a), sample, even(1, 0)));
+    assertThrows(IllegalArgumentException.class, () -> Layout.fit(List.of(a), sample, even(1, 65_537)));
+    assertThrows(IllegalArgumentException.class, () -> Layout.fit(List.of(a, a), sample, even(1, 10)));
     assertThrows(
-        IllegalArgumentException.class, () -> Layout.fit(List.of(), new Sample(List.of()), 1, 10));
+        IllegalArgumentException.class, () -> Layout.fit(List.of(), new Sample(List.of()), even(1, 10)));
     Exception e =
         assertThrows(
             IllegalArgumentException.class,
-            () -> Layout.fit(List.of(column("s", "string")), sample, 1, 10));
+            () -> Layout.fit(List.of(column("s", "string")), sample, even(1, 10)));
     assertEquals(
         "Cannot lay out column 's' of type 'string', because its keys are BYTES and the sample has LONG",
         e.getMessage());
+  }
+
+  @Test
+  void aHilbertCurveTakesEightColumns() {
+    List<ClusteringColumn> columns = IntStream.range(0, 9).mapToObj(i -> column("c" + i, "int")).toList();
+    Sample sample = new Sample(IntStream.range(0, 9).mapToObj(i -> longs(i, i + 1)).toList());
+    Wish wish = new Wish(2, BoxTree.KIND, Curve.HILBERT, List.of(), 10, 0.25, new double[0]);
+    Exception e = assertThrows(IllegalArgumentException.class, () -> Layout.fit(columns, sample, wish));
+    assertEquals(
+        "Cannot lay out 9 columns along a Hilbert curve, because it takes at most 8", e.getMessage());
   }
 
   @Test
@@ -123,12 +145,12 @@ class LayoutTest {
     List<ClusteringColumn> columns =
         IntStream.range(0, 64).mapToObj(i -> column("c" + i, "int")).toList();
     List<KeyColumn> keys = IntStream.range(0, 64).mapToObj(i -> longs(i, i + 1)).toList();
-    Layout layout = Layout.fit(columns.subList(0, 63), new Sample(keys.subList(0, 63)), 2, 10);
+    Layout layout = Layout.fit(columns.subList(0, 63), new Sample(keys.subList(0, 63)), even(2, 10));
     assertEquals(1, layout.bits());
-    assertArrayEquals(new long[] {Long.MAX_VALUE}, layout.cuts().starts());
+    assertArrayEquals(new long[] {Long.MAX_VALUE}, ((EvenCuts) layout.cuts()).starts());
     Exception e =
         assertThrows(
-            IllegalArgumentException.class, () -> Layout.fit(columns, new Sample(keys), 2, 10));
+            IllegalArgumentException.class, () -> Layout.fit(columns, new Sample(keys), even(2, 10)));
     assertEquals(
         "Cannot lay out 64 clustering columns, because the index has room for 63", e.getMessage());
   }
@@ -147,12 +169,12 @@ class LayoutTest {
       }
       int max = random.between(1, 40);
       int files = random.between(1, 20);
-      Layout layout = Layout.fit(columns, new Sample(keys), files, max);
+      Layout layout = Layout.fit(columns, new Sample(keys), even(files, max));
       List<KeyColumn> active = keys.stream().filter(Naive::isActive).toList();
       long[] expected = naiveIndexes(active, rows, max);
       assertArrayEquals(expected, layout.indexes(new Sample(keys)));
       assertArrayEquals(
-          Naive.starts(LongStream.of(expected).sorted().toArray(), files), layout.cuts().starts());
+          Naive.starts(LongStream.of(expected).sorted().toArray(), files), ((EvenCuts) layout.cuts()).starts());
 
       Layout back = Layout.fromJson(layout.toJson());
       assertEquals(layout.toJson(), back.toJson());
@@ -183,7 +205,10 @@ class LayoutTest {
       quoteCharacter = '~',
       value = {
         "\"version\":1; \"version\":2",
-        "\"curve\":\"zorder\"; \"curve\":\"hilbert\"",
+        "\"curve\":\"zorder\"; \"curve\":\"peano\"",
+        "\"prefix\":0; \"prefix\":3",
+        "\"prefix\":0; \"prefix\":-1",
+        "\"prefix\":0; \"prefix\":false",
         "\"kind\":\"even\"; \"kind\":\"adaptive\"",
         "\"bits\":16; \"bits\":15",
         "\"starts\":[; \"starts\":[5000000000,",
@@ -208,6 +233,51 @@ class LayoutTest {
     String changed = json.replace(from, to);
     assertNotEquals(json, changed);
     assertThrows(IllegalArgumentException.class, () -> Layout.fromJson(changed));
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = ';',
+      value = {
+        "[[0,21845],1,[0,43690],1,1]; [[0,21845],1,[0,43690],1]",
+        "[[0,21845],1,[0,43690],1,1]; [[0,21845],1,1,1]",
+        "[[0,21845],1,[0,43690],1,1]; [[0,21845],1,1]",
+        "[[0,21845],1,[0,43690],1,1]; []",
+        "[[0,21845],1,; [[1,21845],1,",
+        "[[0,21845],1,; [[0,0],1,",
+        "[[0,21845],1,; [[0,65536],1,",
+        "[[0,21845],1,; [[0],1,",
+        "[[0,21845],1,; [[0,21845],0,",
+        "[[0,21845],1,; [[0,21845],\"1\",",
+        "[[0,0],; [[1,0],",
+        "[[0,0],; [[0,65536],",
+        "[[0,0],; [[0],",
+        "[[0,0],; [",
+      })
+  void aTreeThatIsNotWholeIsRefused(String from, String to) {
+    Layout layout = Layout.fit(List.of(column("a", "int")), new Sample(List.of(longs(1, 2, 3))), adaptive(3));
+    String json = layout.toJson();
+    assertEquals(json, Layout.fromJson(json).toJson());
+    String changed = json.replace(from, to);
+    assertNotEquals(json, changed);
+    assertThrows(IllegalArgumentException.class, () -> Layout.fromJson(changed));
+  }
+
+  @Test
+  void aPlacementTravels() throws Exception {
+    Layout layout =
+        Layout.fit(
+            List.of(column("a", "int"), column("b", "int")),
+            new Sample(List.of(longs(1, 2, 3, 4, 5, 6), longs(3, 1, 6, 2, 5, 4))),
+            adaptive(4));
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    new ObjectOutputStream(bytes).writeObject(layout.placement());
+    Placement travelled =
+        (Placement) new ObjectInputStream(new ByteArrayInputStream(bytes.toByteArray())).readObject();
+    for (long packed = 0; packed < 1L << 32; packed += 12_345_679) {
+      assertEquals(layout.placement().file(packed, 3), travelled.file(packed, 3));
+      assertEquals(layout.placement().index(packed), travelled.index(packed));
+    }
   }
 
   @Test

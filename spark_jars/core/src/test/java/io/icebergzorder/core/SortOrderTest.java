@@ -17,7 +17,7 @@ class SortOrderTest {
         "zorder(a, b.`c d`)", "a,b.`c d`", " ZOrder ( a , b . `c d` ) ", "\ta\n, b\r\n.`c d`"
       })
   void oneMeaningManySpellings(String text) {
-    SortOrder expected = new SortOrder("zorder", List.of(List.of("a"), List.of("b", "c d")));
+    SortOrder expected = new SortOrder(Curve.ZORDER, List.of(List.of("a"), List.of("b", "c d")), List.of());
     assertEquals(expected, SortOrder.parse(text));
   }
 
@@ -25,13 +25,24 @@ class SortOrderTest {
   @ValueSource(
       strings = {
         "", " ", "zorder()", "zorder(a", "zorder(a,)", "a,", ",a", "a b", "a.", ".a", "`a", "a)", "a-b", "``",
-        "zorder(a), b", "b, zorder(a)", "hilbert(a)", "HILBERT(a)", "other(a)", "a ASC", "a desc", "zorder(a desc)",
+        "zorder(a), b", "b, zorder(a), c", "other(a)", "a ASC", "a desc", "zorder(a desc)",
         "a NULLS FIRST", "zorder(a) b", "zorder(zorder(a))"
       })
   void otherTextsAreRefused(String text) {
     Exception e = assertThrows(IllegalArgumentException.class, () -> SortOrder.parse(text));
     assertTrue(
         e.getMessage().startsWith("Cannot parse sort_order '" + text + "', because "), e.getMessage());
+  }
+
+  @Test
+  void aPrefixBeforeACurve() {
+    SortOrder order = SortOrder.parse("p, q.r desc Nulls First, HILBERT (a)");
+    assertEquals(Curve.HILBERT, order.curve());
+    assertEquals(
+        List.of(
+            new PrefixColumn(List.of("p"), new PrefixOrder(false, true)),
+            new PrefixColumn(List.of("q", "r"), new PrefixOrder(true, true))),
+        order.prefix());
   }
 
   @Test

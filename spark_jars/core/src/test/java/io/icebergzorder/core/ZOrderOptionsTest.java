@@ -3,6 +3,7 @@ package io.icebergzorder.core;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.Set;
@@ -14,7 +15,7 @@ class ZOrderOptionsTest {
   @Test
   void defaults() {
     ZOrderOptions options = ZOrderOptions.of(Map.of("target-file-size-bytes", "1"));
-    assertEquals(new ZOrderOptions("even", OptionalInt.empty(), 0, 4096), options);
+    assertEquals(new ZOrderOptions("adaptive", List.of(), 0.25, OptionalInt.empty(), 0, 4096), options);
     assertEquals(50_000, options.sampleRows(1));
     assertEquals(100_000, options.sampleRows(100));
     assertEquals(1_000_000, options.sampleRows(Integer.MAX_VALUE));
@@ -24,17 +25,29 @@ class ZOrderOptionsTest {
   void values() {
     ZOrderOptions options =
         ZOrderOptions.of(
-            Map.of("cuts", "even", "sample-rows", "7", "sample-seed", "-9", "boundaries", "65536"));
-    assertEquals(new ZOrderOptions("even", OptionalInt.of(7), -9, 65_536), options);
+            Map.of(
+                "cuts", "even",
+                "column-weights", "a=2",
+                "size-tolerance", "0.5",
+                "sample-rows", "7",
+                "sample-seed", "-9",
+                "boundaries", "65536"));
+    List<ColumnWeight> weights = List.of(new ColumnWeight(List.of("a"), 2));
+    assertEquals(new ZOrderOptions("even", weights, 0.5, OptionalInt.of(7), -9, 65_536), options);
     assertEquals(7, options.sampleRows(100));
-    assertEquals(Set.of("cuts", "sample-rows", "sample-seed", "boundaries"), ZOrderOptions.NAMES);
+    assertEquals(
+        Set.of("cuts", "column-weights", "size-tolerance", "sample-rows", "sample-seed", "boundaries"),
+        ZOrderOptions.NAMES);
   }
 
   @ParameterizedTest
   @CsvSource(
       quoteCharacter = '"',
       value = {
-        "cuts,adaptive,\"'even'\"",
+        "cuts,odd,\"'adaptive' or 'even'\"",
+        "size-tolerance,1,\"a number in [0, 1)\"",
+        "size-tolerance,-0.1,\"a number in [0, 1)\"",
+        "size-tolerance,NaN,\"a number in [0, 1)\"",
         "sample-rows,0,\"an integer in [1, 2147483647]\"",
         "sample-rows,2147483648,\"an integer in [1, 2147483647]\"",
         "sample-rows,1.5,\"an integer in [1, 2147483647]\"",

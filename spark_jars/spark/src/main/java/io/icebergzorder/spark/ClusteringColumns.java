@@ -1,11 +1,20 @@
 package io.icebergzorder.spark;
 
 import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.ColumnWeight;
 import io.icebergzorder.core.Keys;
+import io.icebergzorder.core.PrefixColumn;
+import io.icebergzorder.core.PrefixOrder;
+import io.icebergzorder.core.SortOrder;
+import io.icebergzorder.core.ZOrderOptions;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.iceberg.MetricsConfig;
@@ -22,57 +31,119 @@ import org.slf4j.LoggerFactory;
 final class ClusteringColumns {
   private static final Logger LOG = LoggerFactory.getLogger(ClusteringColumns.class);
 
+  /** The place of a clustering column that files are partitioned by. */
+  private static final int IGNORED = -1;
+
   private static final String METRICS_PREFIX = "write.metadata.metrics.column.";
 
   private final Table table;
   private final boolean caseSensitive;
 
-  private ClusteringColumns(Table table, boolean caseSensitive) {
+  private final Set<Integer> identity;
+  private final Set<Integer> seen = new HashSet<>();
+
+  private ClusteringColumns(Table table, PartitionSpec outputSpec, boolean caseSensitive) {
     this.table = table;
     this.caseSensitive = caseSensitive;
+    this.identity = identitySources(outputSpec);
   }
 
   /**
-   * Resolves clustering columns.
+   * Resolves a sort order.
    *
    * @param table the table, whose schema and metrics configuration are consulted
-   * @param names the columns as written, each as its parts
+   * @param sortOrder the columns as written, each as its parts
+   * @param weights the weights of some of the clustering columns
    * @param outputSpec the partition spec of the files to be written; its identity columns are constant in a file
-   *     and therefore ignored, with a warning
+   *     and therefore ignored, with a warning where one was to cluster by
    * @param caseSensitive whether names differ by case
-   * @return at least one column, named as the schema names it
+   * @return with at least one clustering column, and all columns named as the schema names them
    * @throws IllegalArgumentException if a column is unknown, ambiguous, named twice, of a type without an order,
-   *     or without lower/upper bounds; or if no column is left
+   *     or without lower/upper bounds; if no clustering column is left; or if a weight is not for one of them
    */
-  static List<ClusteringColumn> resolve(
-      Table table, List<List<String>> names, PartitionSpec outputSpec, boolean caseSensitive) {
-    ClusteringColumns resolver = new ClusteringColumns(table, caseSensitive);
-    MetricsConfig metrics = MetricsConfig.forTable(table);
-    Set<Integer> identity = identitySources(outputSpec);
-    Set<Integer> seen = new HashSet<>();
+  static RowOrder resolve(
+      Table table,
+      SortOrder sortOrder,
+      List<ColumnWeight> weights,
+      PartitionSpec outputSpec,
+      boolean caseSensitive) {
+    ClusteringColumns resolver = new ClusteringColumns(table, outputSpec, caseSensitive);
+    List<ClusteringColumn> prefix = new ArrayList<>();
+    List<PrefixOrder> prefixOrders = new ArrayList<>();
+    for (PrefixColumn column : sortOrder.prefix()) {
+      resolver
+          .resolve(column.parts())
+          .ifPresent(
+              resolved -> {
+                prefix.add(resolved);
+                prefixOrders.add(column.order());
+              });
+    }
     List<ClusteringColumn> columns = new ArrayList<>();
-    for (List<String> parts : names) {
-      List<Types.NestedField> path = resolver.find(parts);
-      Types.NestedField field = path.get(path.size() - 1);
-      ClusteringColumn column = clusteringColumn(path, parts);
-      if (!seen.add(field.fieldId())) {
-        throw new IllegalArgumentException(
-            String.format("Cannot cluster by column %s twice, because each clustering column counts once", column.name()));
-      }
-      if (identity.contains(field.fieldId())) {
-        LOG.warn("Ignored clustering column {} of {}: the table is partitioned by it", column.name(), table.name());
-        continue;
-      }
-      checkKeepsBounds(metrics, table, column, field);
-      columns.add(column);
+    Map<Integer, Integer> placeOf = new HashMap<>();
+    for (List<String> parts : sortOrder.columns()) {
+      int field = resolver.fieldId(parts);
+      Optional<ClusteringColumn> column = resolver.resolve(parts);
+      placeOf.put(field, column.isPresent() ? columns.size() : IGNORED);
+      column.ifPresentOrElse(
+          columns::add,
+          () ->
+              LOG.warn(
+                  "Ignored clustering column {} of {}: the table is partitioned by it",
+                  String.join(".", parts), table.name()));
     }
     if (columns.isEmpty()) {
       throw new IllegalArgumentException(
           String.format(
               "Cannot cluster by %s, because %s is partitioned by every one of these columns",
-              names.stream().map(parts -> String.join(".", parts)).collect(Collectors.joining(", ")), table.name()));
+              sortOrder.columns().stream().map(parts -> String.join(".", parts)).collect(Collectors.joining(", ")),
+              table.name()));
     }
-    return columns;
+    return new RowOrder(
+        prefix, prefixOrders, columns, resolver.weights(weights, placeOf, columns.size()), sortOrder.curve());
+  }
+
+  /** The column of a name, or nothing if files are partitioned by it. */
+  private Optional<ClusteringColumn> resolve(List<String> parts) {
+    List<Types.NestedField> path = find(parts);
+    Types.NestedField field = path.get(path.size() - 1);
+    ClusteringColumn column = clusteringColumn(path, parts);
+    if (!seen.add(field.fieldId())) {
+      throw new IllegalArgumentException(
+          String.format("Cannot cluster by column %s twice, because each clustering column counts once", column.name()));
+    }
+    if (identity.contains(field.fieldId())) {
+      return Optional.empty();
+    }
+    checkKeepsBounds(MetricsConfig.forTable(table), table, column, field);
+    return Optional.of(column);
+  }
+
+  private double[] weights(List<ColumnWeight> given, Map<Integer, Integer> placeOf, int columns) {
+    double[] weights = new double[columns];
+    Arrays.fill(weights, 1);
+    Set<Integer> weighted = new HashSet<>();
+    for (ColumnWeight weight : given) {
+      int field = fieldId(weight.parts());
+      Integer place = placeOf.get(field);
+      if (place == null || !weighted.add(field)) {
+        throw new IllegalArgumentException(
+            String.format(
+                "Cannot set %s for column %s, because it %s",
+                ZOrderOptions.COLUMN_WEIGHTS,
+                display(weight.parts()),
+                place == null ? "is not one of the clustering columns" : "is there twice"));
+      }
+      if (place != IGNORED) {
+        weights[place] = weight.weight();
+      }
+    }
+    return weights;
+  }
+
+  private int fieldId(List<String> parts) {
+    List<Types.NestedField> path = find(parts);
+    return path.get(path.size() - 1).fieldId();
   }
 
   private static Set<Integer> identitySources(PartitionSpec spec) {

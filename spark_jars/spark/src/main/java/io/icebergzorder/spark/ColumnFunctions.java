@@ -2,11 +2,11 @@ package io.icebergzorder.spark;
 
 import io.icebergzorder.core.BytesBoundaries;
 import io.icebergzorder.core.ClusteringColumn;
-import io.icebergzorder.core.EvenCuts;
 import io.icebergzorder.core.KeyDomain;
 import io.icebergzorder.core.Keys;
 import io.icebergzorder.core.LayoutColumn;
 import io.icebergzorder.core.LongBoundaries;
+import io.icebergzorder.core.Placement;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.UUID;
@@ -17,11 +17,11 @@ import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The functions that rows pass through: value to key (for the sample), value to its share of the index (for every row).
+ * The functions that rows pass through: value to key (for the sample), value to its packed position (for every row).
  *
  * <p>Each function has an {@code invoke} for every Java type that Spark may hand it; Spark looks up the one that matches
  * {@link ScalarFunction#inputTypes()} and calls it directly. For a NULL of a primitive type Spark does not call at all
- * and returns NULL, so callers coalesce with {@link LayoutColumn}'s share of NULL. The classes are public because the code
+ * and returns NULL, so callers coalesce with {@link #packedOfNull}. The classes are public because the code
  * that Spark generates calls them.
  */
 public final class ColumnFunctions {
@@ -35,20 +35,20 @@ public final class ColumnFunctions {
     return isUuid(column) ? new UuidKey(type) : new BytesKey(type);
   }
 
-  /** The function from a column's value to the bits that it gives to the index. */
-  static ScalarFunction<Long> spread(LayoutColumn column, DataType type) {
+  /** The function from a column's value to its position, at the column's place in a packed row. */
+  static ScalarFunction<Long> packed(LayoutColumn column, DataType type) {
     if (column.boundaries() instanceof LongBoundaries boundaries) {
-      return new LongSpread(type, boundaries, column.spread());
+      return new LongPosition(type, boundaries, column.packed());
     }
     BytesBoundaries boundaries = (BytesBoundaries) column.boundaries();
     return DataTypes.StringType.equals(type)
-        ? new TextSpread(type, texts(column.column(), boundaries), column.spread())
-        : new BytesSpread(type, boundaries, column.spread());
+        ? new TextPosition(type, texts(column.column(), boundaries), column.packed())
+        : new BytesPosition(type, boundaries, column.packed());
   }
 
-  /** The share of the index that a NULL gives. */
-  static long spreadOfNull(LayoutColumn column) {
-    return column.spread()[column.boundaries().nullBucket()];
+  /** The packed position of a NULL. */
+  static long packedOfNull(LayoutColumn column) {
+    return column.packed()[column.boundaries().nullBucket()];
   }
 
   private static boolean isUuid(ClusteringColumn column) {
@@ -155,27 +155,27 @@ public final class ColumnFunctions {
     }
   }
 
-  /** Value of the long domain to its bits of the index. */
-  public static final class LongSpread extends Function<Long> {
+  /** Value of the long domain to its packed position. */
+  public static final class LongPosition extends Function<Long> {
     private final LongBoundaries boundaries;
-    private final long[] spread;
+    private final long[] packed;
 
-    LongSpread(DataType type, LongBoundaries boundaries, long[] spread) {
+    LongPosition(DataType type, LongBoundaries boundaries, long[] packed) {
       super(type, DataTypes.LongType);
       this.boundaries = boundaries;
-      this.spread = spread;
+      this.packed = packed;
     }
 
     public long invoke(long value) {
-      return spread[boundaries.bucket(value)];
+      return packed[boundaries.bucket(value)];
     }
 
     public long invoke(int value) {
-      return spread[boundaries.bucket(value)];
+      return packed[boundaries.bucket(value)];
     }
 
     public long invoke(boolean value) {
-      return spread[boundaries.bucket(Keys.ofBoolean(value))];
+      return packed[boundaries.bucket(Keys.ofBoolean(value))];
     }
 
     public long invoke(float value) {
@@ -183,54 +183,54 @@ public final class ColumnFunctions {
     }
 
     public long invoke(double value) {
-      return spread[Double.isNaN(value) ? boundaries.nanBucket() : boundaries.bucket(Keys.ofDouble(value))];
+      return packed[Double.isNaN(value) ? boundaries.nanBucket() : boundaries.bucket(Keys.ofDouble(value))];
     }
 
     public long invoke(Decimal value) {
-      return spread[value == null ? boundaries.nullBucket() : boundaries.bucket(value.toUnscaledLong())];
+      return packed[value == null ? boundaries.nullBucket() : boundaries.bucket(value.toUnscaledLong())];
     }
   }
 
-  /** Bytes or wide decimal to its bits of the index. */
-  public static final class BytesSpread extends Function<Long> {
+  /** Bytes or wide decimal to its packed position. */
+  public static final class BytesPosition extends Function<Long> {
     private final BytesBoundaries boundaries;
-    private final long[] spread;
+    private final long[] packed;
 
-    BytesSpread(DataType type, BytesBoundaries boundaries, long[] spread) {
+    BytesPosition(DataType type, BytesBoundaries boundaries, long[] packed) {
       super(type, DataTypes.LongType);
       this.boundaries = boundaries;
-      this.spread = spread;
+      this.packed = packed;
     }
 
     public long invoke(byte[] value) {
-      return spread[value == null ? boundaries.nullBucket() : boundaries.bucket(value)];
+      return packed[value == null ? boundaries.nullBucket() : boundaries.bucket(value)];
     }
 
     public long invoke(Decimal value) {
-      return spread[value == null ? boundaries.nullBucket() : boundaries.bucket(wideKey(value))];
+      return packed[value == null ? boundaries.nullBucket() : boundaries.bucket(wideKey(value))];
     }
   }
 
   /**
-   * Text to its bits of the index. Most comparisons end at the first eight bytes, which Spark reads as one number
+   * Text to its packed position. Most comparisons end at the first eight bytes, which Spark reads as one number
    * without copying the text; only texts that share them are compared in full.
    */
-  public static final class TextSpread extends Function<Long> {
+  public static final class TextPosition extends Function<Long> {
     private final long[] prefixes;
     private final byte[][] boundaries;
-    private final long[] spread;
+    private final long[] packed;
     private transient UTF8String[] texts;
 
-    TextSpread(DataType type, UTF8String[] boundaries, long[] spread) {
+    TextPosition(DataType type, UTF8String[] boundaries, long[] packed) {
       super(type, DataTypes.LongType);
       this.texts = boundaries;
       this.boundaries = Arrays.stream(boundaries).map(UTF8String::getBytes).toArray(byte[][]::new);
       this.prefixes = Arrays.stream(boundaries).mapToLong(UTF8String::getPrefix).toArray();
-      this.spread = spread;
+      this.packed = packed;
     }
 
     public long invoke(UTF8String value) {
-      return spread[value == null ? boundaries.length + 2 : bucket(value)];
+      return packed[value == null ? boundaries.length + 2 : bucket(value)];
     }
 
     private int bucket(UTF8String value) {
@@ -267,19 +267,52 @@ public final class ColumnFunctions {
     return Keys.ofWideDecimal(value.toJavaBigDecimal().unscaledValue());
   }
 
-  /** Index to the number by which Spark's hash partitioning reaches the row's file. */
-  public static final class Route extends Function<Integer> {
-    private final EvenCuts cuts;
+  /** Packed positions, and what breaks ties, to the number by which Spark's hash partitioning reaches the row's file. */
+  public static final class Route implements ScalarFunction<Integer> {
+    private final Placement placement;
     private final int[] numbers;
 
-    Route(EvenCuts cuts) {
-      super(DataTypes.LongType, DataTypes.IntegerType);
-      this.cuts = cuts;
-      this.numbers = HashRouting.numbers(cuts.files());
+    Route(Placement placement) {
+      this.placement = placement;
+      this.numbers = HashRouting.numbers(placement.files());
     }
 
-    public int invoke(long index) {
-      return numbers[cuts.file(index)];
+    public int invoke(long packed, long tieBreaker) {
+      return numbers[placement.file(packed, tieBreaker)];
+    }
+
+    @Override
+    public DataType[] inputTypes() {
+      return new DataType[] {DataTypes.LongType, DataTypes.LongType};
+    }
+
+    @Override
+    public DataType resultType() {
+      return DataTypes.IntegerType;
+    }
+
+    @Override
+    public String name() {
+      return "iceberg_zorder_route";
+    }
+
+    @Override
+    public String canonicalName() {
+      return name() + "@" + System.identityHashCode(this);
+    }
+  }
+
+  /** Packed positions to the index of the row among the rows of its file. */
+  public static final class Index extends Function<Long> {
+    private final Placement placement;
+
+    Index(Placement placement) {
+      super(DataTypes.LongType, DataTypes.LongType);
+      this.placement = placement;
+    }
+
+    public long invoke(long packed) {
+      return placement.index(packed);
     }
   }
 }

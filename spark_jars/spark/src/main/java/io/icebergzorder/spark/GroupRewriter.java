@@ -2,6 +2,11 @@ package io.icebergzorder.spark;
 
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutColumn;
+import io.icebergzorder.core.Placement;
+import io.icebergzorder.core.PrefixOrder;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Set;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.Table;
@@ -21,7 +26,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Rewrites one file group by its layout: every row is read once, gets its index, goes straight to its file, is sorted there
+ * Rewrites one file group by its layout: every row is read once, gets its positions, goes straight to its file, is sorted there
  * and written by Iceberg's own writers.
  */
 final class GroupRewriter {
@@ -30,11 +35,13 @@ final class GroupRewriter {
   private final SparkSession session;
   private final SparkLine line;
   private final Table table;
+  private final RowOrder order;
 
-  GroupRewriter(SparkSession session, SparkLine line, Table table) {
+  GroupRewriter(SparkSession session, SparkLine line, Table table, RowOrder order) {
     this.session = session;
     this.line = line;
     this.table = table;
+    this.order = order;
   }
 
   /**
@@ -73,25 +80,56 @@ final class GroupRewriter {
     }
   }
 
-  /** One partition of the data frame for each file of the layout, its rows in the order of the curve. */
+  /** One partition of the data frame for each file of the layout, its rows in order. */
   private Dataset<Row> arranged(Dataset<Row> rows, Layout layout, FunctionScope scope) {
+    Placement placement = layout.placement();
+    String packed = StagedScan.unusedName(rows, "_zorder_positions");
     String index = StagedScan.unusedName(rows, "_zorder_index");
-    Column route = scope.call(new ColumnFunctions.Route(layout.cuts()), functions.col(index));
-    return rows.withColumn(index, index(layout, scope))
+    Column[] own = Arrays.stream(rows.columns()).map(name -> rows.col(quoted(name))).toArray(Column[]::new);
+    // Rows that are alike in every clustering column are told apart by where they came from, which no retry changes.
+    Dataset<Row> input = placement.needsTieBreakers() ? line.withFileAndPosition(rows) : rows;
+    Column tieBreaker =
+        placement.needsTieBreakers()
+            ? functions.xxhash64(functions.col("_file"), functions.col("_pos"))
+            : functions.lit(0L);
+    Column route = scope.call(new ColumnFunctions.Route(placement), functions.col(packed), tieBreaker);
+    return input
+        .withColumn(packed, packed(layout, scope))
         .repartition(layout.files(), route)
-        .sortWithinPartitions(index)
-        .drop(index);
+        .withColumn(index, scope.call(new ColumnFunctions.Index(placement), functions.col(packed)))
+        .sortWithinPartitions(sortKey(index))
+        .select(own);
   }
 
-  private Column index(Layout layout, FunctionScope scope) {
-    Column index = functions.lit(0L);
+  private Column[] sortKey(String index) {
+    List<Column> key = new ArrayList<>();
+    for (int i = 0; i < order.prefix().size(); i++) {
+      key.add(directed(functions.col(order.prefix().get(i).name()), order.prefixOrders().get(i)));
+    }
+    key.add(functions.col(index));
+    return key.toArray(Column[]::new);
+  }
+
+  private static Column directed(Column column, PrefixOrder order) {
+    if (order.descending()) {
+      return order.nullsFirst() ? column.desc_nulls_first() : column.desc_nulls_last();
+    }
+    return order.nullsFirst() ? column.asc_nulls_first() : column.asc_nulls_last();
+  }
+
+  private Column packed(Layout layout, FunctionScope scope) {
+    Column packed = functions.lit(0L);
     for (LayoutColumn column : layout.columns()) {
       DataType type = Sampler.sparkType(table, column.column());
-      Column spread = scope.call(ColumnFunctions.spread(column, type), functions.col(column.column().name()));
-      Column bits = functions.coalesce(spread, functions.lit(ColumnFunctions.spreadOfNull(column)));
-      index = column == layout.columns().get(0) ? bits : index.bitwiseOR(bits);
+      Column position = scope.call(ColumnFunctions.packed(column, type), functions.col(column.column().name()));
+      Column known = functions.coalesce(position, functions.lit(ColumnFunctions.packedOfNull(column)));
+      packed = column == layout.columns().get(0) ? known : packed.bitwiseOR(known);
     }
-    return index;
+    return packed;
+  }
+
+  private static String quoted(String name) {
+    return "`" + name.replace("`", "``") + "`";
   }
 
   private DataFrameWriterV2<Row> options(
@@ -109,8 +147,8 @@ final class GroupRewriter {
   /**
    * The length at which the writer starts another file. The writer's own count includes the open row group before its
    * pages are encoded and compressed, so a file of the planned size would be split in two near its end; the allowance is
-   * one row group. Where the cuts could not reach the planned number of files (many rows of one index), a file may be far
-   * larger than planned, and rolls at the planner's size.
+   * one row group. Where even cuts could not reach the planned number of files (many rows of one index), a file may be
+   * far larger than planned, and rolls at the planner's size.
    */
   private long rollAt(RewriteFileGroup group, Layout layout) {
     if (layout.files() < group.expectedOutputFiles()) {

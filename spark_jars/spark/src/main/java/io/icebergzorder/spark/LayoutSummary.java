@@ -1,13 +1,13 @@
 package io.icebergzorder.spark;
 
 import io.icebergzorder.core.ClusteringColumn;
-import io.icebergzorder.core.EvenCuts;
 import io.icebergzorder.core.Layout;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -24,13 +24,22 @@ final class LayoutSummary {
   private LayoutSummary() {}
 
   /** The properties of the snapshot's summary, all under {@code zorder.}. */
-  static Map<String, String> properties(List<ClusteringColumn> columns, String curve, List<Layout> layouts) {
-    return Map.of(
-        "zorder.columns", columns.stream().map(ClusteringColumn::name).collect(Collectors.joining(",")),
-        "zorder.curve", curve,
-        "zorder.cuts", EvenCuts.KIND,
-        "zorder.layout-hash", hash(layouts),
-        "zorder.version", version());
+  static Map<String, String> properties(RowOrder order, List<Layout> layouts) {
+    Map<String, String> properties = new HashMap<>();
+    properties.put("zorder.columns", order.names(","));
+    properties.put("zorder.curve", curves(layouts));
+    properties.put("zorder.cuts", layouts.get(0).cuts().kind());
+    properties.put("zorder.layout-hash", hash(layouts));
+    properties.put("zorder.version", version());
+    if (!order.prefix().isEmpty()) {
+      properties.put("zorder.prefix", order.prefixText());
+    }
+    return properties;
+  }
+
+  /** The curves that order the rows: one, unless different ones are tighter in different file groups. */
+  private static String curves(List<Layout> layouts) {
+    return layouts.stream().map(layout -> layout.curve().label()).distinct().sorted().collect(Collectors.joining(","));
   }
 
   /** The layout's own hash; of several, the SHA-256 of their hashes, sorted, one a line. */

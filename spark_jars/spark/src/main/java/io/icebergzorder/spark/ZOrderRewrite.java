@@ -1,13 +1,13 @@
 package io.icebergzorder.spark;
 
-import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.SortOrder;
+import io.icebergzorder.core.Wish;
+import io.icebergzorder.core.ZOrderOptions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.stream.Collectors;
 import org.apache.iceberg.IcebergBuild;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.SnapshotRef;
@@ -57,8 +57,7 @@ public final class ZOrderRewrite {
   private final String branch;
   private final Expression filter;
   private final RewriteOptions options;
-  private final List<ClusteringColumn> columns;
-  private final String curve;
+  private final RowOrder order;
 
   private ZOrderRewrite(SparkSession session, SparkLine line, TableCatalog catalog, RewriteArguments arguments) {
     checkIceberg(line);
@@ -70,11 +69,12 @@ public final class ZOrderRewrite {
     this.table = sparkTable.table();
     this.options = RewriteOptions.of(arguments.options());
     SortOrder sortOrder = sortOrder(arguments);
-    this.curve = sortOrder.curve();
     // A caching catalog hands out tables as they were when they were first loaded.
     table.refresh();
     this.branch = branch(table, arguments.branch(), sparkTable.branch());
-    this.columns = ClusteringColumns.resolve(table, sortOrder.columns(), outputSpec(), isCaseSensitive());
+    this.order =
+        ClusteringColumns.resolve(
+            table, sortOrder, options.layout().columnWeights(), outputSpec(), isCaseSensitive());
     this.filter = filter(arguments.where());
     // Iceberg's planner checks its own options when it is set up, and plans nothing yet.
     planner(NO_SNAPSHOT);
@@ -141,13 +141,13 @@ public final class ZOrderRewrite {
     own.conf().set("spark.sql.adaptive.enabled", "false");
     // Each delete file is read by few tasks, once: executors need not keep them (as Iceberg's own action has it).
     own.conf().set("spark.sql.iceberg.executor-cache.delete-files.enabled", "false");
-    LOG.info("Rewriting {} file groups of {} by {} of {}", groups.size(), table.name(), curve, names());
+    LOG.info("Rewriting {} file groups of {} by {} of {}", groups.size(), table.name(), order.curve().label(), order.names(", "));
 
     List<Layout> layouts = layouts(own, groups);
     RewriteCommit commit =
         new RewriteCommit(
-            table, branch, startingSnapshotId, options, LayoutSummary.properties(columns, curve, layouts));
-    GroupRewriter rewriter = new GroupRewriter(own, line, table);
+            table, branch, startingSnapshotId, options, LayoutSummary.properties(order, layouts));
+    GroupRewriter rewriter = new GroupRewriter(own, line, table, order);
     return new GroupExecution(own, table, options, commit).run(groups, layouts, rewriter);
   }
 
@@ -155,17 +155,27 @@ public final class ZOrderRewrite {
     JobDescription description = new JobDescription(own);
     List<Sample> samples =
         description.during(
-            String.format(Locale.ROOT, "Sampling %s for %d file groups of %s", names(), groups.size(), table.name()),
-            () -> new Sampler(own, line, table, columns).sample(groups, options.layout()));
-    TruncatedBounds.warn(table, columns, samples);
+            String.format(Locale.ROOT, "Sampling %s for %d file groups of %s", order.names(", "), groups.size(), table.name()),
+            () -> new Sampler(own, line, table, order.all()).sample(groups, options.layout()));
+    TruncatedBounds.warn(table, order.all(), samples);
     List<Layout> layouts = new ArrayList<>();
     for (int i = 0; i < groups.size(); i++) {
-      layouts.add(
-          Layout.fit(
-              columns, samples.get(i), groups.get(i).expectedOutputFiles(), options.layout().maxBoundaries()));
+      layouts.add(Layout.fit(order.all(), samples.get(i), wish(groups.get(i).expectedOutputFiles())));
     }
-    LayoutSummary.logLeftOut(table, columns, layouts);
+    LayoutSummary.logLeftOut(table, order.all(), layouts);
     return layouts;
+  }
+
+  private Wish wish(int files) {
+    ZOrderOptions wanted = options.layout();
+    return new Wish(
+        files,
+        wanted.cuts(),
+        order.curve(),
+        order.prefixOrders(),
+        wanted.maxBoundaries(),
+        wanted.sizeTolerance(),
+        order.weights());
   }
 
   private ZOrderPlanner planner(long snapshotId) {
@@ -222,10 +232,6 @@ public final class ZOrderRewrite {
 
   private String noSnapshot() {
     return String.format("Nothing to rewrite in %s: the table has no snapshot yet.", table.name());
-  }
-
-  private String names() {
-    return columns.stream().map(ClusteringColumn::name).collect(Collectors.joining(", "));
   }
 
   private static SortOrder sortOrder(RewriteArguments arguments) {

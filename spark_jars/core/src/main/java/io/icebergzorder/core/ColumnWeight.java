@@ -1,0 +1,25 @@
+package io.icebergzorder.core;
+
+import java.util.List;
+
+/**
+ * How much the filters of a clustering column count against those of the others.
+ *
+ * @param parts the parts of the column's name
+ * @param weight in (0, 1000000]
+ */
+public record ColumnWeight(List<String> parts, double weight) {
+  /** Takes a copy of the list. */
+  public ColumnWeight {
+    parts = List.copyOf(parts);
+  }
+
+  /**
+   * Reads the weights of columns, such as {@code a=3, b=0.5}.
+   *
+   * @throws IllegalArgumentException if the text is no list of weights
+   */
+  public static List<ColumnWeight> parse(String text) {
+    return new SortOrderParser(text, "set column-weights to").columnWeights();
+  }
+}

@@ -1,0 +1,30 @@
+package io.icebergzorder.core;
+
+import java.util.Arrays;
+import java.util.Locale;
+
+/** The curves that order rows. */
+public enum Curve {
+  /** The positions' bits interleaved: see {@link ZOrderCurve}. */
+  ZORDER,
+  /** The Hilbert curve, for at most {@link HilbertCurve#MAX_COLUMNS} columns. */
+  HILBERT;
+
+  /** The name in a sort order and in a layout. */
+  public String label() {
+    return name().toLowerCase(Locale.ROOT);
+  }
+
+  /**
+   * The curve of a name.
+   *
+   * @throws IllegalArgumentException if there is none
+   */
+  public static Curve of(String label) {
+    return Arrays.stream(values())
+        .filter(curve -> curve.label().equals(label))
+        .findFirst()
+        .orElseThrow(
+            () -> new IllegalArgumentException("Cannot use curve '%s', because there is none".formatted(label)));
+  }
+}

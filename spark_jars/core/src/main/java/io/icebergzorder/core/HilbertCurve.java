@@ -1,0 +1,112 @@
+package io.icebergzorder.core;
+
+import java.util.concurrent.atomic.AtomicReferenceArray;
+
+/**
+ * The Hilbert curve through a cube of up to eight dimensions: neighbours on it differ in one position,
+ * and there by one.
+ *
+ * <p>An interleaved index names, level by level from the most significant, the corner of the cube that the
+ * row lies in. On each level the curve has a state (the corner where it enters, and the axis along which it
+ * leaves), and a table says the place of each corner on the curve and the state inside it.
+ *
+ * <p>Source: C. H. Hamilton, "Compact Hilbert Indices", Dalhousie University, technical report
+ * CS-2006-07, 2006.
+ */
+public final class HilbertCurve {
+  /** The most columns; the table of nine would have ten million entries. */
+  public static final int MAX_COLUMNS = 8;
+
+  private static final AtomicReferenceArray<HilbertCurve> CURVES =
+      new AtomicReferenceArray<>(MAX_COLUMNS + 1);
+
+  private final int columns;
+
+  /** By state and corner: the next state, above the digit. */
+  private final int[] table;
+
+  private HilbertCurve(int columns) {
+    this.columns = columns;
+    this.table = table(columns);
+  }
+
+  /**
+   * The curve through so many dimensions.
+   *
+   * @param columns in [1, 8]
+   * @throws IllegalArgumentException if columns lies outside its interval
+   */
+  public static HilbertCurve of(int columns) {
+    if (columns < 1 || columns > MAX_COLUMNS) {
+      throw new IllegalArgumentException(
+          "Cannot use a Hilbert curve of %d columns, because they must be in [1, %d]"
+              .formatted(columns, MAX_COLUMNS));
+    }
+    HilbertCurve curve = CURVES.get(columns);
+    if (curve == null) {
+      curve = new HilbertCurve(columns);
+      CURVES.set(columns, curve);
+    }
+    return curve;
+  }
+
+  /**
+   * Where an interleaved index lies on the curve, without allocation.
+   *
+   * @param zorder an index of {@link ZOrderCurve}, in [0, 2^(columns * bits))
+   * @param bits the bits of a position; columns * bits is at most 63
+   * @return an index in the same interval
+   */
+  public long index(long zorder, int bits) {
+    int corners = (1 << columns) - 1;
+    long index = 0;
+    int state = 0;
+    for (int shift = (bits - 1) * columns; shift >= 0; shift -= columns) {
+      int entry = table[state << columns | (int) (zorder >>> shift) & corners];
+      index = index << columns | entry & corners;
+      state = entry >>> columns;
+    }
+    return index;
+  }
+
+  private static int[] table(int columns) {
+    int corners = 1 << columns;
+    int[] table = new int[corners * columns << columns];
+    for (int state = 0; state < corners * columns; state++) {
+      int entry = state / columns;
+      int turn = (state % columns + 1) % columns;
+      for (int corner = 0; corner < corners; corner++) {
+        int digit = grayRank(rotated(corner ^ entry, columns - turn, columns));
+        int childEntry = entry ^ rotated(entryOf(digit), turn, columns);
+        int childAxis = (state % columns + axisOf(digit, columns) + 1) % columns;
+        table[state << columns | corner] = childEntry * columns + childAxis << columns | digit;
+      }
+    }
+    return table;
+  }
+
+  private static int rotated(int value, int left, int columns) {
+    int by = left % columns;
+    return (value << by | value >>> columns - by) & (1 << columns) - 1;
+  }
+
+  private static int grayRank(int code) {
+    int rank = 0;
+    for (int rest = code; rest != 0; rest >>>= 1) {
+      rank ^= rest;
+    }
+    return rank;
+  }
+
+  /** The corner where the curve enters the sub-cube of a digit. */
+  private static int entryOf(int digit) {
+    int even = Math.max(0, digit - 1) & ~1;
+    return even ^ even >>> 1;
+  }
+
+  /** The axis that the sub-cube of a digit is crossed along: by the trailing ones of it or of the one before. */
+  private static int axisOf(int digit, int columns) {
+    int ones = (digit & 1) == 1 ? digit : Math.max(0, digit - 1);
+    return Integer.numberOfTrailingZeros(~ones) % columns;
+  }
+}

@@ -1,0 +1,117 @@
+package io.icebergzorder.core;
+
+import java.io.Serializable;
+
+/**
+ * Where a row belongs: its file, and its place there. The part of a layout that rows need after their positions are
+ * found, without the boundaries.
+ *
+ * <p>A row comes as its packed positions: those of all active columns side by side, the first column's in the most
+ * significant bits.
+ *
+ * <pre>
+ *   bits = 16, prefix p, columns a and b:     0 ... 0  pppppppppppppppp aaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbb
+ * </pre>
+ *
+ * <p>No call allocates, and any number of threads may share it.
+ */
+public final class Placement implements Serializable {
+  private static final long serialVersionUID = 1L;
+
+  private final int columns;
+  private final int prefix;
+  private final int bits;
+  private final Curve curve;
+  private final Cuts cuts;
+
+  /** What {@link #curve} works with on this machine; nothing that travels. */
+  private transient ZOrderCurve interleaving;
+
+  private transient HilbertCurve hilbert;
+
+  Placement(int columns, int prefix, int bits, Curve curve, Cuts cuts) {
+    this.columns = columns;
+    this.prefix = prefix;
+    this.bits = bits;
+    this.curve = curve;
+    this.cuts = cuts;
+    prepare();
+  }
+
+  private void prepare() {
+    int ofCurve = columns - prefix;
+    interleaving = ofCurve == 0 ? null : ZOrderCurve.of(ofCurve);
+    hilbert = ofCurve == 0 || curve == Curve.ZORDER ? null : HilbertCurve.of(ofCurve);
+  }
+
+  private Object readResolve() {
+    prepare();
+    return this;
+  }
+
+  /** The number of files. */
+  public int files() {
+    return cuts.files();
+  }
+
+  /** Whether {@link #file} looks at tie breakers. */
+  public boolean needsTieBreakers() {
+    return cuts instanceof BoxTree tree && tree.needsTieBreakers();
+  }
+
+  /**
+   * The file of a row.
+   *
+   * @param packed its positions
+   * @param tieBreaker any number that depends on the row alone; rows that nothing else tells apart are spread by it
+   * @return in [0, {@link #files})
+   */
+  public int file(long packed, long tieBreaker) {
+    if (cuts instanceof BoxTree tree) {
+      return tree.file(tree.leaf(packed), tieBreaker);
+    }
+    return ((EvenCuts) cuts).file(global(packed));
+  }
+
+  /**
+   * The index of a row: its place among the rows of its file, after the values of the prefix.
+   *
+   * @param packed its positions
+   * @return in [0, 2^63)
+   */
+  public long index(long packed) {
+    return cuts instanceof BoxTree tree ? inBox(packed, tree) : global(packed);
+  }
+
+  /** The positions of the prefix, and then the index on the curve. */
+  private long global(long packed) {
+    if (columns == prefix) {
+      return packed;
+    }
+    long interleaved = 0;
+    for (int column = prefix; column < columns; column++) {
+      interleaved |= interleaving.share(position(packed, column), column - prefix);
+    }
+    int ofCurve = bits * (columns - prefix);
+    return packed >>> ofCurve << ofCurve | onCurve(interleaved);
+  }
+
+  /** The index on the curve over the box of the row's leaf. */
+  private long inBox(long packed, BoxTree tree) {
+    int leaf = tree.leaf(packed);
+    long interleaved = 0;
+    for (int column = prefix; column < columns; column++) {
+      int stretched = tree.stretched(position(packed, column), leaf, column);
+      interleaved |= interleaving.share(stretched, column - prefix);
+    }
+    return onCurve(interleaved);
+  }
+
+  private long onCurve(long interleaved) {
+    return hilbert == null ? interleaved : hilbert.index(interleaved, bits);
+  }
+
+  private int position(long packed, int column) {
+    return (int) (packed >>> bits * (columns - 1 - column)) & (1 << bits) - 1;
+  }
+}

@@ -1,0 +1,51 @@
+package io.icebergzorder.spark;
+
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.Curve;
+import io.icebergzorder.core.PrefixOrder;
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+
+/**
+ * A sort order, resolved against a table.
+ *
+ * @param prefix the columns to sort by before the curve
+ * @param prefixOrders how each of them is sorted
+ * @param columns the clustering columns, at least one
+ * @param weights their weights, in the same order
+ * @param curve the curve that was asked for
+ */
+record RowOrder(
+    List<ClusteringColumn> prefix,
+    List<PrefixOrder> prefixOrders,
+    List<ClusteringColumn> columns,
+    double[] weights,
+    Curve curve) {
+
+  /** The columns of the prefix, then the clustering columns: what a layout is fitted to. */
+  List<ClusteringColumn> all() {
+    return Stream.concat(prefix.stream(), columns.stream()).toList();
+  }
+
+  /** The names of the clustering columns. */
+  String names(String separator) {
+    return columns.stream().map(ClusteringColumn::name).collect(Collectors.joining(separator));
+  }
+
+  /** The prefix as a sort order writes it, in full; empty without one. */
+  String prefixText() {
+    return IntStream.range(0, prefix.size())
+        .mapToObj(
+            i ->
+                String.format(
+                    Locale.ROOT,
+                    "%s %s NULLS %s",
+                    prefix.get(i).name(),
+                    prefixOrders.get(i).descending() ? "DESC" : "ASC",
+                    prefixOrders.get(i).nullsFirst() ? "FIRST" : "LAST"))
+        .collect(Collectors.joining(", "));
+  }
+}
