@@ -142,8 +142,8 @@ class _Grower:
         self._top = (1 << bits) - 1
         self._weights = weights
         self._prefix = prefix
-        per_file = rows / files
-        self._least, self._most = (1.0 - tolerance) * per_file, (1.0 + tolerance) * per_file
+        self._per_file = rows / files
+        self._least, self._most = (1.0 - tolerance) * self._per_file, (1.0 + tolerance) * self._per_file
         counts = [np.bincount(column, minlength=1 << bits) for column in table]
         self._below = [np.concatenate(([0], np.cumsum(count))) for count in counts]
 
@@ -167,13 +167,12 @@ class _Grower:
         """Find the split with the least cost within the tolerance, else the most even one, else none."""
         for column in range(self._prefix):
             if table[column].min() < table[column].max():
-                only = range(column, column + 1)
-                best = self._within_tolerance(table, files, only) or self._most_even(table, files, only, strict=True)
+                best = self._between_values(table, files, column)
                 if best:
                     return best
                 break
         clustering = range(self._prefix, self._columns)
-        return self._within_tolerance(table, files, clustering) or self._most_even(table, files, range(self._columns))
+        return self._within_tolerance(table, files, clustering) or self._most_even(table, files)
 
     def _within_tolerance(self, table: npt.NDArray[np.uint16], files: int, columns: range) -> _Candidate | None:
         best = None
@@ -245,24 +244,35 @@ class _Grower:
             ]
         )
 
-    def _most_even(
-        self, table: npt.NDArray[np.uint16], files: int, columns: range, *, strict: bool = False
-    ) -> _Candidate | None:
-        """Find the split with any share of the files that is the most even, if strict only within the tolerance."""
+    def _between_values(self, table: npt.NDArray[np.uint16], files: int, column: int) -> _Candidate | None:
+        """Split a column of the prefix where files keep to the tolerance, come out even, and as many on either side.
+
+        How uneven the files come out counts in sixteenths of the mean, so that of many splits about as good the most
+        central one is taken and the tree stays flat.
+        """
+        rows = table.shape[1]
+        ordered = np.sort(table[column], kind="stable")
+        cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+        shares = _nearest_shares(cuts, rows, files)
+        kept = self._tolerated(cuts, shares) & self._tolerated(rows - cuts, files - shares)
+        cuts, shares = cuts[kept], shares[kept]
+        if not len(cuts):
+            return None
+        left, right = np.abs(cuts / shares - self._per_file), np.abs((rows - cuts) / (files - shares) - self._per_file)
+        uneven = np.floor(np.maximum(left, right) / self._per_file * 16.0)
+        place = int(np.lexsort((np.abs(2 * shares - files), uneven))[0])
+        return _Candidate(0.0, column, int(ordered[cuts[place]]), int(shares[place]))
+
+    def _most_even(self, table: npt.NDArray[np.uint16], files: int) -> _Candidate | None:
+        """Find the split with any share of the files that is the most even."""
         best = None
         rows = table.shape[1]
-        for column in columns:
+        for column in range(self._columns):
             ordered = np.sort(table[column], kind="stable")
             cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
             if not len(cuts):
                 continue
-            # Rounded to the nearest share, in integers.
-            shares = np.clip((2 * files * cuts + rows) // (2 * rows), 1, files - 1)
-            if strict:
-                kept = self._tolerated(cuts, shares) & self._tolerated(rows - cuts, files - shares)
-                cuts, shares = cuts[kept], shares[kept]
-                if not len(cuts):
-                    continue
+            shares = _nearest_shares(cuts, rows, files)
             uneven = np.abs(cuts * files - shares * rows) / np.minimum(shares, files - shares)
             place = int(uneven.argmin())
             if best is None or uneven[place] < best.cost:
@@ -271,6 +281,11 @@ class _Grower:
 
     def _tolerated(self, rows: npt.NDArray[np.int64], files: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         return (files * self._least <= rows) & (rows <= files * self._most)
+
+
+def _nearest_shares(cuts: npt.NDArray[np.int64], rows: int, files: int) -> npt.NDArray[np.int64]:
+    """Round the files for so many of the rows to the nearest number, in integers."""
+    return np.clip((2 * files * cuts + rows) // (2 * rows), 1, files - 1)
 
 
 def _nearest(sorted_values: npt.NDArray[np.int64], targets: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:

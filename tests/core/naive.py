@@ -101,7 +101,7 @@ class BoxTree:
     """A box tree, by trying every candidate with plain loops."""
 
     def __init__(self, rows: list[list[int]], files: int, tolerance: float, weights: Any, prefix: int) -> None:
-        self.rows, self.weights, self.prefix = rows, weights, prefix
+        self.rows, self.files, self.weights, self.prefix = rows, files, weights, prefix
         per_file = len(rows) / files
         self.least, self.most = (1.0 - tolerance) * per_file, (1.0 + tolerance) * per_file
         self.preorder = self.node(rows, files)
@@ -119,10 +119,9 @@ class BoxTree:
         varied = [column for column in range(self.prefix) if self.runs(inside, column)]
         clustering = list(range(self.prefix, len(inside[0])))
         return (
-            (varied and self.within(inside, files, varied[:1]))
-            or self.most_even(inside, files, varied[:1], strict=True)
+            (varied and self.between_values(inside, files, varied[0]))
             or self.within(inside, files, clustering)
-            or self.most_even(inside, files, list(range(len(inside[0]))), strict=False)
+            or self.most_even(inside, files)
         )
 
     def within(self, inside: list[list[int]], files: int, columns: list[int]) -> Any:
@@ -160,16 +159,31 @@ class BoxTree:
         extents[extents.index(max(extents))] /= left
         return float(sum(extents))
 
-    def most_even(self, inside: list[list[int]], files: int, columns: list[int], *, strict: bool) -> Any:
+    @staticmethod
+    def share(place: int, rows: int, files: int) -> int:
+        return min(files - 1, max(1, (2 * files * place + rows) // (2 * rows)))
+
+    def between_values(self, inside: list[list[int]], files: int, column: int) -> Any:
         best = None
-        for column in columns:
+        ordered = sorted(row[column] for row in inside)
+        mean = len(self.rows) / self.files
+        for place in self.runs(inside, column):
+            share = self.share(place, len(inside), files)
+            sides = ((place, share), (len(inside) - place, files - share))
+            if all(f * self.least <= rows <= f * self.most for rows, f in sides):
+                uneven = int(max(abs(rows / f - mean) for rows, f in sides) / mean * 16.0)
+                score = (uneven, abs(2 * share - files))
+                if best is None or score < best[0]:
+                    best = (score, column, ordered[place], share)
+        return best
+
+    def most_even(self, inside: list[list[int]], files: int) -> Any:
+        best = None
+        for column in range(len(inside[0])):
             ordered = sorted(row[column] for row in inside)
             for place in self.runs(inside, column):
-                share = min(files - 1, max(1, (2 * files * place + len(inside)) // (2 * len(inside))))
+                share = self.share(place, len(inside), files)
                 uneven = abs(place * files - share * len(inside)) / min(share, files - share)
-                sides = ((place, share), (len(inside) - place, files - share))
-                if strict and not all(f * self.least <= rows <= f * self.most for rows, f in sides):
-                    continue
                 if best is None or uneven < best[0]:
                     best = (uneven, column, ordered[place], share)
         return best

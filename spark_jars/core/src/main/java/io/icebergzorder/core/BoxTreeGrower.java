@@ -24,6 +24,7 @@ final class BoxTreeGrower {
 
   private final int[][] positions;
   private final int bits;
+  private final double perFile;
   private final double least;
   private final double most;
   private final double[] weights;
@@ -46,7 +47,7 @@ final class BoxTreeGrower {
     this.bits = bits;
     this.weights = weights;
     this.prefix = prefix;
-    double perFile = (double) rows / files;
+    this.perFile = (double) rows / files;
     this.least = (1.0 - tolerance) * perFile;
     this.most = (1.0 + tolerance) * perFile;
     this.below = new int[positions.length][];
@@ -144,8 +145,7 @@ final class BoxTreeGrower {
   private Candidate best(int from, int to, int files) {
     for (int column = 0; column < prefix; column++) {
       if (position(column, from) < position(column, to - 1)) {
-        Candidate best = withinTolerance(from, to, files, column, column + 1);
-        best = best != null ? best : mostEven(from, to, files, column, column + 1, true);
+        Candidate best = betweenValues(from, to, files, column);
         if (best != null) {
           return best;
         }
@@ -153,7 +153,7 @@ final class BoxTreeGrower {
       }
     }
     Candidate best = withinTolerance(from, to, files, prefix, positions.length);
-    return best != null ? best : mostEven(from, to, files, 0, positions.length, false);
+    return best != null ? best : mostEven(from, to, files);
   }
 
   private int position(int column, int place) {
@@ -331,18 +331,43 @@ final class BoxTreeGrower {
     }
   }
 
-  /** The split with any share of the files that is the most even, if strict only within the tolerance. */
-  private Candidate mostEven(int from, int to, int files, int firstColumn, int endColumn, boolean strict) {
+  /**
+   * The split of a column of the prefix where files keep to the tolerance, come out even, and as many on either side. How
+   * uneven they come out counts in sixteenths of the mean, so that of many splits about as good the most central one is
+   * taken and the tree stays flat.
+   */
+  private Candidate betweenValues(int from, int to, int files, int column) {
+    Candidate best = null;
+    int bestOffCentre = 0;
+    int rows = to - from;
+    for (int cut : starts(column, from, to)) {
+      int share = nearestShare(cut, rows, files);
+      if (isTolerated(cut, share) && isTolerated(rows - cut, files - share)) {
+        double left = Math.abs((double) cut / share - perFile);
+        double right = Math.abs((double) (rows - cut) / (files - share) - perFile);
+        double uneven = Math.floor(Math.max(left, right) / perFile * 16.0);
+        int offCentre = Math.abs(2 * share - files);
+        if (best == null || uneven < best.cost() || (uneven == best.cost() && offCentre < bestOffCentre)) {
+          best = new Candidate(uneven, column, position(column, from + cut), share);
+          bestOffCentre = offCentre;
+        }
+      }
+    }
+    return best;
+  }
+
+  /** The files for so many of the rows, rounded to the nearest number in integers. */
+  private static int nearestShare(int cut, long rows, int files) {
+    return (int) Math.max(1, Math.min(files - 1, (2L * files * cut + rows) / (2 * rows)));
+  }
+
+  /** The split with any share of the files that is the most even. */
+  private Candidate mostEven(int from, int to, int files) {
     Candidate best = null;
     long rows = to - from;
-    for (int column = firstColumn; column < endColumn; column++) {
+    for (int column = 0; column < positions.length; column++) {
       for (int cut : starts(column, from, to)) {
-        // Rounded to the nearest share, in integers.
-        long rounded = (2L * files * cut + rows) / (2 * rows);
-        int share = (int) Math.max(1, Math.min(files - 1, rounded));
-        if (strict && !(isTolerated(cut, share) && isTolerated(rows - cut, files - share))) {
-          continue;
-        }
+        int share = nearestShare(cut, rows, files);
         double uneven = (double) Math.abs((long) cut * files - share * rows) / Math.min(share, files - share);
         if (best == null || uneven < best.cost()) {
           best = new Candidate(uneven, column, position(column, from + cut), share);
