@@ -171,19 +171,19 @@ class _Grower:
                 if best:
                     return best
                 break
-        clustering = range(self._prefix, self._columns)
-        return self._within_tolerance(table, files, clustering) or self._most_even(table, files)
+        return self._within_tolerance(table, files) or self._most_even(table, files)
 
-    def _within_tolerance(self, table: npt.NDArray[np.uint16], files: int, columns: range) -> _Candidate | None:
+    def _within_tolerance(self, table: npt.NDArray[np.uint16], files: int) -> _Candidate | None:
+        """Find the split of a clustering column with the least cost within the tolerance."""
         best = None
-        for column in columns:
+        for column in range(self._prefix, self._columns):
             order = np.argsort(table[column], kind="stable")
             ordered = table[:, order]
             starts = np.flatnonzero(ordered[column, 1:] != ordered[column, :-1]) + 1
             cuts, shares = self._cuts(starts, table.shape[1], files)
             if not cuts:
                 continue
-            costs = self._costs(ordered[columns.start : columns.stop], columns, np.array(cuts), np.array(shares), files)
+            costs = self._costs(ordered[self._prefix :], np.array(cuts), np.array(shares), files)
             place = int(costs.argmin())
             if best is None or costs[place] < best.cost:
                 best = _Candidate(float(costs[place]), column, int(ordered[column, cuts[place]]), shares[place])
@@ -209,7 +209,6 @@ class _Grower:
     def _costs(
         self,
         ordered: npt.NDArray[np.uint16],
-        columns: range,
         cuts: npt.NDArray[np.int64],
         shares: npt.NDArray[np.int64],
         files: int,
@@ -220,12 +219,10 @@ class _Grower:
         lows = np.minimum.reduceat(ordered, segments, axis=1)
         highs = np.maximum.reduceat(ordered, segments, axis=1)
         left = self._extents(
-            columns,
             np.minimum.accumulate(lows, axis=1)[:, :-1][:, place],
             np.maximum.accumulate(highs, axis=1)[:, :-1][:, place],
         )
         right = self._extents(
-            columns,
             np.minimum.accumulate(lows[:, ::-1], axis=1)[:, ::-1][:, 1:][:, place],
             np.maximum.accumulate(highs[:, ::-1], axis=1)[:, ::-1][:, 1:][:, place],
         )
@@ -233,14 +230,12 @@ class _Grower:
         costs: npt.NDArray[np.float64] = cuts * _filled(left, shares) + (rows - cuts) * _filled(right, files - shares)
         return costs
 
-    def _extents(
-        self, columns: range, lows: npt.NDArray[np.uint16], highs: npt.NDArray[np.uint16]
-    ) -> npt.NDArray[np.float64]:
+    def _extents(self, lows: npt.NDArray[np.uint16], highs: npt.NDArray[np.uint16]) -> npt.NDArray[np.float64]:
         """Find the weighted extents of boxes, shape (columns, boxes)."""
         return np.stack(
             [
                 self._weights[column] * (self._below[column][high.astype(np.int64) + 1] - self._below[column][low])
-                for column, low, high in zip(columns, lows, highs, strict=True)
+                for column, (low, high) in enumerate(zip(lows, highs, strict=True), self._prefix)
             ]
         )
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from iceberg_zorder.boundaries import Boundaries
 from iceberg_zorder.box_tree import ADAPTIVE, BoxTree, Leaf, Split
 from iceberg_zorder.columns import ClusteringColumn
-from iceberg_zorder.curve import HILBERT, ZORDER, position_bits
+from iceberg_zorder.curve import HILBERT, MAX_HILBERT_COLUMNS, ZORDER, position_bits
 from iceberg_zorder.cuts import EVEN, EvenCuts
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.keys import domain
@@ -125,7 +125,11 @@ def from_json(text: str) -> Layout:
         _expect(raw, "prefix", *range(len(raw["columns"]) + 1))
         columns = tuple(_column_from_json(place, column, bits) for place, column in enumerate(raw["columns"]))
         cuts = _cuts_from_json(raw["cuts"], len(columns), bits)
-        return Layout(columns, raw["prefix"], tuple(raw["left_out"]), bits, raw["curve"], cuts)
+        if raw["curve"] == HILBERT and len(columns) - raw["prefix"] > MAX_HILBERT_COLUMNS:
+            raise InvalidInputError(
+                f"Cannot read a layout, because a Hilbert curve has at most {MAX_HILBERT_COLUMNS} columns"
+            )
+        return Layout(columns, raw["prefix"], _texts(raw["left_out"]), bits, raw["curve"], cuts)
     except InvalidInputError:
         raise
     except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -198,7 +202,8 @@ def _leaf_from_json(files: int, box: list[int] | None, columns: int, bits: int) 
 
 
 def _expect(raw: dict[str, Any], name: str, *values: int | str) -> None:
-    if raw[name] not in values or isinstance(raw[name], bool):
+    # 1.0 and True are equal to 1 and would be written back differently.
+    if not any(raw[name] == value and type(raw[name]) is type(value) for value in values):
         wanted = " or ".join(str(value) for value in values)
         raise InvalidInputError(f"Cannot read a layout, because '{name}' must be {wanted} and is '{raw[name]}'")
 
@@ -207,6 +212,12 @@ def _increasing(values: list[Any], what: str) -> list[Any]:
     if any(a >= b for a, b in itertools.pairwise(values)):
         raise InvalidInputError(f"Cannot read a layout, because {what} must strictly increase")
     return values
+
+
+def _texts(values: list[Any]) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError("texts are expected")
+    return tuple(values)
 
 
 def _longs(values: list[Any]) -> npt.NDArray[np.int64]:

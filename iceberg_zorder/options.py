@@ -31,7 +31,8 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.sort_order import parse_column_weights
 
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+# Longer numbers lie outside every domain, and Python refuses to read very long ones.
+_INTEGER = re.compile(r"[+-]?0*[0-9]{1,20}")
 _SAMPLE_ROWS_PER_FILE = 1_000
 _SAMPLE_ROWS_AT_LEAST = 50_000
 _SAMPLE_ROWS_AT_MOST = 1_000_000

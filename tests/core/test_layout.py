@@ -139,6 +139,9 @@ class TestLayout:
             ('"kind":"even"', '"kind":"adaptive"', "it is not the JSON of one"),
             ('"prefix":0', '"prefix":2', "'prefix' must be 0 or 1 and is '2'"),
             ('"prefix":0', '"prefix":false', "'prefix' must be 0 or 1 and is 'False'"),
+            ('"prefix":0', '"prefix":0.0', "'prefix' must be 0 or 1 and is '0.0'"),
+            ('"left_out":[]', '"left_out":"xy"', "it is not the JSON of one"),
+            ('"left_out":[]', '"left_out":[null]', "it is not the JSON of one"),
             ('"bits":16', '"bits":15', "'bits' must be 16 and is '15'"),
             ('"starts":[21845,43690]', '"starts":[43690,21845]', "the starts of its files must strictly increase"),
             ('"boundaries":[2,3]', '"boundaries":[3,3]', "the boundaries of column 'a' must strictly increase"),
@@ -179,6 +182,12 @@ class TestLayout:
         assert text.count(part) == 1, text
         with pytest.raises(InvalidInputError, match=f"Cannot read a layout, because .*{because}"):
             from_json(text.replace(part, other))
+
+    def test_a_hilbert_curve_of_nine_columns_is_refused(self) -> None:
+        sample = Sample(tuple(long_column([1, 2]) for _ in range(9)))
+        text = to_json(fit([ClusteringColumn((name,), "int") for name in "abcdefghi"], sample, Wish(2, cuts="even")))
+        with pytest.raises(InvalidInputError, match="a Hilbert curve has at most 8 columns"):
+            from_json(text.replace('"curve":"zorder"', '"curve":"hilbert"'))
 
     @staticmethod
     def small_layout(cuts: str) -> str:

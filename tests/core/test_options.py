@@ -58,6 +58,7 @@ def test_the_ends_of_domains_are_taken(name: str, value: str, expected: ZOrderOp
         ("boundaries", "65537", "an integer in [1, 65536]"),
         ("boundaries", "1.0", "an integer in [1, 65536]"),
         ("boundaries", " 1", "an integer in [1, 65536]"),
+        pytest.param("sample-rows", "9" * 5000, "an integer in [1, 2147483647]", id="very long"),
     ],
 )
 def test_what_lies_outside_is_refused(name: str, value: str, domain: str) -> None:

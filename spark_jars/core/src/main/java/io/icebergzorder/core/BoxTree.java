@@ -65,7 +65,7 @@ public final class BoxTree implements Cuts {
    * @param preorder a split, its left side, its right side; one whole tree
    * @param bits the bits of a position
    * @param columns the number of active columns
-   * @throws IllegalArgumentException if the nodes are not one whole tree
+   * @throws IllegalArgumentException if the nodes are not one whole tree, or have 2^31 files or more
    */
   public BoxTree(List<? extends Node> preorder, int bits, int columns) {
     this.bits = bits;
@@ -80,7 +80,7 @@ public final class BoxTree implements Cuts {
     upper = new int[leaves * columns];
     List<Integer> waiting = new ArrayList<>();
     int leaf = 0;
-    int file = 0;
+    long file = 0;
     for (int node = 0; node < shifts.length; node++) {
       if (leaf > 0 && leaf == node - leaf + 1) {
         throw notWhole();
@@ -94,7 +94,7 @@ public final class BoxTree implements Cuts {
       Leaf box = (Leaf) preorder.get(node);
       shifts[node] = -1;
       next[node] = leaf;
-      firstFile[leaf] = file;
+      firstFile[leaf] = (int) file;
       filesOf[leaf] = box.files();
       System.arraycopy(box.lower(), 0, lower, leaf * columns, columns);
       System.arraycopy(box.upper(), 0, upper, leaf * columns, columns);
@@ -107,7 +107,11 @@ public final class BoxTree implements Cuts {
     if (leaf != shifts.length - leaf + 1) {
       throw notWhole();
     }
-    files = file;
+    if (file > Integer.MAX_VALUE) {
+      throw new IllegalArgumentException(
+          "Cannot use adaptive cuts, because %d files are more than %d".formatted(file, Integer.MAX_VALUE));
+    }
+    files = (int) file;
   }
 
   private static IllegalArgumentException notWhole() {

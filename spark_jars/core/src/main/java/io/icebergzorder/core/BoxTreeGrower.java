@@ -42,7 +42,8 @@ final class BoxTreeGrower {
   /** The best split of a node so far. */
   private record Candidate(double cost, int column, int start, int files) {}
 
-  private BoxTreeGrower(int[][] positions, int rows, int bits, int files, double tolerance, double[] weights, int prefix) {
+  private BoxTreeGrower(
+      int[][] positions, int rows, int bits, int files, double tolerance, double[] weights, int prefix) {
     this.positions = positions;
     this.bits = bits;
     this.weights = weights;
@@ -152,7 +153,7 @@ final class BoxTreeGrower {
         break;
       }
     }
-    Candidate best = withinTolerance(from, to, files, prefix, positions.length);
+    Candidate best = withinTolerance(from, to, files);
     return best != null ? best : mostEven(from, to, files);
   }
 
@@ -160,9 +161,10 @@ final class BoxTreeGrower {
     return positions[column][ordered[column][place]];
   }
 
-  private Candidate withinTolerance(int from, int to, int files, int firstColumn, int endColumn) {
+  /** The split of a clustering column with the least cost within the tolerance. */
+  private Candidate withinTolerance(int from, int to, int files) {
     Candidate best = null;
-    for (int column = firstColumn; column < endColumn; column++) {
+    for (int column = prefix; column < positions.length; column++) {
       int[] starts = starts(column, from, to);
       int half = files / 2;
       int quarter = Math.max(1, files / 4);
@@ -172,7 +174,7 @@ final class BoxTreeGrower {
         cuts[i] = cuts(starts, to - from, shares[i], files);
       }
       int[] edges = Arrays.stream(cuts).flatMapToInt(Arrays::stream).sorted().distinct().toArray();
-      Sides sides = new Sides(column, from, to, edges, firstColumn, endColumn);
+      Sides sides = new Sides(column, from, to, edges);
       for (int i = 0; i < shares.length; i++) {
         for (int cut : cuts[i]) {
           double cost = sides.cost(cut, shares[i], files);
@@ -248,20 +250,18 @@ final class BoxTreeGrower {
   /** The boxes on both sides of every cut of an interval. */
   private final class Sides {
     private final int rows;
-    private final int firstColumn;
     private final int[] edges;
 
-    // By column and edge.
+    // By clustering column and edge.
     private final double[][] left;
     private final double[][] right;
 
-    Sides(int column, int from, int to, int[] edges, int firstColumn, int endColumn) {
+    Sides(int column, int from, int to, int[] edges) {
       this.rows = to - from;
-      this.firstColumn = firstColumn;
       this.edges = edges;
-      this.left = new double[endColumn - firstColumn][edges.length];
-      this.right = new double[endColumn - firstColumn][edges.length];
-      for (int other = firstColumn; edges.length > 0 && other < endColumn; other++) {
+      this.left = new double[positions.length - prefix][edges.length];
+      this.right = new double[positions.length - prefix][edges.length];
+      for (int other = prefix; edges.length > 0 && other < positions.length; other++) {
         measure(other, ordered[column], from);
       }
     }
@@ -277,7 +277,7 @@ final class BoxTreeGrower {
           low = Math.min(low, position);
           high = Math.max(high, position);
         }
-        left[other - firstColumn][edge] = extent(other, low, high);
+        left[other - prefix][edge] = extent(other, low, high);
       }
       low = Integer.MAX_VALUE;
       high = Integer.MIN_VALUE;
@@ -288,7 +288,7 @@ final class BoxTreeGrower {
           low = Math.min(low, position);
           high = Math.max(high, position);
         }
-        right[other - firstColumn][edge] = extent(other, low, high);
+        right[other - prefix][edge] = extent(other, low, high);
       }
     }
 

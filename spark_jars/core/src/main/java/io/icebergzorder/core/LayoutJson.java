@@ -2,6 +2,7 @@ package io.icebergzorder.core;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.json.JsonWriteFeature;
+import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -10,9 +11,11 @@ import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.Iterator;
 import java.util.List;
+import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 
 /**
@@ -38,7 +41,10 @@ final class LayoutJson {
 
   /** Python's json writes lower-case escapes, Jackson upper-case ones unless told otherwise. */
   private static final JsonMapper MAPPER =
-      JsonMapper.builder().disable(JsonWriteFeature.WRITE_HEX_UPPER_CASE).build();
+      JsonMapper.builder()
+          .disable(JsonWriteFeature.WRITE_HEX_UPPER_CASE)
+          .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+          .build();
 
   private LayoutJson() {}
 
@@ -118,12 +124,12 @@ final class LayoutJson {
     } catch (JsonProcessingException e) {
       throw new IllegalArgumentException("Cannot read a layout, because it is not JSON", e);
     }
-    expect(root, "version", String.valueOf(VERSION));
+    expect(root, "version", VERSION);
     expect(root, "curve", Curve.ZORDER.label(), Curve.HILBERT.label());
     expect(field(root, "cuts"), "kind", EvenCuts.KIND, BoxTree.KIND);
     JsonNode nodes = array(root, "columns");
     int bits = Layout.bitsFor(nodes.size());
-    expect(root, "bits", String.valueOf(bits));
+    expect(root, "bits", bits);
     List<LayoutColumn> columns = new ArrayList<>();
     for (JsonNode node : nodes) {
       columns.add(readColumn(node, columns.size(), nodes.size(), bits));
@@ -136,8 +142,11 @@ final class LayoutJson {
     if (prefix < 0 || prefix > columns.size()) {
       throw unreadable("'prefix' must be in [0, %d] and is '%d'".formatted(columns.size(), prefix));
     }
-    Cuts cuts = readCuts(field(root, "cuts"), columns.size(), bits);
-    return new Layout(columns, prefix, leftOut, bits, Curve.of(text(root, "curve")), cuts);
+    Curve curve = Curve.of(text(root, "curve"));
+    if (curve == Curve.HILBERT && columns.size() - prefix > HilbertCurve.MAX_COLUMNS) {
+      throw unreadable("a Hilbert curve has at most %d columns".formatted(HilbertCurve.MAX_COLUMNS));
+    }
+    return new Layout(columns, prefix, leftOut, bits, curve, readCuts(field(root, "cuts"), columns.size(), bits));
   }
 
   private static Cuts readCuts(JsonNode node, int columns, int bits) {
@@ -206,10 +215,13 @@ final class LayoutJson {
     return new LayoutColumn(place, column, boundaries, positions, packed);
   }
 
-  private static void expect(JsonNode node, String name, String... values) {
-    String actual = field(node, name).asText();
+  /** Checks a field, of which the number 1 is not the text "1". */
+  private static void expect(JsonNode node, String name, Object... values) {
+    JsonNode field = field(node, name);
+    Object actual = field.isInt() ? (Object) field.intValue() : field.isTextual() ? field.textValue() : field;
     if (!List.of(values).contains(actual)) {
-      throw unreadable("'%s' must be %s and is '%s'".formatted(name, String.join(" or ", values), actual));
+      String wanted = Arrays.stream(values).map(String::valueOf).collect(Collectors.joining(" or "));
+      throw unreadable("'%s' must be %s and is '%s'".formatted(name, wanted, actual));
     }
   }
 

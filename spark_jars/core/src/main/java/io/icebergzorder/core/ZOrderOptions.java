@@ -74,6 +74,7 @@ public record ZOrderOptions(
       Set.of(CUTS, COLUMN_WEIGHTS, SIZE_TOLERANCE, SAMPLE_ROWS, SAMPLE_SEED, BOUNDARIES);
 
   private static final Pattern NUMBER = Pattern.compile("[0-9]+(\\.[0-9]+)?");
+  private static final Pattern INTEGER = Pattern.compile("[+-]?[0-9]+");
 
   private static final int SAMPLE_ROWS_PER_FILE = 1_000;
   private static final int SAMPLE_ROWS_AT_LEAST = 50_000;
@@ -132,6 +133,10 @@ public record ZOrderOptions(
     }
     String text = options.get(name);
     String domain = "an integer in [%d, %d]".formatted(least, most);
+    // Long.parseLong takes the digits of every script.
+    if (!INTEGER.matcher(text).matches()) {
+      throw refused(name, text, domain);
+    }
     long value;
     try {
       value = Long.parseLong(text);

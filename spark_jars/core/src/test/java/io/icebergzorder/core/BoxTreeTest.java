@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The laws of adaptive cuts; the golden files hold the grown trees to Python's, which a naive one holds. */
+/** The laws of adaptive cuts; the golden files hold the grown trees to Python's. */
 class BoxTreeTest {
   private static int[][] permutations(int columns, int rows, int bits) {
     int[][] positions = new int[columns][];
@@ -82,6 +82,44 @@ class BoxTreeTest {
           leaves.stream().allMatch(leaf -> leaf.files() == 1 || Arrays.equals(leaf.lower(), leaf.upper())),
           "only rows that nothing tells apart share a leaf of several files");
     }
+  }
+
+  @Test
+  void agreesWithTheDefinition() {
+    Random random = new Random(7);
+    for (int trial = 0; trial < 400; trial++) {
+      int columns = 1 + random.nextInt(3);
+      int rows = 1 + random.nextInt(80);
+      int[][] positions = new int[columns][];
+      for (int column = 0; column < columns; column++) {
+        int values = 1 + random.nextInt(random.nextBoolean() ? 4 : 64);
+        positions[column] = random.ints(rows, 0, values).toArray();
+      }
+      int files = 1 + random.nextInt(24);
+      double tolerance = new double[] {0, 0.1, 0.25, 0.6}[random.nextInt(4)];
+      double[] weights = random.nextBoolean() ? ones(columns) : random.doubles(columns, 0.1, 9).toArray();
+      int prefix = random.nextInt(columns + 1);
+      BoxTree tree = BoxTreeGrower.grow(positions, rows, 6, files, tolerance, weights, prefix);
+      List<int[]> table =
+          IntStream.range(0, rows)
+              .mapToObj(row -> Arrays.stream(positions).mapToInt(column -> column[row]).toArray())
+              .toList();
+      NaiveGrower naive = new NaiveGrower(table, files, tolerance, weights, prefix);
+      assertEquals(naive.nodes(table, files), tree.nodes().stream().map(BoxTreeTest::numbers).toList());
+    }
+  }
+
+  private static List<Integer> numbers(BoxTree.Node node) {
+    if (node instanceof BoxTree.Split split) {
+      return List.of(split.column(), split.start());
+    }
+    BoxTree.Leaf leaf = (BoxTree.Leaf) node;
+    List<Integer> numbers = new ArrayList<>(List.of(leaf.files()));
+    for (int column = 0; column < leaf.lower().length; column++) {
+      numbers.add(leaf.lower()[column]);
+      numbers.add(leaf.upper()[column]);
+    }
+    return numbers;
   }
 
   @Test

@@ -51,6 +51,7 @@ class ZOrderOptionsTest {
         "sample-rows,0,\"an integer in [1, 2147483647]\"",
         "sample-rows,2147483648,\"an integer in [1, 2147483647]\"",
         "sample-rows,1.5,\"an integer in [1, 2147483647]\"",
+        "sample-rows,٣,\"an integer in [1, 2147483647]\"",
         "sample-seed,x,\"an integer in [-9223372036854775808, 9223372036854775807]\"",
         "boundaries,0,\"an integer in [1, 65536]\"",
         "boundaries,65537,\"an integer in [1, 65536]\"",
