@@ -80,27 +80,34 @@ final class GroupRewriter {
     }
   }
 
-  /** One partition of the data frame for each file of the layout, its rows in order. */
+  /**
+   * One partition of the data frame for each file of the layout, its rows in order.
+   *
+   * <p>Route and index are expressions of the partitioning and of the sort, not columns: a column more would have every
+   * row copied to add it and once more to drop it, which costs more than finding the positions a second time. A sort by
+   * one long evaluates it once for each row; a sort by more keys would do so for each comparison.
+   */
   private Dataset<Row> arranged(Dataset<Row> rows, Layout layout, FunctionScope scope) {
     Placement placement = layout.placement();
-    String packed = StagedScan.unusedName(rows, "_zorder_positions");
-    String index = StagedScan.unusedName(rows, "_zorder_index");
     Column[] own = Arrays.stream(rows.columns()).map(name -> rows.col(quoted(name))).toArray(Column[]::new);
     // Rows that are alike in every clustering column are told apart by where they came from, which no retry changes.
-    Dataset<Row> input = placement.needsTieBreakers() ? line.withFileAndPosition(rows) : rows;
+    boolean isSpread = placement.needsTieBreakers();
+    Dataset<Row> input = isSpread ? line.withFileAndPosition(rows) : rows;
     Column tieBreaker =
-        placement.needsTieBreakers()
-            ? functions.xxhash64(functions.col("_file"), functions.col("_pos"))
-            : functions.lit(0L);
-    Column route = scope.call(new ColumnFunctions.Route(placement), functions.col(packed), tieBreaker);
-    return input
-        .withColumn(packed, packed(layout, scope))
-        .repartition(layout.files(), route)
-        .withColumn(index, scope.call(new ColumnFunctions.Index(placement), functions.col(packed)))
-        .sortWithinPartitions(sortKey(index))
-        .select(own);
+        isSpread ? functions.xxhash64(functions.col("_file"), functions.col("_pos")) : functions.lit(0L);
+    Column packed = packed(layout, scope);
+    Column index = scope.call(new ColumnFunctions.Index(placement), packed);
+    Dataset<Row> routed =
+        input.repartition(layout.files(), scope.call(new ColumnFunctions.Route(placement), packed, tieBreaker));
+    if (order.prefix().isEmpty()) {
+      Dataset<Row> sorted = routed.sortWithinPartitions(index);
+      return isSpread ? sorted.select(own) : sorted;
+    }
+    String name = StagedScan.unusedName(rows, "_zorder_index");
+    return routed.withColumn(name, index).sortWithinPartitions(sortKey(name)).select(own);
   }
 
+  /** The columns of the prefix, and then the index. */
   private Column[] sortKey(String index) {
     List<Column> key = new ArrayList<>();
     for (int i = 0; i < order.prefix().size(); i++) {
