@@ -8,7 +8,7 @@ JAR_SOURCES := $(shell find spark_jars -path '*/target' -prune -o -type f -print
 JAR := iceberg_zorder/jars/iceberg-zorder-spark.jar
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test lint test-java test-python jar picture golden clean check-tools
+.PHONY: help quickstart test lint test-java test-python jar bench bench-quick bench-memory picture golden clean check-tools
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,8 +36,20 @@ $(JAR): $(JAR_SOURCES) build_jar.py | check-tools
 	@$(PYTHON) build_jar.py
 	@touch $@
 
+bench: $(INSTALLED) $(JAR) ## Compare with every peer, about 40 minutes, and write docs/benchmarks.md
+	$(BIN)/python -m benchmarks run
+	$(BIN)/python -m benchmarks pages
+	$(BIN)/python -m benchmarks costs
+	$(BIN)/python -m benchmarks render
+
+bench-quick: $(INSTALLED) $(JAR) ## Pruning on two small sets, in 3 minutes; writes nothing under docs
+	$(BIN)/python -m benchmarks run --sets lineitem,symbols --rows 100000 --files 16 --output benchmark-data/quick.json
+	$(BIN)/python -m benchmarks show --output benchmark-data/quick.json
+
+bench-memory: $(INSTALLED) $(JAR) ## Rewrite a table ten times as large as the memory, about 10 minutes
+	$(BIN)/python -m benchmarks memory
+
 picture: $(INSTALLED) $(JAR) ## Draw the README's picture
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check matplotlib
 	$(BIN)/python -m docs.boxes
 
 golden: $(INSTALLED) ## Write the golden files anew: only when the layout is meant to change
@@ -47,7 +59,7 @@ $(INSTALLED): pyproject.toml | check-tools $(JAR)
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	@echo "Installing the package and its development tools into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[spark]' --group dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[spark]' --group dev --group bench
 	@touch $@
 
 check-tools:
@@ -63,7 +75,7 @@ check-tools:
 	done
 
 clean: ## Remove everything that was built, and the quickstart's table
-	rm -rf $(VENV) iceberg_zorder/jars dist quickstart-warehouse .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) iceberg_zorder/jars dist quickstart-warehouse benchmark-data .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find spark_jars -type d -name target -prune -exec rm -rf {} +
 
 SHELL := /bin/bash

@@ -275,7 +275,8 @@ class _Grower:
         return best
 
     def _tolerated(self, rows: npt.NDArray[np.int64], files: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        return (files * self._least <= rows) & (rows <= files * self._most)
+        tolerated: npt.NDArray[np.bool_] = (files * self._least <= rows) & (rows <= files * self._most)
+        return tolerated
 
 
 def _nearest_shares(cuts: npt.NDArray[np.int64], rows: int, files: int) -> npt.NDArray[np.int64]:

@@ -214,7 +214,7 @@ def _increasing(values: list[Any], what: str) -> list[Any]:
     return values
 
 
-def _texts(values: list[Any]) -> tuple[str, ...]:
+def _texts(values: Any) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise TypeError("texts are expected")
     return tuple(values)
