@@ -368,13 +368,15 @@ class TestDeletes:
             table.call("zorder(a, b)", options=table.target_for(5))
         assert sum(row.record_count for row in table.data_files()) == table.fingerprint().rows
 
-    def test_row_lineage_is_kept(self, spark: SparkSession) -> None:
-        table = create(spark, UNIFORM.replace("600000", "60000"), properties={"format-version": "3"})
-        spark.sql(f"INSERT INTO {table.full_name} SELECT id + 1000000, 1, 2, 3 FROM range(1000)")
+    @pytest.mark.parametrize("sort_order", ["zorder(a, b)", "b DESC, hilbert(a)", "zorder(constant)"])
+    def test_row_lineage_is_kept(self, spark: SparkSession, sort_order: str) -> None:
+        select = UNIFORM.replace("600000", "60000").replace(" AS payload", " AS payload, 7 AS constant")
+        table = create(spark, select, properties={"format-version": "3"})
+        spark.sql(f"INSERT INTO {table.full_name} SELECT id + 1000000, 1, 2, 3, 7 FROM range(1000)")
         lineage = ("_row_id", "_last_updated_sequence_number")
         before = table.fingerprint(extra=lineage)
         with unchanged(table):
-            table.call("zorder(a, b)", options=table.target_for(5))
+            table.call(sort_order, options=table.target_for(5))
         assert table.fingerprint(extra=lineage) == before
 
 
