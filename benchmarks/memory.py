@@ -11,8 +11,8 @@ from benchmarks.layouts import ICEBERG_CATALOG, Iceberg
 from benchmarks.results import MemoryResult
 from benchmarks.run import Say, session
 
-HEAP_MEGABYTES = 600
-_ROWS = 75_000_000
+HEAP_MEGABYTES = 500
+_ROWS = 78_000_000
 _TABLE = "larger_than_memory"
 
 
@@ -26,7 +26,7 @@ def memory(directory: Path, say: Say, *, rows: int = _ROWS) -> MemoryResult:
     say : callable
         Told of the progress.
     rows : int
-        Rows of the table, at about 85 incompressible bytes each.
+        Rows of the table, at about 73 incompressible bytes each.
 
     Returns
     -------

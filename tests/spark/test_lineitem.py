@@ -9,10 +9,10 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
+from benchmarks.cost import measured
 from iceberg_zorder.pyiceberg.bounds import file_bounds
 from iceberg_zorder.scan_fraction import drawn_evenly, scan_fraction
 from quickstart.data import generate
-from quickstart.measure import bytes_read_so_far
 from tests.spark.tables import CATALOG, Table, create
 
 FILES = 64
@@ -72,9 +72,8 @@ def rewrite(table: Table, catalog: SqlCatalog, drawn: dict[str, list[int]], *, s
     key_bytes = spark.sql(
         f"SELECT sum(column_sizes[id]) FROM {table.full_name}.files LATERAL VIEW explode(array({ids})) AS id"
     ).collect()[0][0]
-    already = table_bytes_read_so_far(spark)
-    table.call(f"zorder({', '.join(COLUMNS)})", strategy=strategy, options=table.target_for(FILES))
-    read = table_bytes_read_so_far(spark) - already
+    options = table.target_for(FILES)
+    cost = measured(spark, lambda: table.call(f"zorder({', '.join(COLUMNS)})", strategy=strategy, options=options))
     found = file_bounds(catalog.load_table(table.name), COLUMNS)
     return Outcome(
         len(found.sizes),
@@ -83,28 +82,11 @@ def rewrite(table: Table, catalog: SqlCatalog, drawn: dict[str, list[int]], *, s
             column: scan_fraction(drawn[column], found.lower[column], found.upper[column], found.sizes)
             for column in COLUMNS
         },
-        read,
+        cost.read_bytes,
         table_bytes,
         int(key_bytes),
         table.fingerprint() == before,
     )
-
-
-def table_bytes_read_so_far(spark: SparkSession) -> int:
-    """What the JVM has read from files, without what it read back of its own shuffles."""
-    jvm = spark.sparkContext._jvm
-    gateway = spark.sparkContext._gateway
-    assert jvm is not None
-    assert gateway is not None
-    context = spark.sparkContext._jsc.sc()
-    context.listenerBus().waitUntilEmpty()
-    stages = context.statusStore().stageList(
-        None, False, False, gateway.new_array(jvm.double, 0), jvm.java.util.ArrayList()
-    )
-    shuffled = sum(stages.apply(i).shuffleReadBytes() for i in range(stages.size()))
-    read = bytes_read_so_far(spark)
-    assert read is not None, "this system does not count what a process reads"
-    return read - int(shuffled)
 
 
 def test_rows_are_unchanged(outcomes: dict[str, Outcome]) -> None:
