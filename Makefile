@@ -46,7 +46,7 @@ bench-quick: $(INSTALLED) $(JAR) ## Pruning on two small sets, in 3 minutes; wri
 	$(BIN)/python -m benchmarks run --sets lineitem,symbols --rows 100000 --files 16 --output benchmark-data/quick.json
 	$(BIN)/python -m benchmarks show --output benchmark-data/quick.json
 
-bench-memory: $(INSTALLED) $(JAR) ## Rewrite a table ten times as large as the memory, about 10 minutes
+bench-memory: $(INSTALLED) $(JAR) ## Rewrite a table ten times as large as the memory, about 15 minutes
 	$(BIN)/python -m benchmarks memory
 
 picture: $(INSTALLED) $(JAR) ## Draw the README's picture
