@@ -56,8 +56,8 @@ public record EvenCuts(long[] starts) implements Cuts {
     for (int i = 1; i < wanted; i++) {
       int rank = (int) ((long) i * rows / wanted);
       long index = sortedIndexes[rank];
-      int low = LongBoundaries.countNotAbove(sortedIndexes, index - 1);
-      int high = LongBoundaries.countNotAbove(sortedIndexes, index);
+      int low = AscendingLongs.countNotAbove(sortedIndexes, index - 1);
+      int high = AscendingLongs.countNotAbove(sortedIndexes, index);
       boolean atLow = low > 0 && (high == rows || rank - low <= high - rank);
       if (!atLow && high == rows) {
         continue;
@@ -76,7 +76,7 @@ public record EvenCuts(long[] starts) implements Cuts {
    * @return a file in [0, {@link #files})
    */
   public int file(long index) {
-    return LongBoundaries.countNotAbove(starts, index);
+    return AscendingLongs.countNotAbove(starts, index);
   }
 
   @Override

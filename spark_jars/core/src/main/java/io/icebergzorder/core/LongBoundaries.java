@@ -7,7 +7,7 @@ import java.util.BitSet;
 public final class LongBoundaries extends Boundaries {
   private static final long serialVersionUID = 1L;
 
-  private final long[] values;
+  private final AscendingLongs values;
 
   /**
    * Boundaries that are already known.
@@ -21,7 +21,7 @@ public final class LongBoundaries extends Boundaries {
         throw notIncreasing(i);
       }
     }
-    this.values = values;
+    this.values = new AscendingLongs(values);
   }
 
   static LongBoundaries ofKeys(KeyColumn column, int max) {
@@ -51,7 +51,7 @@ public final class LongBoundaries extends Boundaries {
 
   @Override
   public int size() {
-    return values.length;
+    return values.values().length;
   }
 
   /**
@@ -60,31 +60,16 @@ public final class LongBoundaries extends Boundaries {
    * @return a bucket in [0, {@link #size}]
    */
   public int bucket(long key) {
-    return countNotAbove(values, key);
+    return values.countNotAbove(key);
   }
 
   /** The boundaries; a copy, length {@link #size}. */
   public long[] values() {
-    return values.clone();
+    return values.values().clone();
   }
 
   @Override
   int valueBucket(KeyColumn column, int row) {
     return bucket(column.longKey(row));
-  }
-
-  /** How many of the ascending values are not above the key: a binary search that allocates nothing. */
-  static int countNotAbove(long[] ascending, long key) {
-    int low = 0;
-    int high = ascending.length;
-    while (low < high) {
-      int middle = (low + high) >>> 1;
-      if (ascending[middle] <= key) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
   }
 }

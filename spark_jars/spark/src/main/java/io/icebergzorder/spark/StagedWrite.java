@@ -22,6 +22,7 @@ import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.types.StructType;
 
 /**
  * The write of a staged file group, with one thing added: when it fails, the files that its tasks had finished become known.
@@ -87,13 +88,13 @@ final class StagedWrite implements AutoCloseable {
       return new WriteBuilder() {
         @Override
         public Write build() {
-          return new RecoverableWrite(builder.build());
+          return new RecoverableWrite(builder.build(), info.schema());
         }
       };
     }
   }
 
-  private record RecoverableWrite(Write staged) implements Write {
+  private record RecoverableWrite(Write staged, StructType schema) implements Write {
     @Override
     public String description() {
       return staged.description();
@@ -108,7 +109,7 @@ final class StagedWrite implements AutoCloseable {
                 "Cannot write a rewritten file group, because this Iceberg does not stage it as expected (it planned %s)",
                 batch.getClass().getName()));
       }
-      return new RecoverableBatchWrite(batch);
+      return new RecoverableBatchWrite(batch, schema);
     }
 
     @Override
@@ -122,10 +123,10 @@ final class StagedWrite implements AutoCloseable {
     }
   }
 
-  private record RecoverableBatchWrite(BatchWrite staged) implements BatchWrite {
+  private record RecoverableBatchWrite(BatchWrite staged, StructType schema) implements BatchWrite {
     @Override
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
-      return staged.createBatchWriterFactory(info);
+      return new DecodingWriterFactory(staged.createBatchWriterFactory(info), schema);
     }
 
     @Override

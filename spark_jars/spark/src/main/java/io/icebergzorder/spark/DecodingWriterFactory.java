@@ -1,0 +1,78 @@
+package io.icebergzorder.spark;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
+import org.apache.spark.sql.connector.write.DataWriter;
+import org.apache.spark.sql.connector.write.DataWriterFactory;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import scala.Function2;
+
+/**
+ * Writers that get the fields of each row as ready values.
+ *
+ * <p>Iceberg asks a row for every field together with the field's type, and Spark's binary rows then look up how to read
+ * that type each time: a tenth of the time of a rewrite. Here it is looked up once for each writer.
+ *
+ * @param staged Iceberg's own writers
+ * @param schema the type of the rows
+ */
+record DecodingWriterFactory(DataWriterFactory staged, StructType schema) implements DataWriterFactory {
+  @Override
+  public DataWriter<InternalRow> createWriter(int partition, long task) {
+    return new Writer(staged.createWriter(partition, task), schema);
+  }
+
+  private static final class Writer implements DataWriter<InternalRow> {
+    private final DataWriter<InternalRow> staged;
+    private final List<Function2<SpecializedGetters, Object, Object>> fields = new ArrayList<>();
+
+    /** The one row that the writer ever sees: writers of files keep nothing of it. */
+    private final Object[] values;
+
+    private final InternalRow decoded;
+
+    Writer(DataWriter<InternalRow> staged, StructType schema) {
+      this.staged = staged;
+      for (StructField field : schema.fields()) {
+        fields.add(InternalRow.getAccessor(field.dataType(), true));
+      }
+      values = new Object[fields.size()];
+      decoded = new GenericInternalRow(values);
+    }
+
+    @Override
+    public void write(InternalRow row) throws IOException {
+      for (int field = 0; field < values.length; field++) {
+        values[field] = fields.get(field).apply(row, field);
+      }
+      staged.write(decoded);
+    }
+
+    @Override
+    public WriterCommitMessage commit() throws IOException {
+      return staged.commit();
+    }
+
+    @Override
+    public void abort() throws IOException {
+      staged.abort();
+    }
+
+    @Override
+    public void close() throws IOException {
+      staged.close();
+    }
+
+    @Override
+    public CustomTaskMetric[] currentMetricsValues() {
+      return staged.currentMetricsValues();
+    }
+  }
+}
