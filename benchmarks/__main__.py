@@ -47,7 +47,7 @@ console = Console(soft_wrap=True, highlight=False)
 DOCS = Path("docs")
 RESULTS = DOCS / "benchmarks.json"
 DATA = Path("benchmark-data")
-TIMED = ("lineitem", "lineitem3")
+TIMED = ("lineitem", "lineitem3", "calls")
 TIMED_LAYOUTS = (OURS, BIN_PACK, ICEBERG_SORT, ICEBERG_ZORDER, LIQUID)
 PICTURED = ("customers",)
 
@@ -85,13 +85,14 @@ def pages(
 
 @app.command(name="costs")
 def measure_costs(
-    rows: Annotated[int, typer.Option(min=10_000, help="Rows of every set.")] = 2_000_000,
-    files: Annotated[int, typer.Option(min=2, help="Files of every layout.")] = 64,
+    sets: Annotated[str, typer.Option(help="Names of sets, by commas.")] = ",".join(TIMED),
+    rows: Annotated[int, typer.Option(min=10_000, help="Rows of every set.")] = 4_000_000,
+    files: Annotated[int, typer.Option(min=2, help="Files of every layout.")] = 16,
     repeats: Annotated[int, typer.Option(min=1, help="Timed rounds.")] = 3,
     output: Output = RESULTS,
 ) -> None:
     """Time some layouts on some sets; the machine should have nothing else to do."""
-    timed, layouts = _named(TIMED, SETS), _named(TIMED_LAYOUTS, LAYOUTS)
+    timed, layouts = _named(sets.split(","), SETS), _named(TIMED_LAYOUTS, LAYOUTS)
     with _spark() as spark:
         _add(output, costs=tuple(costs(spark, timed, layouts, Scale(rows, files, repeats), DATA, _say)))
 

@@ -213,8 +213,9 @@ def _costs(results: Results) -> list[str]:
 
     rows = [
         (
-            each.set,
+            f"{each.set}, {each.rows:,} rows",
             f"**{each.layout}**" if each.layout == OURS else each.layout,
+            str(each.files),
             f"{each.cost.cpu_seconds:.1f}",
             f"{each.cost.wall_seconds:.1f}",
             f"{each.read_ratio:.2f}x",
@@ -224,7 +225,7 @@ def _costs(results: Results) -> list[str]:
         )
         for each in results.costs
     ]
-    header = ("set", "layout", "CPU s", "wall s", "read", "shuffled MB", "spilled MB", "peak MB")
+    header = ("set", "layout", "files", "CPU s", "wall s", "read", "shuffled MB", "spilled MB", "peak MB")
     lines = _rows(header, rows, numbers=True).splitlines()
     lines[1] = "| --- | --- |" + " ---: |" * (len(header) - 2)
     return [

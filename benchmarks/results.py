@@ -55,15 +55,19 @@ class CostResult:
     ----------
     set, layout : str
         Names.
-    table_bytes : int
-        Size of the ingested data files.
+    rows, table_bytes : int
+        Number of rows, and size of the ingested data files.
+    files : int
+        Data files that came out.
     cost : Cost
         The median of the timed runs.
     """
 
     set: str
     layout: str
+    rows: int
     table_bytes: int
+    files: int
     cost: Cost
 
     @property

@@ -234,19 +234,22 @@ def costs(
     """Time every layout on some sets, one after the other in every round, after rounds to warm up."""
     for of in sets:
         bench = Bench(spark, of, of.source(scale.rows, data), scale)
+        rows = pq.read_metadata(of.source(scale.rows, data)).num_rows
+        files = dict.fromkeys((layout.name for layout in layouts), 0)
         found: dict[str, list[Cost]] = {layout.name: [] for layout in layouts}
         for repeat in range(1 - WARM_UP, scale.repeats + 1):
             say(f"{of.name}: round {repeat} of {scale.repeats}" + (" (warm-up)" if repeat < 1 else ""))
             for layout in layouts:
                 bench.format(layout.format)
                 cost = measured(spark, partial(bench.lay_out, layout))
+                files[layout.name] = len(bench.format(layout.format).files(of.name))
                 bench.restore(layout)
                 if repeat > 0:
                     found[layout.name].append(cost)
         for layout in layouts:
-            result = CostResult(
-                of.name, layout.name, bench.format(layout.format).bytes(of.name), _median(found[layout.name])
-            )
+            table_bytes = bench.format(layout.format).bytes(of.name)
+            cost = _median(found[layout.name])
+            result = CostResult(of.name, layout.name, rows, table_bytes, files[layout.name], cost)
             say(f"  {layout.name:26} {result.line()}")
             yield result
         bench.drop()

@@ -34,7 +34,9 @@ def measured(set_name: str, layout: str, *, files: float, row_groups: float, pag
 
 def cost(set_name: str, layout: str, *, cpu: float, wall: float, read: float = 1.1) -> CostResult:
     table = 40_000_000
-    return CostResult(set_name, layout, table, Cost(cpu, wall, int(read * table), 42_000_000, 0, 1_500_000_000))
+    return CostResult(
+        set_name, layout, 1_000_000, table, 32, Cost(cpu, wall, int(read * table), 42_000_000, 0, 1_500_000_000)
+    )
 
 
 def good() -> Results:
