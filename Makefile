@@ -36,14 +36,14 @@ $(JAR): $(JAR_SOURCES) build_jar.py | check-tools
 	@$(PYTHON) build_jar.py
 	@touch $@
 
-bench: $(INSTALLED) $(JAR) ## Compare with every peer, about 40 minutes, and write docs/benchmarks.md
+bench: $(INSTALLED) $(JAR) ## Compare with every peer, about an hour, and write docs/benchmarks.md
 	$(BIN)/python -m benchmarks run
 	$(BIN)/python -m benchmarks pages
 	$(BIN)/python -m benchmarks costs
 	$(BIN)/python -m benchmarks render
 
-bench-quick: $(INSTALLED) $(JAR) ## Pruning on two small sets, in 3 minutes; writes nothing under docs
-	$(BIN)/python -m benchmarks run --sets lineitem,symbols --rows 100000 --files 16 --output benchmark-data/quick.json
+bench-quick: $(INSTALLED) $(JAR) ## Pruning on a small set, in 3 minutes; writes nothing under docs
+	$(BIN)/python -m benchmarks run --sets lineitem --rows 100000 --files 16 --output benchmark-data/quick.json
 	$(BIN)/python -m benchmarks show --output benchmark-data/quick.json
 
 bench-memory: $(INSTALLED) $(JAR) ## Rewrite a table ten times as large as the memory, about 15 minutes
