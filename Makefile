@@ -7,8 +7,11 @@ INSTALLED := $(VENV)/.installed
 JAR_SOURCES := $(shell find spark_jars -path '*/target' -prune -o -type f -print)
 JAR := iceberg_zorder/jars/iceberg-zorder-spark.jar
 
+# Every other pair that is supported: PySpark, the Iceberg runtime's line of Spark and Scala, and Iceberg.
+LINES := 3.5:3.5_2.12:1.12.0 3.5:3.5_2.12:1.11.0 4.0:4.0_2.13:1.11.0 4.0:4.0_2.13:1.10.1 4.1:4.1_2.13:1.11.0
+
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test lint test-java test-python jar bench bench-quick bench-memory picture golden clean check-tools
+.PHONY: help quickstart test lint test-java test-python test-lines jar bench bench-quick bench-memory picture golden clean check-tools
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +37,20 @@ jar: $(JAR) ## Build the plugin jar
 
 $(JAR): $(JAR_SOURCES) build_jar.py | check-tools
 	@$(PYTHON) build_jar.py
+	@touch $@
+
+test-lines: $(LINES:%=test-line/%) ## The Spark tests on every other pair of Spark and Iceberg, about half an hour
+
+test-line/%:
+	@$(MAKE) --no-print-directory .venv-$(word 1,$(subst :, ,$*))/.installed
+	ICEBERG_RUNTIME=org.apache.iceberg:iceberg-spark-runtime-$(word 2,$(subst :, ,$*)):$(word 3,$(subst :, ,$*)) \
+	  .venv-$(word 1,$(subst :, ,$*))/bin/python -m pytest tests/spark
+
+.venv-%/.installed: pyproject.toml | check-tools $(JAR)
+	@$(PYTHON) -m venv .venv-$*
+	@.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@echo "Installing the package with PySpark $* into .venv-$*"
+	@.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable . 'pyspark==$*.*' --group test
 	@touch $@
 
 bench: $(INSTALLED) $(JAR) ## Compare with every peer, about an hour, and write docs/benchmarks.md
@@ -75,7 +92,7 @@ check-tools:
 	done
 
 clean: ## Remove everything that was built, and the quickstart's table
-	rm -rf $(VENV) iceberg_zorder/jars dist quickstart-warehouse benchmark-data .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* iceberg_zorder/jars dist quickstart-warehouse benchmark-data .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find spark_jars -type d -name target -prune -exec rm -rf {} +
 
 SHELL := /bin/bash

@@ -1,7 +1,11 @@
-"""One Spark session for all tests: real Spark, real Iceberg, an embedded SQLite catalog named ``lake``."""
+"""One Spark session for all tests: real Spark, real Iceberg, an embedded SQLite catalog named ``lake``.
+
+``ICEBERG_RUNTIME`` names another Iceberg than the newest, as Maven coordinates: ``make test-lines`` sets it.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.spark import configure_spark
 from iceberg_zorder.spark.catalogs import SQLITE_DRIVER
+from iceberg_zorder.spark.session import PACKAGES
 
 CATALOG = "lake"
 
@@ -40,6 +45,8 @@ def spark(lake_dir: Path) -> Iterator[SparkSession]:
         .config(f"spark.sql.catalog.{CATALOG}.jdbc.schema-version", "V1")
         .config(f"spark.sql.catalog.{CATALOG}.warehouse", f"file://{lake_dir}/warehouse")
     )
+    if runtime := os.environ.get("ICEBERG_RUNTIME"):
+        builder = builder.config(PACKAGES, runtime)
     session = configure_spark(builder, extra_packages=[SQLITE_DRIVER]).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     session.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.db")

@@ -66,8 +66,15 @@ def test_jar_registers_its_extensions_and_holds_no_class_of_others(jar: ZipFile)
     assert {name.rpartition("/")[0] for name in classes(jar)} == {
         "io/icebergzorder/core",
         "io/icebergzorder/spark",
-        "io/icebergzorder/spark41",
+        "io/icebergzorder/spark35",
+        "io/icebergzorder/spark4",
     }
+
+
+def test_the_entry_class_loads_on_java_8_and_says_there_that_it_is_too_old(jar: ZipFile) -> None:
+    (entry,) = text(jar, SERVICE).split()
+    major = int.from_bytes(jar.read(f"{entry.replace('.', '/')}.class")[6:8], "big")
+    assert major == 52
 
 
 def test_jar_of_the_working_tree_has_the_classes_of_its_sources(jar: ZipFile) -> None:

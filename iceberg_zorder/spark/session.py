@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -15,15 +16,28 @@ PACKAGES = "spark.jars.packages"
 
 PLUGIN_JAR = Path(__file__).resolve().parent.parent / "jars" / "iceberg-zorder-spark.jar"
 
-# The Iceberg runtime for each supported minor version of PySpark.
-ICEBERG_RUNTIMES = {(4, 1): "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"}
+# The newest Iceberg for each supported minor version of PySpark, and its Scala.
+ICEBERG_VERSIONS = {
+    ((3, 5), "2.12"): "1.12.0",
+    ((3, 5), "2.13"): "1.11.0",
+    ((4, 0), "2.13"): "1.11.0",
+    ((4, 1), "2.13"): "1.12.0",
+}
+
+EXTENSIONS = "spark.sql.extensions"
+
+# On Spark 3.5, CALL is Iceberg's own, and PySpark does not look for extensions by itself.
+_EXTENSIONS_OF_3_5 = (
+    "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    "io.icebergzorder.spark.IcebergZOrderExtensions",
+)
 
 
 def configure_spark(builder: SparkSession.Builder, *, extra_packages: Iterable[str] = ()) -> SparkSession.Builder:
     """Add the plugin jar and the matching Iceberg runtime to a session builder.
 
-    Nothing else is needed: the plugin registers itself when the session starts. Catalogs are configured
-    as for Iceberg alone.
+    Nothing else is needed: on Spark 4 the plugin registers itself when the session starts, and on 3.5 its extension and
+    Iceberg's are named here. Catalogs are configured as for Iceberg alone.
 
     Parameters
     ----------
@@ -69,7 +83,7 @@ def configure_spark(builder: SparkSession.Builder, *, extra_packages: Iterable[s
 def jar_settings(
     settings: Mapping[str, str], *, extra_packages: Iterable[str] = (), plugin_jar: Path = PLUGIN_JAR
 ) -> dict[str, str]:
-    """Work out ``spark.jars`` and ``spark.jars.packages`` for a session.
+    """Work out ``spark.jars``, ``spark.jars.packages`` and, for Spark 3.5, ``spark.sql.extensions`` for a session.
 
     Parameters
     ----------
@@ -83,8 +97,8 @@ def jar_settings(
     Returns
     -------
     dict of str to str
-        ``spark.jars`` and, if any package is needed, ``spark.jars.packages``, without duplicates: of two
-        versions of one artifact the one named first stays.
+        ``spark.jars`` and, where needed, ``spark.jars.packages`` and ``spark.sql.extensions``, without duplicates: of
+        two versions of one artifact the one named first stays.
 
     Raises
     ------
@@ -102,7 +116,7 @@ def jar_settings(
     ...     jars == f"mine.jar,{jar.name}"
     True
     """
-    runtime = iceberg_runtime(pyspark.__version__)
+    runtime = iceberg_runtime(pyspark.__version__, _scala_version())
     if not plugin_jar.is_file():
         raise FileNotFoundError(
             f"Cannot find {plugin_jar}, because this package was built without its jar; build it with `make jar`"
@@ -117,16 +131,20 @@ def jar_settings(
         for package in packages:
             first_named.setdefault(package.rpartition(":")[0], package)
         merged[PACKAGES] = ",".join(first_named.values())
+    if _minor_version(pyspark.__version__) == (3, 5):
+        merged[EXTENSIONS] = ",".join(dict.fromkeys([*_split(settings.get(EXTENSIONS, "")), *_EXTENSIONS_OF_3_5]))
     return merged
 
 
-def iceberg_runtime(pyspark_version: str) -> str:
+def iceberg_runtime(pyspark_version: str, scala_version: str) -> str:
     """Name the Iceberg runtime for a version of PySpark.
 
     Parameters
     ----------
     pyspark_version : str
         As ``pyspark.__version__``.
+    scala_version : str
+        The Scala that it was built with: ``2.12`` or ``2.13``.
 
     Returns
     -------
@@ -140,17 +158,31 @@ def iceberg_runtime(pyspark_version: str) -> str:
 
     Examples
     --------
-    >>> iceberg_runtime("4.1.4")
+    >>> iceberg_runtime("4.1.4", "2.13")
     'org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0'
+    >>> iceberg_runtime("3.5.8", "2.12")
+    'org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0'
     """
-    major, minor = pyspark_version.split(".")[:2]
-    runtime = ICEBERG_RUNTIMES.get((int(major), int(minor)))
-    if runtime is None:
-        supported = ", ".join(f"{major}.{minor}" for major, minor in ICEBERG_RUNTIMES)
+    major, minor = _minor_version(pyspark_version)
+    version = ICEBERG_VERSIONS.get(((major, minor), scala_version))
+    if version is None:
+        supported = ", ".join(dict.fromkeys(f"{line[0]}.{line[1]}" for line, _ in ICEBERG_VERSIONS))
         raise InvalidInputError(
             f"Cannot configure Spark, because PySpark {pyspark_version} is not supported: install PySpark {supported}"
         )
-    return runtime
+    return f"org.apache.iceberg:iceberg-spark-runtime-{major}.{minor}_{scala_version}:{version}"
+
+
+def _minor_version(version: str) -> tuple[int, int]:
+    major, minor = version.split(".")[:2]
+    return int(major), int(minor)
+
+
+def _scala_version() -> str:
+    """Look at the jars of the Spark that would start; PySpark does not tell."""
+    home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    names = [path.name for path in (home / "jars").glob("scala-library-*.jar")]
+    return "2.12" if any(name.startswith("scala-library-2.12") for name in names) else "2.13"
 
 
 def _split(text: str) -> list[str]:

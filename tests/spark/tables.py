@@ -9,10 +9,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyspark
+import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import MapType, StructField
 
 CATALOG = "lake"
+
+SPARK = tuple(int(number) for number in pyspark.__version__.split(".")[:2])
+"""The minor version of Spark, for what some lines do not have."""
+
+
+# The argument came with Iceberg 1.11.
+needs_branch_argument = pytest.mark.skipif(
+    "1.10" in os.environ.get("ICEBERG_RUNTIME", ""), reason="Iceberg 1.10 rewrites branch main only"
+)
 
 
 @dataclass(frozen=True)

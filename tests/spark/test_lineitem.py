@@ -13,7 +13,7 @@ from benchmarks.cost import measured
 from iceberg_zorder.pyiceberg.bounds import file_bounds
 from iceberg_zorder.scan_fraction import drawn_evenly, scan_fraction
 from quickstart.data import generate
-from tests.spark.tables import CATALOG, Table, create
+from tests.spark.tables import CATALOG, SPARK, Table, create
 
 FILES = 64
 COLUMNS = ("l_shipdate", "l_partkey")
@@ -108,6 +108,7 @@ def test_scan_fraction_beside_icebergs_own(outcomes: dict[str, Outcome]) -> None
     assert average["zorder"] <= 0.4 * average["iceberg"]
 
 
+@pytest.mark.skipif(SPARK != (4, 1), reason="the figures are those of Spark 4.1")
 def test_the_input_is_read_once_and_the_key_columns_once_more(outcomes: dict[str, Outcome]) -> None:
     ours, iceberg = outcomes["zorder"], outcomes["iceberg"]
     print({name: (o.bytes_read / o.table_bytes, o.key_bytes / o.table_bytes) for name, o in outcomes.items()})

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from tests.spark.tables import Table, create, untouched
+from tests.spark.tables import SPARK, Table, create, needs_branch_argument, untouched
+
+# Each Spark line has words of its own for it.
+NOT_FOUND = (
+    "FAILED_TO_LOAD_ROUTINE|MISSING_CATALOG_ABILITY|ROUTINE_NOT_FOUND|does not support procedures|not a ProcedureCatalog"
+    "|PARSE_SYNTAX_ERROR"
+)
 
 
 @pytest.fixture(scope="module")
@@ -110,10 +118,12 @@ def test_where(table: Table, where: str) -> None:
     assert f"the filter '{where}'" in refusal(table, "zorder(a)", where=where)
 
 
+@needs_branch_argument
 def test_branch(table: Table) -> None:
     assert "branch dev" in refusal(table, "zorder(a)", branch="dev")
 
 
+@needs_branch_argument
 def test_tag(table: Table) -> None:
     table.spark.sql(f"ALTER TABLE {table.full_name} CREATE TAG v1")
     assert "branch v1" in refusal(table, "zorder(a)", branch="v1")
@@ -153,8 +163,9 @@ def test_unknown_strategies_are_refused_by_iceberg(spark: SparkSession, table: T
 
 def test_a_procedure_that_is_not_ours_is_left_to_spark(spark: SparkSession) -> None:
     for call in ("lake.system.no_such()", "lake.other.zorder_plan('t', 'a')", "nowhere.system.rewrite_data_files('t')"):
-        with pytest.raises(PySparkException, match="FAILED_TO_LOAD_ROUTINE|MISSING_CATALOG_ABILITY|ROUTINE_NOT_FOUND"):
+        with pytest.raises(PySparkException) as refused:
             spark.sql(f"CALL {call}")
+        assert re.search(NOT_FOUND, str(refused.value)), refused.value
 
 
 class TestNothingToDo:
@@ -202,6 +213,7 @@ class TestNothingToDo:
         with untouched(table):
             assert self.plan(table, "map('rewrite-all', 'true')") == (3, 3, 1, 1, None)
 
+    @pytest.mark.skipif(SPARK < (4, 1), reason="DESCRIBE PROCEDURE came with Spark 4.1")
     def test_describe_procedure(self, spark: SparkSession) -> None:
         for name in ("zorder_plan", "rewrite_data_files"):
             rows = spark.sql(f"DESCRIBE PROCEDURE lake.system.{name}").collect()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.tables import Table, create, unchanged
+from tests.spark.tables import SPARK, Table, create, needs_branch_argument, unchanged
 
 UNIFORM = (
     "SELECT id, cast(rand(1) * 1000000 AS bigint) AS a, cast(rand(2) * 1000000 AS bigint) AS b, rand(3) AS payload "
@@ -387,6 +387,7 @@ class TestArguments:
             result = table.call("zorder(a)", where="day < 2")
         assert result.rewritten_data_files_count == 2
 
+    @needs_branch_argument
     def test_branch(self, spark: SparkSession) -> None:
         table = create(spark, UNIFORM.replace("600000", "60000"))
         spark.sql(f"ALTER TABLE {table.full_name} CREATE BRANCH dev")
@@ -430,6 +431,7 @@ class TestArguments:
             )
         assert not any(key.startswith("zorder.") for key in table.summary())
 
+    @pytest.mark.skipif(SPARK < (4, 0), reason="Spark 3.5 cannot explain a CALL")
     def test_explain_does_not_rewrite(self, spark: SparkSession) -> None:
         table = create(spark, UNIFORM.replace("600000", "12000"))
         spark.sql(

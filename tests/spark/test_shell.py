@@ -10,7 +10,10 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.spark.session import PLUGIN_JAR
+from iceberg_zorder.spark.session import EXTENSIONS, PLUGIN_JAR, jar_settings
+from tests.spark.tables import SPARK
+
+EXTENSION = "io.icebergzorder.spark.IcebergZOrderExtensions"
 
 SPARK_HOME = Path(pyspark.__file__).parent
 
@@ -36,6 +39,9 @@ def spark_sql(directory: Path, sql: str, *arguments: str) -> subprocess.Complete
         f"spark.sql.catalog.lake.warehouse=file://{directory}/warehouse",
     ):
         command += ["--conf", setting]
+    if SPARK < (4, 0):
+        extensions = jar_settings({})[EXTENSIONS] if "iceberg-spark-runtime" in " ".join(arguments) else EXTENSION
+        command += ["--conf", f"{EXTENSIONS}={extensions}"]
     return subprocess.run(
         [*command, *arguments, "-e", sql],
         cwd=directory,
@@ -72,18 +78,3 @@ def test_without_iceberg_the_session_starts_and_one_line_says_what_is_missing(tm
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "42"
     assert done.stderr.count("Cannot offer strategy 'zorder', because Iceberg's Spark runtime is not visible") == 1
-
-
-def test_an_iceberg_whose_staged_scans_are_not_known_is_refused_before_writing(tmp_path: Path) -> None:
-    done = spark_sql(
-        tmp_path,
-        "CREATE TABLE lake.db.t USING iceberg AS SELECT id FROM range(10);"
-        "CALL lake.system.rewrite_data_files(table => 'db.t', strategy => 'zorder', sort_order => 'id')",
-        "--jars",
-        str(PLUGIN_JAR),
-        "--packages",
-        "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0",
-    )
-    assert done.returncode != 0
-    assert "Cannot rewrite data files by zorder, because this session has Iceberg 1.11.0" in done.stderr
-    assert "knows the staged scans of Iceberg 1.12 only" in done.stderr

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.spark import configure_spark, session
-from iceberg_zorder.spark.session import JARS, PACKAGES, iceberg_runtime, jar_settings
+from iceberg_zorder.spark.session import EXTENSIONS, JARS, PACKAGES, iceberg_runtime, jar_settings
 
 RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 
@@ -57,12 +57,34 @@ def test_missing_jar() -> None:
         jar_settings({}, plugin_jar=Path("/nowhere/x.jar"))
 
 
-@pytest.mark.parametrize("version", ["3.5.5", "4.2.0", "4.10.1.dev0"])
+def test_spark_3_5_has_its_extensions_named(jar: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyspark.__version__", "3.5.8")
+    merged = jar_settings({EXTENSIONS: "my.Extension"}, plugin_jar=Path(jar))
+    assert merged[EXTENSIONS] == (
+        "my.Extension,org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions,"
+        "io.icebergzorder.spark.IcebergZOrderExtensions"
+    )
+    assert jar_settings(merged, plugin_jar=Path(jar))[EXTENSIONS] == merged[EXTENSIONS]
+
+
+@pytest.mark.parametrize(("scala", "iceberg"), [("2.12", "1.12.0"), ("2.13", "1.11.0")])
+def test_the_iceberg_runtime_has_the_scala_of_spark(
+    jar: str, scala: str, iceberg: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / f"scala-library-{scala}.18.jar").touch()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    monkeypatch.setattr("pyspark.__version__", "3.5.8")
+    packages = jar_settings({}, plugin_jar=Path(jar))[PACKAGES]
+    assert packages == f"org.apache.iceberg:iceberg-spark-runtime-3.5_{scala}:{iceberg}"
+
+
+@pytest.mark.parametrize("version", ["3.4.4", "4.2.0", "4.10.1.dev0"])
 def test_unsupported_pyspark(version: str) -> None:
     with pytest.raises(InvalidInputError) as raised:
-        iceberg_runtime(version)
+        iceberg_runtime(version, "2.13")
     assert str(raised.value) == (
-        f"Cannot configure Spark, because PySpark {version} is not supported: install PySpark 4.1"
+        f"Cannot configure Spark, because PySpark {version} is not supported: install PySpark 3.5, 4.0, 4.1"
     )
 
 

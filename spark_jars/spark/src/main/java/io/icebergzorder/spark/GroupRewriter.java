@@ -7,6 +7,7 @@ import io.icebergzorder.core.PrefixOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.Table;
@@ -33,13 +34,11 @@ final class GroupRewriter {
   private static final Logger LOG = LoggerFactory.getLogger(GroupRewriter.class);
 
   private final SparkSession session;
-  private final SparkLine line;
   private final Table table;
   private final RowOrder order;
 
-  GroupRewriter(SparkSession session, SparkLine line, Table table, RowOrder order) {
+  GroupRewriter(SparkSession session, Table table, RowOrder order) {
     this.session = session;
-    this.line = line;
     this.table = table;
     this.order = order;
   }
@@ -51,10 +50,10 @@ final class GroupRewriter {
    * @throws Exception whatever Spark or Iceberg failed with; the files that were finished by then are deleted
    */
   Set<DataFile> rewrite(RewriteFileGroup group, Layout layout) throws Exception {
-    StagedScan scan = new StagedScan(session, line, table, group.fileScanTasks());
+    StagedScan scan = new StagedScan(session, table, group.fileScanTasks());
     try (scan;
         FunctionScope scope = new FunctionScope(session);
-        StagedWrite write = new StagedWrite(session, line.stagedTable(table, scan.id()))) {
+        StagedWrite write = new StagedWrite(session, SparkInternals.stagedTable(table, scan.id()))) {
       Dataset<Row> rows = scan.rows();
       scan.checkReadsOnlyStaged(rows);
       options(write.of(arranged(rows, layout, scope)), group, layout, scan.id()).append();
@@ -92,7 +91,7 @@ final class GroupRewriter {
     Column[] own = Arrays.stream(rows.columns()).map(name -> rows.col(quoted(name))).toArray(Column[]::new);
     // Rows that are alike in every clustering column are told apart by where they came from, which no retry changes.
     boolean isSpread = placement.needsTieBreakers();
-    Dataset<Row> input = isSpread ? line.withFileAndPosition(rows) : rows;
+    Dataset<Row> input = isSpread ? SparkInternals.withFileAndPosition(rows) : rows;
     Column tieBreaker =
         isSpread ? functions.xxhash64(functions.col("_file"), functions.col("_pos")) : functions.lit(0L);
     Column packed = packed(layout, scope);
@@ -143,12 +142,14 @@ final class GroupRewriter {
       DataFrameWriterV2<Row> writer, RewriteFileGroup group, Layout layout, String id) {
     boolean samePartitions =
         group.fileScanTasks().stream().allMatch(task -> task.spec().specId() == group.outputSpecId());
-    return writer
-        .option(SparkWriteOptions.TARGET_FILE_SIZE_BYTES, rollAt(group, layout))
-        .option(SparkWriteOptions.USE_TABLE_DISTRIBUTION_AND_ORDERING, false)
-        .option(SparkWriteOptions.OUTPUT_SPEC_ID, group.outputSpecId())
-        .option(SparkWriteOptions.FANOUT_ENABLED, !samePartitions)
-        .option("rewritten-file-scan-task-set-id", id);
+    // One map of texts, because the methods for other types differ between Spark lines.
+    return writer.options(
+        Map.of(
+            SparkWriteOptions.TARGET_FILE_SIZE_BYTES, String.valueOf(rollAt(group, layout)),
+            SparkWriteOptions.USE_TABLE_DISTRIBUTION_AND_ORDERING, "false",
+            SparkWriteOptions.OUTPUT_SPEC_ID, String.valueOf(group.outputSpecId()),
+            SparkWriteOptions.FANOUT_ENABLED, String.valueOf(!samePartitions),
+            "rewritten-file-scan-task-set-id", id));
   }
 
   /**

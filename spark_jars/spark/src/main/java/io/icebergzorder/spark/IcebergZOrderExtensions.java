@@ -1,6 +1,8 @@
 package io.icebergzorder.spark;
 
-import java.util.Map;
+import java.util.Collections;
+import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.function.Consumer;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.SparkSessionExtensionsProvider;
@@ -15,25 +17,39 @@ import scala.runtime.BoxedUnit;
  *
  * <p>It refers to no class of Iceberg and to none that differs between Spark lines: it looks at the
  * Spark version, loads the seam of that line by name, and lets it add its rules. On any mismatch it
- * logs one line and stands aside, because an exception here would keep the session from starting.
+ * logs one line and stands aside, because an exception here would keep the session from starting. It is compiled for Java 8,
+ * unlike the rest, so that it can say so where Java is too old.
  */
 public final class IcebergZOrderExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit>
     implements SparkSessionExtensionsProvider {
   private static final Logger LOG = LoggerFactory.getLogger(IcebergZOrderExtensions.class);
 
-  private static final Map<String, String> SEAMS = Map.of("4.1", "io.icebergzorder.spark41.Spark41Seam");
+  private static final int JAVA = 17;
+
+  private static final String SEAM_3_5 = "io.icebergzorder.spark35.Spark35Seam";
+  private static final String SEAM_4 = "io.icebergzorder.spark4.Spark4Seam";
 
   private static final String ICEBERG_MARKER = "org.apache.iceberg.spark.Spark3Util";
 
+  /** What was seen: a user may name this class in a session that finds it as a service, too. */
+  private static final Set<SparkSessionExtensions> SEEN =
+      Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
+
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
+    if (!SEEN.add(extensions)) {
+      return BoxedUnit.UNIT;
+    }
+    if (javaVersion() < JAVA) {
+      LOG.warn("Cannot offer strategy 'zorder', because iceberg-zorder needs Java {} and this is {}", JAVA, javaVersion());
+      return BoxedUnit.UNIT;
+    }
     String version = org.apache.spark.package$.MODULE$.SPARK_VERSION();
-    String seam = SEAMS.get(minorVersion(version));
+    String seam = seam(minorVersion(version));
     if (seam == null) {
       LOG.warn(
-          "Cannot offer strategy 'zorder', because iceberg-zorder has no part for Spark {}: it serves Spark {}",
-          version,
-          SEAMS.keySet());
+          "Cannot offer strategy 'zorder', because iceberg-zorder has no part for Spark {}: it serves Spark 3.5, 4.0 and 4.1",
+          version);
       return BoxedUnit.UNIT;
     }
 
@@ -52,6 +68,24 @@ public final class IcebergZOrderExtensions extends AbstractFunction1<SparkSessio
       LOG.warn("Cannot offer strategy 'zorder', because its part for Spark {} does not fit this installation", version, e);
     }
     return BoxedUnit.UNIT;
+  }
+
+  private static String seam(String line) {
+    switch (line) {
+      case "3.5":
+        return SEAM_3_5;
+      case "4.0":
+      case "4.1":
+        return SEAM_4;
+      default:
+        return null;
+    }
+  }
+
+  /** 8 for "1.8", 17 for "17". */
+  private static int javaVersion() {
+    String version = System.getProperty("java.specification.version");
+    return Integer.parseInt(version.startsWith("1.") ? version.substring(2) : version);
   }
 
   @SuppressWarnings("unchecked")

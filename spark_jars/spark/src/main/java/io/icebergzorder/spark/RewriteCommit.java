@@ -1,5 +1,6 @@
 package io.icebergzorder.spark;
 
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.Map;
@@ -28,9 +29,17 @@ final class RewriteCommit {
       RewriteOptions options,
       Map<String, String> snapshotProperties) {
     this.table = table;
+    boolean sequenceNumber = options.useStartingSequenceNumber();
     this.manager =
-        new RewriteDataFilesCommitManager(
-            table, startingSnapshotId, options.useStartingSequenceNumber(), snapshotProperties, branch);
+        knowsBranches()
+            ? new RewriteDataFilesCommitManager(table, startingSnapshotId, sequenceNumber, snapshotProperties, branch)
+            : new RewriteDataFilesCommitManager(table, startingSnapshotId, sequenceNumber, snapshotProperties);
+  }
+
+  /** Whether this Iceberg can commit to a branch other than main: from 1.11 on. */
+  static boolean knowsBranches() {
+    return Arrays.stream(RewriteDataFilesCommitManager.class.getConstructors())
+        .anyMatch(constructor -> constructor.getParameterCount() == 5);
   }
 
   /**

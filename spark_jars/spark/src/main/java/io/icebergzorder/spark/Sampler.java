@@ -36,13 +36,11 @@ public final class Sampler {
   private static final String GROUP = "group";
 
   private final SparkSession session;
-  private final SparkLine line;
   private final Table table;
   private final List<ClusteringColumn> columns;
 
-  Sampler(SparkSession session, SparkLine line, Table table, List<ClusteringColumn> columns) {
+  Sampler(SparkSession session, Table table, List<ClusteringColumn> columns) {
     this.session = session;
-    this.line = line;
     this.table = table;
     this.columns = columns;
   }
@@ -56,9 +54,9 @@ public final class Sampler {
    */
   List<Sample> sample(List<RewriteFileGroup> groups, ZOrderOptions options) {
     List<FileScanTask> tasks = groups.stream().flatMap(group -> group.fileScanTasks().stream()).toList();
-    try (StagedScan scan = new StagedScan(session, line, table, tasks);
+    try (StagedScan scan = new StagedScan(session, table, tasks);
         FunctionScope scope = new FunctionScope(session)) {
-      Dataset<Row> rows = line.withFileAndPosition(scan.rows());
+      Dataset<Row> rows = SparkInternals.withFileAndPosition(scan.rows());
       Column hash =
           functions.xxhash64(functions.col("_file"), functions.col("_pos"), functions.lit(options.sampleSeed()));
       Column group = scope.call(sampledGroup(groups, options), functions.col("_file"), hash);

@@ -23,12 +23,10 @@ final class StagedScan implements AutoCloseable {
 
   private final String id = UUID.randomUUID().toString();
   private final SparkSession session;
-  private final SparkLine line;
   private final Table table;
 
-  StagedScan(SparkSession session, SparkLine line, Table table, List<FileScanTask> tasks) {
+  StagedScan(SparkSession session, Table table, List<FileScanTask> tasks) {
     this.session = session;
-    this.line = line;
     this.table = table;
     SparkTableCache.get().add(id, table);
     ScanTaskSetManager.get().stageTasks(table, id, tasks);
@@ -49,7 +47,7 @@ final class StagedScan implements AutoCloseable {
    * @throws IllegalStateException if it does not
    */
   void checkReadsOnlyStaged(Dataset<Row> query) {
-    List<String> scans = line.scans(query).stream().map(Scan::getClass).map(Class::getName).toList();
+    List<String> scans = SparkInternals.scans(query).stream().map(Scan::getClass).map(Class::getName).toList();
     if (!scans.equals(List.of(STAGED_SCAN))) {
       throw new IllegalStateException(
           String.format(

@@ -50,7 +50,6 @@ public final class ZOrderRewrite {
   private static final long NO_SNAPSHOT = -1;
 
   private final SparkSession session;
-  private final SparkLine line;
   private final Identifier identifier;
   private final TableCatalog catalog;
   private final Table table;
@@ -59,12 +58,11 @@ public final class ZOrderRewrite {
   private final RewriteOptions options;
   private final RowOrder order;
 
-  private ZOrderRewrite(SparkSession session, SparkLine line, TableCatalog catalog, RewriteArguments arguments) {
-    checkIceberg(line);
+  private ZOrderRewrite(SparkSession session, TableCatalog catalog, RewriteArguments arguments) {
+    SupportedVersions.checkIceberg();
     this.session = session;
-    this.line = line;
     this.catalog = catalog;
-    this.identifier = identifier(session, line, catalog, arguments.table());
+    this.identifier = identifier(session, catalog, arguments.table());
     SparkTable sparkTable = load(catalog, identifier);
     this.table = sparkTable.table();
     this.options = RewriteOptions.of(arguments.options());
@@ -84,7 +82,6 @@ public final class ZOrderRewrite {
    * Rewrites data files.
    *
    * @param session the session of the CALL
-   * @param line the Spark line it runs on
    * @param catalog the catalog whose procedure was called
    * @param arguments the arguments of the CALL
    * @return Iceberg's result; empty if the table has no snapshot or the planner chose no file
@@ -93,8 +90,8 @@ public final class ZOrderRewrite {
    *     commit is unknown
    */
   public static RewriteDataFiles.Result execute(
-      SparkSession session, SparkLine line, TableCatalog catalog, RewriteArguments arguments) {
-    ZOrderRewrite rewrite = new ZOrderRewrite(session, line, catalog, arguments);
+      SparkSession session, TableCatalog catalog, RewriteArguments arguments) {
+    ZOrderRewrite rewrite = new ZOrderRewrite(session, catalog, arguments);
     RewriteDataFiles.Result result = rewrite.run();
     session.catalog().refreshTable(rewrite.quotedName());
     return result;
@@ -106,8 +103,8 @@ public final class ZOrderRewrite {
    * @throws IllegalArgumentException as {@link #execute}
    */
   public static PlanSummary plan(
-      SparkSession session, SparkLine line, TableCatalog catalog, RewriteArguments arguments) {
-    ZOrderRewrite rewrite = new ZOrderRewrite(session, line, catalog, arguments);
+      SparkSession session, TableCatalog catalog, RewriteArguments arguments) {
+    ZOrderRewrite rewrite = new ZOrderRewrite(session, catalog, arguments);
     if (rewrite.table.currentSnapshot() == null) {
       return new PlanSummary(0, 0, 0, 0, rewrite.noSnapshot());
     }
@@ -136,7 +133,7 @@ public final class ZOrderRewrite {
       return nothing;
     }
 
-    SparkSession own = line.cloneSession(session);
+    SparkSession own = SparkInternals.cloneSession(session);
     // The number of output partitions is the layout's affair, not the adaptive optimiser's.
     own.conf().set("spark.sql.adaptive.enabled", "false");
     // Each delete file is read by few tasks, once: executors need not keep them (as Iceberg's own action has it).
@@ -147,7 +144,7 @@ public final class ZOrderRewrite {
     RewriteCommit commit =
         new RewriteCommit(
             table, branch, startingSnapshotId, options, LayoutSummary.properties(order, layouts));
-    GroupRewriter rewriter = new GroupRewriter(own, line, table, order);
+    GroupRewriter rewriter = new GroupRewriter(own, table, order);
     return new GroupExecution(own, table, options, commit).run(groups, layouts, rewriter);
   }
 
@@ -156,7 +153,7 @@ public final class ZOrderRewrite {
     List<Sample> samples =
         description.during(
             String.format(Locale.ROOT, "Sampling %s for %d file groups of %s", order.names(", "), groups.size(), table.name()),
-            () -> new Sampler(own, line, table, order.all()).sample(groups, options.layout()));
+            () -> new Sampler(own, table, order.all()).sample(groups, options.layout()));
     TruncatedBounds.warn(table, order.all(), samples);
     List<Layout> layouts = new ArrayList<>();
     for (int i = 0; i < groups.size(); i++) {
@@ -219,7 +216,7 @@ public final class ZOrderRewrite {
       return Expressions.alwaysTrue();
     }
     try {
-      return line.icebergExpression(session, quotedName(), where);
+      return SparkInternals.icebergExpression(session, quotedName(), where);
     } catch (AnalysisException | IllegalArgumentException e) {
       throw new IllegalArgumentException(
           String.format("Cannot use the filter '%s' on %s, because %s", where, table.name(), e.getMessage().strip()), e);
@@ -248,10 +245,10 @@ public final class ZOrderRewrite {
    * The table's identifier in the procedure's own catalog. Iceberg's helper for this logs a stack trace for every name that
    * does not begin with a catalog.
    */
-  private static Identifier identifier(SparkSession session, SparkLine line, TableCatalog catalog, String name) {
+  private static Identifier identifier(SparkSession session, TableCatalog catalog, String name) {
     List<String> parts;
     try {
-      parts = name == null ? List.of() : line.parseName(session, name);
+      parts = name == null ? List.of() : SparkInternals.parseName(session, name);
     } catch (AnalysisException e) {
       throw new IllegalArgumentException(
           String.format("Cannot rewrite data files of '%s', because it is no name of a table", name), e);
@@ -263,7 +260,7 @@ public final class ZOrderRewrite {
     String first = parts.get(0);
     if (parts.size() > 1 && first.equals(catalog.name())) {
       parts = parts.subList(1, parts.size());
-    } else if (parts.size() > 2 && line.isCatalog(session, first)) {
+    } else if (parts.size() > 2 && session.sessionState().catalogManager().isCatalogRegistered(first)) {
       throw new IllegalArgumentException(
           String.format(
               "Cannot rewrite data files of %s, because the procedure was called in catalog %s and the table is in"
@@ -310,18 +307,12 @@ public final class ZOrderRewrite {
               "Cannot rewrite data files for branch %s, because %s has no such branch: branch does not exist",
               branch, table.name()));
     }
-    return branch;
-  }
-
-  private static void checkIceberg(SparkLine line) {
-    String version = IcebergBuild.version();
-    String minor = IcebergZOrderExtensions.minorVersion(version);
-    if (!line.icebergVersions().contains(minor)) {
-      throw new UnsupportedOperationException(
+    if (!branch.equals(SnapshotRef.MAIN_BRANCH) && !RewriteCommit.knowsBranches()) {
+      throw new IllegalArgumentException(
           String.format(
-              "Cannot rewrite data files by zorder, because this session has Iceberg %s: on Spark %s, iceberg-zorder"
-                  + " knows the staged scans of Iceberg %s only, and an unknown one may double every row",
-              version, line.version(), String.join(" and ", line.icebergVersions())));
+              "Cannot rewrite data files for branch %s of %s, because Iceberg %s commits rewrites to %s only",
+              branch, table.name(), IcebergBuild.version(), SnapshotRef.MAIN_BRANCH));
     }
+    return branch;
   }
 }

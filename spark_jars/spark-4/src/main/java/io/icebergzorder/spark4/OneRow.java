@@ -1,4 +1,4 @@
-package io.icebergzorder.spark41;
+package io.icebergzorder.spark4;
 
 import java.util.Iterator;
 import java.util.List;

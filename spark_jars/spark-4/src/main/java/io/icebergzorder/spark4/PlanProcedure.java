@@ -1,9 +1,7 @@
-package io.icebergzorder.spark41;
+package io.icebergzorder.spark4;
 
-import io.icebergzorder.spark.PlanSummary;
-import io.icebergzorder.spark.ZOrderRewrite;
+import io.icebergzorder.spark.Procedures;
 import java.util.Iterator;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
@@ -13,15 +11,12 @@ import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * {@code system.zorder_plan}: what {@code rewrite_data_files(strategy => 'zorder')} would do with the same arguments, and
  * why, if that is nothing. It reads metadata only.
  */
 final class PlanProcedure implements UnboundProcedure, BoundProcedure {
-  static final String NAME = "zorder_plan";
-
   private static final ProcedureParameter[] PARAMETERS = {
     ProcedureParameter.in("table", DataTypes.StringType).build(),
     ProcedureParameter.in("sort_order", DataTypes.StringType).build(),
@@ -29,14 +24,6 @@ final class PlanProcedure implements UnboundProcedure, BoundProcedure {
     optional("where", DataTypes.StringType),
     optional("branch", DataTypes.StringType)
   };
-
-  private static final StructType OUTPUT =
-      new StructType()
-          .add("data_files_count", DataTypes.IntegerType, false)
-          .add("selected_data_files_count", DataTypes.IntegerType, false)
-          .add("file_groups_count", DataTypes.IntegerType, false)
-          .add("expected_data_files_count", DataTypes.IntegerType, false)
-          .add("reason", DataTypes.StringType, true);
 
   private final TableCatalog catalog;
 
@@ -50,7 +37,7 @@ final class PlanProcedure implements UnboundProcedure, BoundProcedure {
 
   @Override
   public String name() {
-    return NAME;
+    return Procedures.PLAN;
   }
 
   @Override
@@ -75,16 +62,8 @@ final class PlanProcedure implements UnboundProcedure, BoundProcedure {
 
   @Override
   public Iterator<Scan> call(InternalRow input) {
-    PlanSummary plan =
-        ZOrderRewrite.plan(
-            SparkSession.active(), Spark41Line.INSTANCE, catalog, RewriteProcedure.arguments(PARAMETERS, input));
     return new OneRow(
-            OUTPUT,
-            plan.dataFiles(),
-            plan.selectedDataFiles(),
-            plan.fileGroups(),
-            plan.expectedDataFiles(),
-            UTF8String.fromString(plan.reason()))
+            Procedures.PLAN_OUTPUT, Procedures.plan(catalog, RewriteProcedure.arguments(PARAMETERS, input)))
         .iterator();
   }
 }

@@ -1,8 +1,7 @@
-package io.icebergzorder.spark41;
+package io.icebergzorder.spark4;
 
+import io.icebergzorder.spark.Procedures;
 import java.util.List;
-import java.util.Locale;
-import org.apache.iceberg.spark.source.HasIcebergCatalog;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
 import org.apache.spark.sql.catalyst.analysis.ResolvedProcedure;
@@ -12,13 +11,9 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.Call;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.connector.catalog.CatalogManager;
-import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
-import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
-import org.apache.spark.sql.execution.command.DescribeProcedureCommand;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
@@ -29,7 +24,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * and into DESCRIBE PROCEDURE of them. Every other procedure is left for Spark to resolve, or to refuse.
  */
 final class ProcedureRule extends Rule<LogicalPlan> {
-  private static final String NAMESPACE = "system";
+  /** By name, because Spark 4.0 does not have it. */
+  private static final String DESCRIBE = "org.apache.spark.sql.execution.command.DescribeProcedureCommand";
 
   private final transient SparkSession session;
 
@@ -46,39 +42,26 @@ final class ProcedureRule extends Rule<LogicalPlan> {
           : new Call(
               new ResolvedProcedure(ours.catalog, ours.identifier, ours.procedure), call.args(), call.execute());
     }
-    if (plan instanceof DescribeProcedureCommand describe
-        && describe.child() instanceof UnresolvedIdentifier unresolved) {
+    if (plan.getClass().getName().equals(DESCRIBE) && plan.children().head() instanceof UnresolvedIdentifier unresolved) {
       Ours ours = find(unresolved.nameParts());
-      return ours == null ? plan : describe.withNewChildInternal(ours.resolvedIdentifier());
+      return ours == null
+          ? plan
+          : plan.withNewChildren(CollectionConverters.asScala(List.of(ours.resolvedIdentifier())).toList());
     }
     return plan;
   }
 
   /** One of our procedures by its name, or null if the name is not ours. */
   private Ours find(Seq<String> nameParts) {
-    List<String> parts = CollectionConverters.asJava(nameParts);
-    String name = parts.get(parts.size() - 1).toLowerCase(Locale.ROOT);
-    if (!name.equals(RewriteProcedure.NAME) && !name.equals(PlanProcedure.NAME)) {
+    Procedures.Called called = Procedures.find(session, CollectionConverters.asJava(nameParts));
+    if (called == null || !(called.catalog() instanceof ProcedureCatalog procedures)) {
       return null;
     }
-
-    CatalogManager manager = session.sessionState().catalogManager();
-    boolean named = parts.size() == 3 && manager.isCatalogRegistered(parts.get(0));
-    List<String> inCatalog = named ? parts.subList(1, 3) : parts;
-    if (inCatalog.size() != 2 || !inCatalog.get(0).equalsIgnoreCase(NAMESPACE)) {
-      return null;
-    }
-
-    CatalogPlugin catalog = named ? manager.catalog(parts.get(0)) : manager.currentCatalog();
-    if (catalog instanceof HasIcebergCatalog
-        && catalog instanceof TableCatalog tables
-        && catalog instanceof ProcedureCatalog procedures) {
-      Identifier identifier = Identifier.of(new String[] {inCatalog.get(0)}, inCatalog.get(1));
-      return name.equals(PlanProcedure.NAME)
-          ? new Ours(procedures, identifier, new PlanProcedure(tables))
-          : new Ours(procedures, identifier, new RewriteProcedure(tables, procedures.loadProcedure(identifier)));
-    }
-    return null;
+    UnboundProcedure procedure =
+        called.isPlan()
+            ? new PlanProcedure(called.tables())
+            : new RewriteProcedure(called.tables(), procedures.loadProcedure(called.identifier()));
+    return new Ours(procedures, called.identifier(), procedure);
   }
 
   private record Ours(ProcedureCatalog catalog, Identifier identifier, UnboundProcedure procedure) {

@@ -1,0 +1,110 @@
+package io.icebergzorder.spark35;
+
+import io.icebergzorder.spark.Procedures;
+import io.icebergzorder.spark.SparkInternals;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.NoSuchProcedureException;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.plans.logical.Call;
+import org.apache.spark.sql.catalyst.plans.logical.CallArgument;
+import org.apache.spark.sql.catalyst.plans.logical.CallStatement;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.NamedArgument;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.connector.iceberg.catalog.Procedure;
+import org.apache.spark.sql.connector.iceberg.catalog.ProcedureCatalog;
+import org.apache.spark.sql.connector.iceberg.catalog.ProcedureParameter;
+import scala.Product;
+
+/**
+ * Puts our procedures into a CALL of {@code system.rewrite_data_files} or {@code system.zorder_plan} of an Iceberg catalog. Every
+ * other CALL is left for Iceberg to resolve, or to refuse.
+ */
+final class CallRule extends Rule<LogicalPlan> {
+  private final transient SparkSession session;
+
+  CallRule(SparkSession session) {
+    this.session = session;
+  }
+
+  @Override
+  public LogicalPlan apply(LogicalPlan plan) {
+    if (!(plan instanceof CallStatement)) {
+      return plan;
+    }
+    Product call = (Product) plan;
+    Procedures.Called called = Procedures.find(session, SparkInternals.list(call.productElement(0), String.class));
+    if (called == null || !(called.catalog() instanceof ProcedureCatalog catalog)) {
+      return plan;
+    }
+    Procedure procedure = procedure(called, catalog);
+    List<CallArgument> arguments = SparkInternals.list(call.productElement(1), CallArgument.class);
+    return (LogicalPlan)
+        SparkInternals.construct(Call.class, procedure, SparkInternals.seq(values(procedure, arguments)));
+  }
+
+  private static Procedure procedure(Procedures.Called called, ProcedureCatalog catalog) {
+    if (called.isPlan()) {
+      return new PlanProcedure(called.tables());
+    }
+    try {
+      return new RewriteProcedure(called.tables(), catalog.loadProcedure(called.identifier()));
+    } catch (NoSuchProcedureException e) {
+      throw new IllegalStateException(
+          String.format("Cannot call %s, because catalog %s has no such procedure", called.identifier(), catalog.name()), e);
+    }
+  }
+
+  /** An expression for each parameter: what was given by name or by position, else NULL. */
+  private static List<Expression> values(Procedure procedure, List<CallArgument> arguments) {
+    ProcedureParameter[] parameters = procedure.parameters();
+    Expression[] values = new Expression[parameters.length];
+    List<String> wrong = new ArrayList<>();
+    long named = arguments.stream().filter(NamedArgument.class::isInstance).count();
+    if (named > 0 && named < arguments.size()) {
+      wrong.add("named and positional arguments cannot be mixed");
+    } else if (arguments.size() > parameters.length && named == 0) {
+      wrong.add("there are too many arguments");
+    } else {
+      for (int i = 0; i < arguments.size(); i++) {
+        int place = named > 0 ? place(parameters, name(arguments.get(i))) : i;
+        if (place < 0) {
+          wrong.add("there is no parameter '" + name(arguments.get(i)) + "'");
+        } else if (values[place] != null) {
+          wrong.add("'" + parameters[place].name() + "' is given twice");
+        } else {
+          values[place] = arguments.get(i).expr();
+        }
+      }
+    }
+    for (int i = 0; i < parameters.length && wrong.isEmpty(); i++) {
+      if (values[i] == null && parameters[i].required()) {
+        wrong.add("'" + parameters[i].name() + "' is missing");
+      } else if (values[i] == null) {
+        values[i] = new Literal(null, parameters[i].dataType());
+      }
+    }
+    if (!wrong.isEmpty()) {
+      throw new IllegalArgumentException(
+          String.format("Cannot call %s, because %s", procedure.description(), String.join(", ", wrong)));
+    }
+    return List.of(values);
+  }
+
+  private static String name(CallArgument argument) {
+    return ((NamedArgument) argument).name();
+  }
+
+  private static int place(ProcedureParameter[] parameters, String name) {
+    for (int i = 0; i < parameters.length; i++) {
+      if (parameters[i].name().toLowerCase(Locale.ROOT).equals(name.toLowerCase(Locale.ROOT))) {
+        return i;
+      }
+    }
+    return -1;
+  }
+}

@@ -1,0 +1,216 @@
+package io.icebergzorder.spark;
+
+import java.lang.reflect.Constructor;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.iceberg.MetadataColumns;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.expressions.Expression;
+import org.apache.spark.sql.AnalysisException;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.execution.datasources.SparkExpressionConverter;
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Metadata;
+import scala.Product;
+import scala.collection.Seq;
+import scala.collection.immutable.Nil$;
+
+/**
+ * What the rewrite needs of Spark's and Iceberg's insides, on every Spark line.
+ *
+ * <p>The same methods are there on each, but under signatures that differ: Scala 2.12 and 2.13 have other sequences, and Spark
+ * 4 moved sessions and data frames to a package of their own. So they are found by name and number of arguments; one that is
+ * missing is a {@link LinkageError}, before anything is written.
+ */
+public final class SparkInternals {
+  private static final String REWRITE_TABLE = "org.apache.iceberg.spark.source.SparkRewriteTable";
+  private static final String TABLE = "org.apache.iceberg.spark.source.SparkTable";
+
+  private SparkInternals() {}
+
+  /** A session with the same settings and catalogs, whose own settings may be changed freely. */
+  static SparkSession cloneSession(SparkSession session) {
+    return (SparkSession) call(session, "cloneSession");
+  }
+
+  /**
+   * The parts of a table's name, without the quotes.
+   *
+   * @throws AnalysisException if it is no name
+   */
+  static List<String> parseName(SparkSession session, String name) throws AnalysisException {
+    return list(call(session.sessionState().sqlParser(), "parseMultipartIdentifier", name), String.class);
+  }
+
+  /**
+   * Resolves a SQL predicate against a table.
+   *
+   * @throws AnalysisException if Spark cannot parse or resolve it
+   * @throws IllegalArgumentException if Iceberg has no expression for it
+   */
+  static Expression icebergExpression(SparkSession session, String quotedTable, String where) throws AnalysisException {
+    Object resolved =
+        callStatic(SparkExpressionConverter.class, "collectResolvedSparkExpression", session, quotedTable, where);
+    return (Expression) callStatic(SparkExpressionConverter.class, "convertToIcebergExpression", resolved);
+  }
+
+  /**
+   * A staged scan with the columns {@code _file} (text) and {@code _pos} (long) besides its own: the data file that a row is
+   * in, and its place there.
+   *
+   * <p>The two are added by hand: of a table with row lineage Spark may offer no metadata column but the lineage, because
+   * Iceberg's staged tables have that among their columns.
+   */
+  @SuppressWarnings("unchecked")
+  static Dataset<Row> withFileAndPosition(Dataset<Row> staged) {
+    Object relation = call(call(staged, "queryExecution"), "analyzed");
+    List<Object> output = new ArrayList<>(list(call(relation, "output"), Object.class));
+    output.add(attribute(MetadataColumns.FILE_PATH.name(), DataTypes.StringType));
+    output.add(attribute(MetadataColumns.ROW_POSITION.name(), DataTypes.LongType));
+    // A relation is its table, its output, and what differs from line to line.
+    Product fields = (Product) relation;
+    Object[] values = new Object[fields.productArity()];
+    Arrays.setAll(values, fields::productElement);
+    values[1] = seq(output);
+    return (Dataset<Row>)
+        callStatic(staged.getClass(), "ofRows", call(staged, "sparkSession"), call(relation, "copy", values));
+  }
+
+  private static Object attribute(String name, DataType type) {
+    return construct(
+        AttributeReference.class, name, type, false, Metadata.empty(), NamedExpression$.MODULE$.newExprId(), Nil$.MODULE$);
+  }
+
+  /**
+   * Iceberg's Spark table that writes a staged file group.
+   *
+   * @param id the file group's; before Iceberg had a class for this, it travels as a write option
+   */
+  static org.apache.spark.sql.connector.catalog.Table stagedTable(Table table, String id) {
+    try {
+      return (org.apache.spark.sql.connector.catalog.Table) construct(Class.forName(REWRITE_TABLE), table, id);
+    } catch (ClassNotFoundException e) {
+      return (org.apache.spark.sql.connector.catalog.Table) construct(named(TABLE), table, null, false, true);
+    }
+  }
+
+  /** The scans at the leaves of a query's physical plan; null for a leaf that is none. */
+  static List<Scan> scans(Dataset<Row> dataset) {
+    Object plan = call(call(dataset, "queryExecution"), "sparkPlan");
+    List<Scan> scans = new ArrayList<>();
+    for (Object leaf : list(call(plan, "collectLeaves"), Object.class)) {
+      scans.add(leaf instanceof BatchScanExec scan ? scan.scan() : null);
+    }
+    return scans;
+  }
+
+  /** A Scala sequence as a list. */
+  public static <T> List<T> list(Object seq, Class<T> of) {
+    Seq<?> sequence = (Seq<?>) seq;
+    List<T> list = new ArrayList<>();
+    for (int i = 0; i < sequence.length(); i++) {
+      list.add(of.cast(sequence.apply(i)));
+    }
+    return list;
+  }
+
+  /** A list as a Scala sequence of the kind that methods take: immutable, which serves 2.12 and 2.13. */
+  public static scala.collection.immutable.List<Object> seq(List<?> list) {
+    scala.collection.immutable.List<Object> seq = empty();
+    for (int i = list.size() - 1; i >= 0; i--) {
+      seq = seq.$colon$colon(list.get(i));
+    }
+    return seq;
+  }
+
+  @SuppressWarnings("unchecked")
+  private static scala.collection.immutable.List<Object> empty() {
+    return (scala.collection.immutable.List<Object>) (scala.collection.immutable.List<?>) Nil$.MODULE$;
+  }
+
+  /** Calls a method of an object, found by name and number of arguments. */
+  public static Object call(Object target, String name, Object... arguments) {
+    return invoke(target.getClass(), target, name, arguments);
+  }
+
+  private static Object callStatic(Class<?> owner, String name, Object... arguments) {
+    return invoke(owner, null, name, arguments);
+  }
+
+  private static Object invoke(Class<?> owner, Object target, String name, Object[] arguments) {
+    for (Method method : owner.getMethods()) {
+      if (method.getName().equals(name) && fits(method.getParameterTypes(), arguments) && !method.isBridge()) {
+        try {
+          method.setAccessible(true);
+          return method.invoke(target, arguments);
+        } catch (InvocationTargetException e) {
+          throw SparkInternals.<RuntimeException>unchecked(e.getCause());
+        } catch (IllegalAccessException e) {
+          throw missing(owner, name, e);
+        }
+      }
+    }
+    throw missing(owner, name, null);
+  }
+
+  /** Makes an object by the constructor that takes such arguments. */
+  public static Object construct(Class<?> owner, Object... arguments) {
+    for (Constructor<?> constructor : owner.getConstructors()) {
+      if (fits(constructor.getParameterTypes(), arguments)) {
+        try {
+          return constructor.newInstance(arguments);
+        } catch (InvocationTargetException e) {
+          throw SparkInternals.<RuntimeException>unchecked(e.getCause());
+        } catch (ReflectiveOperationException e) {
+          throw missing(owner, "constructor", e);
+        }
+      }
+    }
+    throw missing(owner, "constructor", null);
+  }
+
+  private static boolean fits(Class<?>[] parameters, Object[] arguments) {
+    if (parameters.length != arguments.length) {
+      return false;
+    }
+    for (int i = 0; i < parameters.length; i++) {
+      boolean fits =
+          parameters[i].isPrimitive()
+              ? arguments[i] instanceof Boolean || arguments[i] instanceof Number
+              : arguments[i] == null || parameters[i].isInstance(arguments[i]);
+      if (!fits) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static Class<?> named(String name) {
+    try {
+      return Class.forName(name);
+    } catch (ClassNotFoundException e) {
+      throw missing(SparkInternals.class, name, e);
+    }
+  }
+
+  private static LinkageError missing(Class<?> owner, String name, Throwable cause) {
+    return new LinkageError(
+        String.format("Cannot rewrite data files by zorder, because this %s has no %s as expected", owner.getName(), name), cause);
+  }
+
+  /** What a method threw is thrown as it is, checked or not. */
+  @SuppressWarnings("unchecked")
+  private static <E extends Throwable> E unchecked(Throwable thrown) throws E {
+    throw (E) thrown;
+  }
+}
