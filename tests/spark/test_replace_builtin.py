@@ -1,0 +1,79 @@
+"""Iceberg's own z-order, taken over by a session setting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.spark.tables import Table, create, unchanged
+
+SETTING = "spark.iceberg-zorder.replace-builtin"
+
+
+@pytest.fixture
+def table(spark: SparkSession) -> Table:
+    return create(spark, "SELECT id, id % 70 AS a, hash(id) AS b, id AS `zorder(` FROM range(0, 9000, 1, 5)")
+
+
+@pytest.fixture
+def replaced(spark: SparkSession) -> Iterator[None]:
+    spark.conf.set(SETTING, "true")
+    yield
+    spark.conf.unset(SETTING)
+
+
+def call(table: Table, arguments: str, options: str = "") -> None:
+    table.spark.sql(
+        f"CALL lake.system.rewrite_data_files(table => '{table.name}', {arguments}, "
+        f"options => map('rewrite-all', 'true'{options}))"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "curve", "prefix"),
+    [
+        ("strategy => 'sort', sort_order => 'zorder(a, b)'", "", None),
+        ("sort_order => 'ZORDER (a, b)'", "", None),
+        ("strategy => 'SORT', sort_order => 'hilbert(a, b)'", "hilbert", None),
+        ("strategy => 'sort', sort_order => 'id DESC, zorder(a, b)'", "", "id DESC NULLS LAST"),
+    ],
+)
+def test_curves_are_ours(table: Table, replaced: None, arguments: str, curve: str, prefix: str | None) -> None:
+    with unchanged(table):
+        call(table, arguments)
+    summary = table.summary()
+    assert summary["zorder.columns"] == "a,b"
+    assert curve in summary["zorder.curve"]
+    assert summary.get("zorder.prefix") == prefix
+
+
+def test_options_of_icebergs_sorts_do_no_harm(table: Table, replaced: None) -> None:
+    with unchanged(table):
+        call(
+            table,
+            "strategy => 'sort', sort_order => 'zorder(a, b)'",
+            ", 'max-output-size', '16', 'var-length-contribution', '16', 'shuffle-partitions-per-file', '2'",
+        )
+    assert table.summary()["zorder.columns"] == "a,b"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "strategy => 'sort', sort_order => 'a, b DESC'",
+        "strategy => 'sort', sort_order => '`zorder(` ASC'",
+        "strategy => 'binpack'",
+    ],
+)
+def test_everything_else_stays_icebergs(table: Table, replaced: None, arguments: str) -> None:
+    with unchanged(table):
+        call(table, arguments)
+    assert "zorder.columns" not in table.summary()
+
+
+def test_off_by_default(table: Table) -> None:
+    with unchanged(table):
+        call(table, "strategy => 'sort', sort_order => 'zorder(a, b)'")
+    assert "zorder.columns" not in table.summary()
