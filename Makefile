@@ -8,7 +8,7 @@ JAR_SOURCES := $(shell find spark_jars -path '*/target' -prune -o -type f -print
 JAR := iceberg_zorder/jars/iceberg-zorder-spark.jar
 
 # Every other pair that is supported: PySpark, the Iceberg runtime's line of Spark and Scala, and Iceberg.
-LINES := 3.5:3.5_2.12:1.12.0 3.5:3.5_2.12:1.11.0 4.0:4.0_2.13:1.11.0 4.0:4.0_2.13:1.10.1 4.1:4.1_2.13:1.11.0
+LINES := 3.5@3.5_2.12@1.12.0 3.5@3.5_2.12@1.11.0 4.0@4.0_2.13@1.11.0 4.0@4.0_2.13@1.10.1 4.1@4.1_2.13@1.11.0
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart test lint test-java test-python test-lines jar bench bench-quick bench-memory picture golden clean check-tools
@@ -42,9 +42,9 @@ $(JAR): $(JAR_SOURCES) build_jar.py | check-tools
 test-lines: $(LINES:%=test-line/%) ## The Spark tests on every other pair of Spark and Iceberg, about half an hour
 
 test-line/%:
-	@$(MAKE) --no-print-directory .venv-$(word 1,$(subst :, ,$*))/.installed
-	ICEBERG_RUNTIME=org.apache.iceberg:iceberg-spark-runtime-$(word 2,$(subst :, ,$*)):$(word 3,$(subst :, ,$*)) \
-	  .venv-$(word 1,$(subst :, ,$*))/bin/python -m pytest tests/spark
+	@$(MAKE) --no-print-directory .venv-$(word 1,$(subst @, ,$*))/.installed
+	ICEBERG_RUNTIME=org.apache.iceberg:iceberg-spark-runtime-$(word 2,$(subst @, ,$*)):$(word 3,$(subst @, ,$*)) \
+	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m pytest tests/spark
 
 .venv-%/.installed: pyproject.toml | check-tools $(JAR)
 	@$(PYTHON) -m venv .venv-$*
