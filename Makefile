@@ -11,7 +11,7 @@ JAR := iceberg_zorder/jars/iceberg-zorder-spark.jar
 LINES := 3.5@3.5_2.12@1.12.0 3.5@3.5_2.12@1.11.0 4.0@4.0_2.13@1.11.0 4.0@4.0_2.13@1.10.1 4.1@4.1_2.13@1.11.0
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test lint test-java test-python test-lines jar bench bench-quick bench-memory picture golden clean check-tools
+.PHONY: help quickstart test lint test-java test-python test-lines test-random test-kills jar bench bench-quick bench-memory picture golden clean check-tools
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,12 @@ $(JAR): $(JAR_SOURCES) build_jar.py | check-tools
 	@touch $@
 
 test-lines: $(LINES:%=test-line/%) ## The Spark tests on every other pair of Spark and Iceberg, about half an hour
+
+test-random: $(INSTALLED) $(JAR) ## Rewrites of 300 random tables, about 20 minutes
+	ZORDER_SEEDS=300 $(BIN)/python -m pytest tests/spark/test_random.py
+
+test-kills: $(INSTALLED) $(JAR) ## Kill the driver 50 times at random moments, about 20 minutes
+	$(BIN)/python -m tests.soak.kills
 
 test-line/%:
 	@$(MAKE) --no-print-directory .venv-$(word 1,$(subst @, ,$*))/.installed

@@ -124,7 +124,7 @@ class RandomTable:
 
     def rename(self) -> None:
         old = self.random.choice(list(self.columns))
-        new = f"`{old} Neu-{self.random.randint(0, 9999)}`"
+        new = f"`{old.strip('`')[:2]} Neu-{self.random.randint(0, 9999)}`"
         self.sql(f"ALTER TABLE TABLE_ RENAME COLUMN {old} TO {new}")
         # Columns are inserted by position.
         self.columns = {new if name == old else name: kind for name, kind in self.columns.items()}

@@ -1,0 +1,1 @@
+"""Long runs with faults, each with a make target of its own."""
