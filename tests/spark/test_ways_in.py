@@ -1,4 +1,7 @@
-"""Other ways to reach Spark than a session in this process: a cluster with workers of its own, and the Thrift server."""
+"""Other ways to reach Spark and the table than the session and the catalog of the other tests.
+
+A cluster with workers of its own, the Thrift server, and a REST catalog with its files in S3 (both by SeaweedFS).
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,19 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
 import pytest
+from pyiceberg.catalog import load_catalog
 from pyspark.sql import SparkSession
 
+from iceberg_zorder.spark.catalogs import AWS_BUNDLE
 from iceberg_zorder.spark.session import EXTENSIONS, PLUGIN_JAR, jar_settings
 
 SPARK_HOME = Path(pyspark.__file__).parent
@@ -38,7 +44,8 @@ def jars(spark: SparkSession) -> str:
     return f"{PLUGIN_JAR},{iceberg.removeprefix('file://').removeprefix('file:')}"
 
 
-def settings(directory: Path, jars: str) -> list[str]:
+def settings(directory: Path, jars: str, catalog: Mapping[str, str] | None = None) -> list[str]:
+    catalog = catalog or {"type": "hadoop", "warehouse": f"file://{directory}/warehouse"}
     pairs = {
         "spark.jars": jars,
         "spark.driver.host": "127.0.0.1",
@@ -47,27 +54,34 @@ def settings(directory: Path, jars: str) -> list[str]:
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": f"file://{directory}/spark-warehouse",
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
-        "spark.sql.catalog.lake.type": "hadoop",
-        "spark.sql.catalog.lake.warehouse": f"file://{directory}/warehouse",
     }
+    pairs |= {f"spark.sql.catalog.lake.{key}": value for key, value in catalog.items()}
     extensions = jar_settings({}).get(EXTENSIONS)
     pairs |= {EXTENSIONS: extensions} if extensions else {}
     return [argument for key, value in pairs.items() for argument in ("--conf", f"{key}={value}")]
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def free_port(below: int = 65_536) -> int:
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        if port < below:
+            return port
 
 
 @contextmanager
-def running(directory: Path, name: str, *command: str) -> Iterator[Path]:
+def running(directory: Path, name: str, *command: str, **environment: str) -> Iterator[Path]:
     """A server in the background, stopped by its pid; yields its log."""
     log = directory / f"{name}.log"
     with log.open("w") as out:
         server = subprocess.Popen(
-            command, cwd=directory, env=ENVIRONMENT, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            cwd=directory,
+            env={**ENVIRONMENT, **environment},
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
     try:
         yield log
@@ -155,3 +169,57 @@ def test_the_thrift_server(tmp_path: Path, jars: str) -> None:
     lines = [line.split() for line in out.strip().splitlines()]
     assert ["20000", "199990000", "20000"] in lines
     assert lines[-2:] == [["append", "NULL"], ["replace", "a,b"]]
+
+
+@pytest.fixture
+def seaweed(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """SeaweedFS with an S3 bucket and a REST catalog; yields the catalog's properties."""
+    servers = ("master", "volume", "filer", "admin", "s3", "s3.port.iceberg")
+    ports = {server: free_port(below=50_000) for server in servers}
+    names = {server: server if "." in server else f"{server}.port" for server in servers}
+    command = [str(Path(sys.executable).parent / "weed"), "-logtostderr", "mini", f"-dir={tmp_path}/weed"]
+    command += [
+        "-ip=127.0.0.1",
+        "-ip.bind=127.0.0.1",
+        "-master.telemetry=false",
+        "-bucket=warehouse",
+        "-tableBucket=lake",
+    ]
+    command += ["-webdav=false", "-admin.ui=false", "-s3.port.lance=0"]
+    command += [f"-{names[server]}={port}" for server, port in ports.items()]
+    (tmp_path / "weed").mkdir()
+    try:
+        with running(tmp_path, "weed", *command, AWS_ACCESS_KEY_ID="admin", AWS_SECRET_ACCESS_KEY="secret") as log:
+            wait(lambda: listens(ports["s3"]) and listens(ports["s3.port.iceberg"]), log)
+            uri = f"http://127.0.0.1:{ports['s3.port.iceberg']}"
+            yield {
+                "type": "rest",
+                "uri": uri,
+                "oauth2-server-uri": f"{uri}/v1/oauth/tokens",
+                "warehouse": "s3://lake",
+                "credential": "admin:secret",
+                "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+                "s3.endpoint": f"http://127.0.0.1:{ports['s3']}",
+                "s3.path-style-access": "true",
+                "s3.access-key-id": "admin",
+                "s3.secret-access-key": "secret",
+                "client.region": "us-east-1",
+            }
+    finally:
+        # It leaves sockets in the directory for temporary files, named by its ports and by those 10,000 above.
+        for port in ports.values():
+            for path in Path("/tmp").glob(f"seaweedfs-*-{port}.sock"):
+                path.unlink()
+            for path in Path("/tmp").glob(f"seaweedfs-*-{port + 10_000}.sock"):
+                path.unlink()
+
+
+def test_a_rest_catalog_with_files_in_s3(tmp_path: Path, jars: str, seaweed: dict[str, str]) -> None:
+    spark_sql = [str(SPARK_HOME / "bin" / "spark-sql"), "--master", "local[2]", "--packages", AWS_BUNDLE]
+    out = run(tmp_path, *spark_sql, *settings(tmp_path, jars, seaweed), "-e", f"CREATE NAMESPACE lake.db; {SCRIPT}")
+    lines = out.strip().splitlines()
+    assert lines[-3].split() == ["20000", "199990000", "20000"]
+    assert [line.split() for line in lines[-2:]] == [["append", "NULL"], ["replace", "a,b"]]
+    catalog = load_catalog("lake", **seaweed)
+    paths = catalog.load_table("db.t").inspect.files()["file_path"].to_pylist()
+    assert all(path.startswith("s3://") for path in paths)
