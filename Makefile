@@ -8,7 +8,7 @@ JAR_SOURCES := $(shell find spark_jars -path '*/target' -prune -o -type f -print
 JAR := iceberg_zorder/jars/iceberg-zorder-spark.jar
 
 # Every other pair that is supported: PySpark, the Iceberg runtime's line of Spark and Scala, and Iceberg.
-LINES := 3.5@3.5_2.12@1.12.0 3.5@3.5_2.12@1.11.0 4.0@4.0_2.13@1.11.0 4.0@4.0_2.13@1.10.1 4.1@4.1_2.13@1.11.0
+LINES := 3.5@3.5_2.12@1.12.0 3.5@3.5_2.12@1.11.0 3.5@3.5_2.12@1.10.1 4.0@4.0_2.13@1.11.0 4.0@4.0_2.13@1.10.1 4.1@4.1_2.13@1.11.0
 
 .DEFAULT_GOAL := help
 .PHONY: help quickstart test lint test-java test-python test-lines test-random test-kills jar bench bench-quick bench-memory picture golden clean check-tools
