@@ -9,6 +9,7 @@ import java.util.List;
 import org.apache.iceberg.MetadataColumns;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -34,7 +35,6 @@ import scala.collection.immutable.Nil$;
  */
 public final class SparkInternals {
   private static final String REWRITE_TABLE = "org.apache.iceberg.spark.source.SparkRewriteTable";
-  private static final String TABLE = "org.apache.iceberg.spark.source.SparkTable";
 
   private SparkInternals() {}
 
@@ -100,7 +100,7 @@ public final class SparkInternals {
     try {
       return (org.apache.spark.sql.connector.catalog.Table) construct(Class.forName(REWRITE_TABLE), table, id);
     } catch (ClassNotFoundException e) {
-      return (org.apache.spark.sql.connector.catalog.Table) construct(named(TABLE), table, null, false, true);
+      return (org.apache.spark.sql.connector.catalog.Table) construct(SparkTable.class, table, null, false, true);
     }
   }
 
@@ -139,7 +139,7 @@ public final class SparkInternals {
   }
 
   /** Calls a method of an object, found by name and number of arguments. */
-  public static Object call(Object target, String name, Object... arguments) {
+  private static Object call(Object target, String name, Object... arguments) {
     return invoke(target.getClass(), target, name, arguments);
   }
 
@@ -193,14 +193,6 @@ public final class SparkInternals {
       }
     }
     return true;
-  }
-
-  private static Class<?> named(String name) {
-    try {
-      return Class.forName(name);
-    } catch (ClassNotFoundException e) {
-      throw missing(SparkInternals.class, name, e);
-    }
   }
 
   private static LinkageError missing(Class<?> owner, String name, Throwable cause) {
