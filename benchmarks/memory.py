@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from benchmarks.cost import measured
 from benchmarks.layouts import ICEBERG_CATALOG, Iceberg
 from benchmarks.results import MemoryResult
-from benchmarks.run import Say, session
+from benchmarks.run import Say, fingerprint, session
 
 HEAP_MEGABYTES = 1024
 """Spark's default; two Parquet writers with Iceberg's row groups of 128 MiB do not fit in half of it."""
@@ -44,7 +42,7 @@ def memory(directory: Path, say: Say, *, rows: int = _ROWS) -> MemoryResult:
             f"SELECT id, cast(rand(1) * 1e12 AS bigint) AS a, cast(rand(2) * 1e12 AS bigint) AS b, {payload} "
             f"FROM range(0, {rows}, 1, 64)"
         )
-        before = _fingerprint(spark, of)
+        before = fingerprint(spark, of.full_name(_TABLE))
         table_bytes = of.bytes(_TABLE)
         say(f"rewriting {table_bytes / 1e9:.2f} GB with a heap of {HEAP_MEGABYTES} MB")
         cost = measured(
@@ -61,11 +59,6 @@ def memory(directory: Path, say: Say, *, rows: int = _ROWS) -> MemoryResult:
             table_bytes=table_bytes,
             files=len(of.files(_TABLE)),
             rows=before[0],
-            unchanged=_fingerprint(spark, of) == before,
+            unchanged=fingerprint(spark, of.full_name(_TABLE)) == before,
             cost=cost,
         )
-
-
-def _fingerprint(spark: SparkSession, of: Iceberg) -> tuple[int, int]:
-    row = spark.sql(f"SELECT count(*), bit_xor(xxhash64(*)) FROM {of.full_name(_TABLE)}").collect()[0]
-    return int(row[0]), int(row[1])

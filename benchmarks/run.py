@@ -102,6 +102,12 @@ def session(directory: Path, *, memory: str = "4g", delta: bool = True, **settin
         shutil.rmtree(directory, ignore_errors=True)
 
 
+def fingerprint(spark: SparkSession, table: str) -> tuple[int, int]:
+    """Count and hash all rows of a table."""
+    row = spark.sql(f"SELECT count(*), sum(cast(xxhash64(*) AS decimal(38, 0))) FROM {table}").collect()[0]
+    return int(row[0]), int(row[1])
+
+
 class Bench:
     """One set, ingested in every format."""
 
@@ -150,9 +156,7 @@ class Bench:
 
     def fingerprint(self, layout: Layout) -> tuple[int, int]:
         """Count and hash all rows."""
-        table = self.format(layout.format).full_name(self.set.name)
-        row = self._spark.sql(f"SELECT count(*), sum(cast(xxhash64(*) AS decimal(38, 0))) FROM {table}").collect()[0]
-        return int(row[0]), int(row[1])
+        return fingerprint(self._spark, self.format(layout.format).full_name(self.set.name))
 
     def drop(self) -> None:
         """Remove all tables."""
