@@ -11,7 +11,6 @@ import argparse
 import itertools
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -28,6 +27,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.spark import configure_spark, rewrite_data_files
 from iceberg_zorder.spark.catalogs import spark_catalog
+from tests.spark.tables import local_path
 
 ROWS = 120_000
 PARTITIONS = 3
@@ -121,7 +121,7 @@ def check(directory: Path) -> tuple[int, int]:
         summary = snapshot.summary
         if summary is None or summary.operation.value != "replace" or summary["total-records"] != str(ROWS):
             raise AssertionError(f"a snapshot is no whole rewrite: {summary}")
-    known = {re.sub("^file:(//)?", "", path) for path in table.inspect.all_files()["file_path"].to_pylist()}
+    known = {local_path(path) for path in table.inspect.all_files()["file_path"].to_pylist()}
     missing = [path for path in known if not Path(path).exists()]
     if missing:
         raise AssertionError(f"{len(missing)} data files are missing, {missing[0]} among them")

@@ -73,7 +73,7 @@ class Table:
     def orphans(self) -> set[str]:
         """Files in the data directory that no snapshot knows."""
         known = {
-            _path(row[0])
+            local_path(row[0])
             for row in self.spark.sql(f"SELECT DISTINCT file_path FROM {self.full_name}.all_files").collect()
         }
         data = Path(self.path()) / "data"
@@ -83,11 +83,11 @@ class Table:
     def path(self) -> str:
         """Where the table is on this machine."""
         rows = self.spark.sql(f"DESCRIBE EXTENDED {self.full_name}").collect()
-        return _path(next(row["data_type"] for row in rows if row["col_name"] == "Location"))
+        return local_path(next(row["data_type"] for row in rows if row["col_name"] == "Location"))
 
     def data_paths(self) -> list[str]:
         rows = self.spark.sql(f"SELECT file_path FROM {self.full_name}.files").collect()
-        return [_path(row[0]) for row in rows]
+        return [local_path(row[0]) for row in rows]
 
     def bytes(self) -> int:
         sizes = self.spark.sql(f"SELECT sum(file_size_in_bytes) FROM {self.full_name}.files WHERE content = 0")
@@ -153,5 +153,6 @@ def _literal(value: str) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def _path(uri: str) -> str:
+def local_path(uri: str) -> str:
+    """A path on this machine, as Spark, Iceberg or PyIceberg may write it."""
     return os.path.normpath(uri.removeprefix("file://").removeprefix("file:"))

@@ -7,8 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pyspark
-import pytest
-from pyspark.sql import SparkSession
 
 from iceberg_zorder.spark.session import EXTENSIONS, PLUGIN_JAR, jar_settings
 from tests.spark.tables import SPARK
@@ -16,15 +14,6 @@ from tests.spark.tables import SPARK
 EXTENSION = "io.icebergzorder.spark.IcebergZOrderExtensions"
 
 SPARK_HOME = Path(pyspark.__file__).parent
-
-
-@pytest.fixture(scope="module")
-def iceberg_jar(spark: SparkSession) -> Path:
-    """The Iceberg runtime that the test session has resolved."""
-    jars = str(spark.conf.get("spark.repl.local.jars")).split(",")
-    return Path(
-        next(jar for jar in jars if "iceberg-spark-runtime" in jar).removeprefix("file://").removeprefix("file:")
-    )
 
 
 def spark_sql(directory: Path, sql: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -53,7 +42,7 @@ def spark_sql(directory: Path, sql: str, *arguments: str) -> subprocess.Complete
     )
 
 
-def test_two_jars_are_all_the_setup(tmp_path: Path, iceberg_jar: Path) -> None:
+def test_two_jars_are_all_the_setup(tmp_path: Path, jars: str) -> None:
     done = spark_sql(
         tmp_path,
         "CREATE TABLE lake.db.t USING iceberg AS SELECT id, id % 10 AS a, rand(1) AS b FROM range(0, 20000, 1, 6);"
@@ -62,7 +51,7 @@ def test_two_jars_are_all_the_setup(tmp_path: Path, iceberg_jar: Path) -> None:
         "SELECT operation, summary['zorder.columns'] FROM lake.db.t.snapshots ORDER BY committed_at;"
         "SELECT count(*), sum(id) FROM lake.db.t;",
         "--jars",
-        f"{PLUGIN_JAR},{iceberg_jar}",
+        jars,
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()

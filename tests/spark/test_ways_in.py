@@ -20,10 +20,9 @@ from pathlib import Path
 import pyspark
 import pytest
 from pyiceberg.catalog import load_catalog
-from pyspark.sql import SparkSession
 
 from iceberg_zorder.spark.catalogs import AWS_BUNDLE
-from iceberg_zorder.spark.session import EXTENSIONS, PLUGIN_JAR, jar_settings
+from iceberg_zorder.spark.session import EXTENSIONS, jar_settings
 
 SPARK_HOME = Path(pyspark.__file__).parent
 ENVIRONMENT = {**os.environ, "SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": "127.0.0.1"}
@@ -34,14 +33,6 @@ SCRIPT = (
     "SELECT count(*), sum(id), count(DISTINCT id) FROM lake.db.t;"
     "SELECT operation, summary['zorder.columns'] AS columns FROM lake.db.t.snapshots ORDER BY committed_at;"
 )
-
-
-@pytest.fixture(scope="module")
-def jars(spark: SparkSession) -> str:
-    """The plugin and the Iceberg runtime that the test session has resolved."""
-    resolved = str(spark.conf.get("spark.repl.local.jars")).split(",")
-    iceberg = next(jar for jar in resolved if "iceberg-spark-runtime" in jar)
-    return f"{PLUGIN_JAR},{iceberg.removeprefix('file://').removeprefix('file:')}"
 
 
 def settings(directory: Path, jars: str, catalog: Mapping[str, str] | None = None) -> list[str]:
