@@ -355,6 +355,53 @@ class TestPartitions:
             table.call("zorder(p, a)", options={"output-spec-id": "0"})
         assert [row[0] for row in spark.sql(f"SELECT DISTINCT spec_id FROM {table.full_name}.files").collect()] == [0]
 
+    def test_a_new_spec_is_cut_by_partition_first(self, spark: SparkSession) -> None:
+        table = create(
+            spark,
+            "SELECT id, cast(id % 4 AS int) AS p, cast(rand(1) * 1e6 AS int) AS a, cast(rand(2) * 1e6 AS int) AS b"
+            " FROM range(0, 160000, 1, 8)",
+        )
+        spark.sql(f"ALTER TABLE {table.full_name} ADD PARTITION FIELD p")
+        with unchanged(table):
+            table.call("zorder(a, b)", options=table.target_for(16))
+        files = spark.sql(f"SELECT partition.p, record_count FROM {table.full_name}.files").collect()
+        # Cut by the curve alone, every one of 16 files would fall into 4.
+        assert sorted(row[0] for row in files) == [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4
+        assert all(0.6 * 10_000 <= row[1] <= 1.5 * 10_000 for row in files)
+        assert spark.sql(f"SELECT count(*) FROM {table.full_name}.files WHERE spec_id = 0").collect()[0][0] == 0
+
+    @pytest.mark.parametrize(
+        ("column", "field"),
+        [
+            ("cast(r * 5 AS string)", "k"),
+            ("CASE WHEN r < 0.2 THEN -0.0D WHEN r < 0.4 THEN 0.0D WHEN r < 0.6 THEN double('NaN') WHEN r < 0.8 THEN 1.5D END", "k"),
+            ("cast(r * 5 AS decimal(20, 0))", "k"),
+            ("cast(cast(r * 5 AS int) AS boolean)", "k"),
+            ("unhex(hex(cast(r * 5 AS int)))", "k"),
+            ("concat('ab', cast(r * 5 AS string))", "truncate(3, k)"),
+            ("cast(r * 50 - 25 AS decimal(9, 2))", "truncate(1000, k)"),
+            ("cast(r * 50 - 25 AS bigint)", "truncate(10, k)"),
+            ("uuid()", "bucket(3, k)"),
+            ("cast(r * 1000 AS decimal(30, 2))", "bucket(3, k)"),
+            ("timestamp_seconds(cast(r * 10000 AS bigint))", "hours(k)"),
+            ("cast(timestamp_seconds(cast(r * 400000 AS bigint)) AS timestamp_ntz)", "days(k)"),
+            ("date_add(DATE '1969-11-01', cast(r * 100 AS int))", "months(k)"),
+            ("date_add(DATE '1969-11-01', cast(r * 1000 AS int))", "years(k)"),
+            ("named_struct('x y', cast(r * 5 AS int))", "k.`x y`"),
+        ],
+    )  # fmt: skip
+    def test_every_transform_of_a_new_spec(self, spark: SparkSession, column: str, field: str) -> None:
+        rows = "SELECT id, if(id % 50 = 0, NULL, rand(7)) AS r, rand(8) AS a FROM range(0, 20000, 1, 4)"
+        table = create(spark, f"SELECT id, a, {column} AS k FROM ({rows})")
+        spark.sql(f"ALTER TABLE {table.full_name} ADD PARTITION FIELD {field}")
+        with unchanged(table):
+            table.call("zorder(a)", options=table.target_for(4))
+        counts = "SELECT count(*), count(DISTINCT partition), min(spec_id) FROM {}.files"
+        files, partitions, spec = spark.sql(counts.format(table.full_name)).collect()[0]
+        assert partitions > 1
+        assert files <= partitions + 4
+        assert spec == 1
+
 
 class TestDeletes:
     @pytest.mark.parametrize("version", ["2", "3"])

@@ -21,8 +21,10 @@ import org.apache.iceberg.MetricsConfig;
 import org.apache.iceberg.MetricsModes;
 import org.apache.iceberg.PartitionField;
 import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.Schema;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.types.Type;
+import org.apache.iceberg.types.TypeUtil;
 import org.apache.iceberg.types.Types;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -100,7 +102,7 @@ final class ClusteringColumns {
               table.name()));
     }
     return new RowOrder(
-        prefix, prefixOrders, columns, resolver.weights(weights, placeOf, columns.size()), sortOrder.curve());
+        List.of(), prefix, prefixOrders, columns, resolver.weights(weights, placeOf, columns.size()), sortOrder.curve());
   }
 
   /** The column of a name, or nothing if files are partitioned by it. */
@@ -218,6 +220,30 @@ final class ClusteringColumns {
                   + " could be skipped: ALTER TABLE ... SET TBLPROPERTIES ('%s' = 'full') first",
               column.name(), table.name(), mode, METRICS_PREFIX + name));
     }
+  }
+
+  /** The names on the way from the table to a field, outermost first. */
+  static List<String> parts(Schema schema, int fieldId) {
+    List<String> parts = new ArrayList<>();
+    Types.StructType struct = schema.asStruct();
+    for (Types.NestedField field = child(struct, fieldId); field.fieldId() != fieldId; field = child(struct, fieldId)) {
+      parts.add(field.name());
+      struct = field.type().asStructType();
+    }
+    parts.add(struct.field(fieldId).name());
+    return parts;
+  }
+
+  /** The field of a struct that is the one of an id, or a struct that holds it. */
+  private static Types.NestedField child(Types.StructType struct, int fieldId) {
+    return struct.fields().stream()
+        .filter(
+            field ->
+                field.fieldId() == fieldId
+                    || field.type().isStructType()
+                        && TypeUtil.indexById(field.type().asStructType()).containsKey(fieldId))
+        .findFirst()
+        .orElseThrow();
   }
 
   private static String display(List<String> parts) {

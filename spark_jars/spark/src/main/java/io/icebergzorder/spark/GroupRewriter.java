@@ -56,7 +56,8 @@ final class GroupRewriter {
         StagedWrite write = new StagedWrite(session, SparkInternals.stagedTable(table, scan.id()))) {
       Dataset<Row> rows = scan.rows();
       scan.checkReadsOnlyStaged(rows);
-      options(write.of(arranged(rows, layout, scope)), group, layout, scan.id()).append();
+      Dataset<Row> arranged = arranged(rows, layout, changesSpec(group), scope);
+      options(write.of(arranged), group, layout, scan.id()).append();
       return FileRewriteCoordinator.get().fetchNewFiles(table, scan.id());
     } catch (Exception e) {
       deleteFinished(scan.id());
@@ -64,6 +65,11 @@ final class GroupRewriter {
     } finally {
       FileRewriteCoordinator.get().clearRewrite(table, scan.id());
     }
+  }
+
+  /** Whether rows of the group may go to more than one partition. */
+  static boolean changesSpec(RewriteFileGroup group) {
+    return group.fileScanTasks().stream().anyMatch(task -> task.spec().specId() != group.outputSpecId());
   }
 
   private void deleteFinished(String id) {
@@ -86,7 +92,7 @@ final class GroupRewriter {
    * row copied to add it and once more to drop it, which costs more than finding the positions a second time. A sort by
    * one long evaluates it once for each row; a sort by more keys would do so for each comparison.
    */
-  private Dataset<Row> arranged(Dataset<Row> rows, Layout layout, FunctionScope scope) {
+  private Dataset<Row> arranged(Dataset<Row> rows, Layout layout, boolean changesSpec, FunctionScope scope) {
     Placement placement = layout.placement();
     Column[] own = Arrays.stream(rows.columns()).map(name -> rows.col(quoted(name))).toArray(Column[]::new);
     // Rows that are alike in every clustering column are told apart by where they came from, which no retry changes.
@@ -94,26 +100,32 @@ final class GroupRewriter {
     Dataset<Row> input = isSpread ? SparkInternals.withFileAndPosition(rows) : rows;
     Column tieBreaker =
         isSpread ? functions.xxhash64(functions.col("_file"), functions.col("_pos")) : functions.lit(0L);
-    Column packed = packed(layout, scope);
+    KeySources sources = new KeySources(table, order, scope);
+    Column packed = packed(layout, sources, scope);
     Column index = scope.call(new ColumnFunctions.Index(placement), packed);
     Dataset<Row> routed =
         input.repartition(layout.files(), scope.call(new ColumnFunctions.Route(placement), packed, tieBreaker));
-    if (order.prefix().isEmpty()) {
+    int first = changesSpec ? 0 : order.partition().size();
+    int leading = order.leadingOrders().size();
+    if (first == leading) {
       Dataset<Row> sorted = routed.sortWithinPartitions(index);
       return isSpread ? sorted.select(own) : sorted;
     }
-    String name = StagedScan.unusedName(rows, "_zorder_index");
-    return routed.withColumn(name, index).sortWithinPartitions(sortKey(name)).select(own);
-  }
-
-  /** The columns of the prefix, and then the index. */
-  private Column[] sortKey(String index) {
     List<Column> key = new ArrayList<>();
-    for (int i = 0; i < order.prefix().size(); i++) {
-      key.add(directed(functions.col(order.prefix().get(i).name()), order.prefixOrders().get(i)));
+    Dataset<Row> keyed = routed;
+    for (int ordinal = first; ordinal < leading; ordinal++) {
+      Column value = sources.value(ordinal);
+      // Iceberg's writer has one file open at a time: the rows of a partition must come one after the other.
+      if (ordinal < order.partition().size()) {
+        String name = StagedScan.unusedName(keyed, "_zorder_partition");
+        keyed = keyed.withColumn(name, value);
+        value = functions.col(name);
+      }
+      key.add(directed(value, order.leadingOrders().get(ordinal)));
     }
-    key.add(functions.col(index));
-    return key.toArray(Column[]::new);
+    String name = StagedScan.unusedName(keyed, "_zorder_index");
+    key.add(functions.col(name));
+    return keyed.withColumn(name, index).sortWithinPartitions(key.toArray(Column[]::new)).select(own);
   }
 
   private static Column directed(Column column, PrefixOrder order) {
@@ -123,11 +135,11 @@ final class GroupRewriter {
     return order.nullsFirst() ? column.asc_nulls_first() : column.asc_nulls_last();
   }
 
-  private Column packed(Layout layout, FunctionScope scope) {
+  private static Column packed(Layout layout, KeySources sources, FunctionScope scope) {
     Column packed = functions.lit(0L);
     for (LayoutColumn column : layout.columns()) {
-      DataType type = Sampler.sparkType(table, column.column());
-      Column position = scope.call(ColumnFunctions.packed(column, type), functions.col(column.column().name()));
+      DataType type = sources.type(column.ordinal());
+      Column position = scope.call(ColumnFunctions.packed(column, type), sources.value(column.ordinal()));
       Column known = functions.coalesce(position, functions.lit(ColumnFunctions.packedOfNull(column)));
       packed = column == layout.columns().get(0) ? known : packed.bitwiseOR(known);
     }
@@ -140,15 +152,13 @@ final class GroupRewriter {
 
   private DataFrameWriterV2<Row> options(
       DataFrameWriterV2<Row> writer, RewriteFileGroup group, Layout layout, String id) {
-    boolean samePartitions =
-        group.fileScanTasks().stream().allMatch(task -> task.spec().specId() == group.outputSpecId());
     // One map of texts, because the methods for other types differ between Spark lines.
     return writer.options(
         Map.of(
             SparkWriteOptions.TARGET_FILE_SIZE_BYTES, String.valueOf(rollAt(group, layout)),
             SparkWriteOptions.USE_TABLE_DISTRIBUTION_AND_ORDERING, "false",
             SparkWriteOptions.OUTPUT_SPEC_ID, String.valueOf(group.outputSpecId()),
-            SparkWriteOptions.FANOUT_ENABLED, String.valueOf(!samePartitions),
+            SparkWriteOptions.FANOUT_ENABLED, "false",
             "rewritten-file-scan-task-set-id", id));
   }
 

@@ -12,6 +12,7 @@ import java.util.stream.Stream;
 /**
  * A sort order, resolved against a table.
  *
+ * @param partition the fields to cut by before all else, where the partition spec of files changes; else empty
  * @param prefix the columns to sort by before the curve
  * @param prefixOrders how each of them is sorted
  * @param columns the clustering columns, at least one
@@ -19,15 +20,31 @@ import java.util.stream.Stream;
  * @param curve the curve that was asked for
  */
 record RowOrder(
+    List<PartitionColumn> partition,
     List<ClusteringColumn> prefix,
     List<PrefixOrder> prefixOrders,
     List<ClusteringColumn> columns,
     double[] weights,
     Curve curve) {
 
-  /** The columns of the prefix, then the clustering columns: what a layout is fitted to. */
+  /** The same order, within each partition of the files to be written. */
+  RowOrder within(List<PartitionColumn> fields) {
+    return new RowOrder(fields, prefix, prefixOrders, columns, weights, curve);
+  }
+
+  /** The partition fields, the columns of the prefix, then the clustering columns: what a layout is fitted to. */
   List<ClusteringColumn> all() {
+    return Stream.concat(partition.stream().map(PartitionColumn::key), named().stream()).toList();
+  }
+
+  /** The columns of the prefix, then the clustering columns. */
+  List<ClusteringColumn> named() {
     return Stream.concat(prefix.stream(), columns.stream()).toList();
+  }
+
+  /** How the columns that a layout splits first are sorted: the partition fields, then the columns of the prefix. */
+  List<PrefixOrder> leadingOrders() {
+    return Stream.concat(partition.stream().map(field -> PrefixOrder.OF_KEYS), prefixOrders.stream()).toList();
   }
 
   /** The names of the clustering columns. */

@@ -13,7 +13,6 @@ import java.util.Map;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteFileGroup;
-import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -37,12 +36,12 @@ public final class Sampler {
 
   private final SparkSession session;
   private final Table table;
-  private final List<ClusteringColumn> columns;
+  private final RowOrder order;
 
-  Sampler(SparkSession session, Table table, List<ClusteringColumn> columns) {
+  Sampler(SparkSession session, Table table, RowOrder order) {
     this.session = session;
     this.table = table;
-    this.columns = columns;
+    this.order = order;
   }
 
   /**
@@ -70,10 +69,12 @@ public final class Sampler {
   /** The group, then for every clustering column its key and whether it is NaN. */
   private Column[] selection(FunctionScope scope, Column group) {
     List<Column> selection = new ArrayList<>(List.of(group.as(GROUP)));
+    KeySources sources = new KeySources(table, order, scope);
+    List<ClusteringColumn> columns = order.all();
     for (int i = 0; i < columns.size(); i++) {
       ClusteringColumn column = columns.get(i);
-      Column value = functions.col(column.name());
-      DataType type = sparkType(table, column);
+      Column value = sources.value(i);
+      DataType type = sources.type(i);
       selection.add(scope.call(ColumnFunctions.key(column, type), value).as("key" + i));
       selection.add((isFloating(type) ? value.isNaN() : functions.lit(false)).as("nan" + i));
     }
@@ -81,6 +82,7 @@ public final class Sampler {
   }
 
   private List<Sample> samples(List<Row> rows, int groups) {
+    List<ClusteringColumn> columns = order.all();
     int[] counts = new int[groups];
     rows.forEach(row -> counts[row.getInt(0)]++);
     List<List<KeyBuffer>> buffers = new ArrayList<>();
@@ -98,15 +100,6 @@ public final class Sampler {
 
   private static boolean isFloating(DataType type) {
     return type.equals(DataTypes.FloatType) || type.equals(DataTypes.DoubleType);
-  }
-
-  /** The type as which Spark reads a clustering column. */
-  static DataType sparkType(Table table, ClusteringColumn column) {
-    org.apache.iceberg.types.Type type = table.schema().asStruct();
-    for (String part : column.parts()) {
-      type = type.asStructType().field(part).type();
-    }
-    return SparkSchemaUtil.convert(type);
   }
 
   private static SampledGroup sampledGroup(List<RewriteFileGroup> groups, ZOrderOptions options) {

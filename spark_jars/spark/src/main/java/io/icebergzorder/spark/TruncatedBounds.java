@@ -23,9 +23,10 @@ final class TruncatedBounds {
   private TruncatedBounds() {}
 
   /** Warns, naming the column and the table property that mends it. */
-  static void warn(Table table, List<ClusteringColumn> columns, List<Sample> samples) {
+  static void warn(Table table, RowOrder order, List<Sample> samples) {
+    List<ClusteringColumn> columns = order.all();
     MetricsConfig metrics = MetricsConfig.forTable(table);
-    for (int i = 0; i < columns.size(); i++) {
+    for (int i = order.partition().size(); i < columns.size(); i++) {
       ClusteringColumn column = columns.get(i);
       String name = String.join(".", column.parts());
       if (metrics.columnMode(name) instanceof MetricsModes.Truncate truncate

@@ -140,36 +140,41 @@ public final class ZOrderRewrite {
     own.conf().set("spark.sql.iceberg.executor-cache.delete-files.enabled", "false");
     LOG.info("Rewriting {} file groups of {} by {} of {}", groups.size(), table.name(), order.curve().label(), order.names(", "));
 
-    List<Layout> layouts = layouts(own, groups);
+    RowOrder within = changesSpec(groups) ? order.within(PartitionColumn.of(table, outputSpec())) : order;
+    List<Layout> layouts = layouts(own, groups, within);
     RewriteCommit commit =
         new RewriteCommit(
-            table, branch, startingSnapshotId, options, LayoutSummary.properties(order, layouts));
-    GroupRewriter rewriter = new GroupRewriter(own, table, order);
+            table, branch, startingSnapshotId, options, LayoutSummary.properties(within, layouts));
+    GroupRewriter rewriter = new GroupRewriter(own, table, within);
     return new GroupExecution(own, table, options, commit).run(groups, layouts, rewriter);
   }
 
-  private List<Layout> layouts(SparkSession own, List<RewriteFileGroup> groups) {
+  private static boolean changesSpec(List<RewriteFileGroup> groups) {
+    return groups.stream().anyMatch(GroupRewriter::changesSpec);
+  }
+
+  private List<Layout> layouts(SparkSession own, List<RewriteFileGroup> groups, RowOrder within) {
     JobDescription description = new JobDescription(own);
     List<Sample> samples =
         description.during(
             String.format(Locale.ROOT, "Sampling %s for %d file groups of %s", order.names(", "), groups.size(), table.name()),
-            () -> new Sampler(own, table, order.all()).sample(groups, options.layout()));
-    TruncatedBounds.warn(table, order.all(), samples);
+            () -> new Sampler(own, table, within).sample(groups, options.layout()));
+    TruncatedBounds.warn(table, within, samples);
     List<Layout> layouts = new ArrayList<>();
     for (int i = 0; i < groups.size(); i++) {
-      layouts.add(Layout.fit(order.all(), samples.get(i), wish(groups.get(i).expectedOutputFiles())));
+      layouts.add(Layout.fit(within.all(), samples.get(i), wish(within, groups.get(i).expectedOutputFiles())));
     }
-    LayoutSummary.logLeftOut(table, order.all(), layouts);
+    LayoutSummary.logLeftOut(table, within.named(), layouts);
     return layouts;
   }
 
-  private Wish wish(int files) {
+  private Wish wish(RowOrder within, int files) {
     ZOrderOptions wanted = options.layout();
     return new Wish(
         files,
         wanted.cuts(),
         order.curve(),
-        order.prefixOrders(),
+        within.leadingOrders(),
         wanted.maxBoundaries(),
         wanted.sizeTolerance(),
         order.weights());
