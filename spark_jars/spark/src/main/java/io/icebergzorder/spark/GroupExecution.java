@@ -179,6 +179,8 @@ final class GroupExecution {
         return;
       }
       RewriteFileGroup group = groups.get(number);
+      // Whatever the caller has set for threads such as this one: see the setting of the session.
+      session.sparkContext().setInterruptOnCancel(false);
       try {
         group.setOutputFiles(
             new JobDescription(session)

@@ -126,7 +126,7 @@ final class StagedWrite implements AutoCloseable {
   private record RecoverableBatchWrite(BatchWrite staged, StructType schema) implements BatchWrite {
     @Override
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
-      return new DecodingWriterFactory(staged.createBatchWriterFactory(info), schema);
+      return new GroupWriterFactory(staged.createBatchWriterFactory(info), schema);
     }
 
     @Override

@@ -138,6 +138,8 @@ public final class ZOrderRewrite {
     own.conf().set("spark.sql.adaptive.enabled", "false");
     // Each delete file is read by few tasks, once: executors need not keep them (as Iceberg's own action has it).
     own.conf().set("spark.sql.iceberg.executor-cache.delete-files.enabled", "false");
+    // A task that ends of its own accord deletes what it has written; one that is interrupted as it opens a file cannot.
+    own.conf().set("spark.sql.execution.interruptOnCancel", "false");
     LOG.info("Rewriting {} file groups of {} by {} of {}", groups.size(), table.name(), order.curve().label(), order.names(", "));
 
     RowOrder within = changesSpec(groups) ? order.within(PartitionColumn.of(table, outputSpec())) : order;

@@ -3,6 +3,8 @@ package io.icebergzorder.spark;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.TaskContext;
+import org.apache.spark.TaskKilledException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
@@ -15,7 +17,7 @@ import org.apache.spark.sql.types.StructType;
 import scala.Function2;
 
 /**
- * Writers that get the fields of each row as ready values.
+ * Writers that get the fields of each row as ready values, and that leave nothing behind when their task is killed.
  *
  * <p>Iceberg asks a row for every field together with the field's type, and Spark's binary rows then look up how to read
  * that type each time: a tenth of the time of a rewrite. Here it is looked up once for each writer.
@@ -23,7 +25,7 @@ import scala.Function2;
  * @param staged Iceberg's own writers
  * @param schema the type of the rows
  */
-record DecodingWriterFactory(DataWriterFactory staged, StructType schema) implements DataWriterFactory {
+record GroupWriterFactory(DataWriterFactory staged, StructType schema) implements DataWriterFactory {
   @Override
   public DataWriter<InternalRow> createWriter(int partition, long task) {
     return new Writer(staged.createWriter(partition, task), schema);
@@ -55,9 +57,14 @@ record DecodingWriterFactory(DataWriterFactory staged, StructType schema) implem
       staged.write(decoded);
     }
 
+    /** What a killed task has written nobody would hear of, so it fails here, while its files can still be deleted. */
     @Override
     public WriterCommitMessage commit() throws IOException {
-      return staged.commit();
+      WriterCommitMessage message = staged.commit();
+      if (TaskContext.get().isInterrupted()) {
+        throw new TaskKilledException("the rewrite was cancelled");
+      }
+      return message;
     }
 
     @Override
