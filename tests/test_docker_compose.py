@@ -1,0 +1,123 @@
+"""The stack in containers, as far as it can be checked without running them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from iceberg_zorder.spark.catalogs import AWS_BUNDLE, POSTGRESQL_DRIVER
+from iceberg_zorder.spark.session import PLUGIN_JAR, iceberg_runtime
+
+ROOT = Path(__file__).resolve().parents[1]
+FILE = ROOT / "docker-compose.yml"
+
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))["services"]
+
+
+@pytest.fixture(params=SERVICES)
+def service(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return SERVICES[request.param]
+
+
+def option(name: str) -> str:
+    """Take an option of spark-submit from Spark's command."""
+    command: list[str] = SERVICES["spark"]["command"]
+    (value,) = (text.removeprefix(f"--{name}=") for text in command if text.startswith(f"--{name}="))
+    return value
+
+
+def tag(name: str) -> str:
+    image, _, version = SERVICES[name]["image"].partition(":")
+    assert image
+    assert version[:1].isdigit()
+    return str(version)
+
+
+@pytest.mark.skipif(shutil.which("docker-compose") is None, reason="docker-compose is not installed")
+def test_docker_compose_takes_it() -> None:
+    done = subprocess.run(
+        ["docker-compose", "-f", str(FILE), "config", "-q"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_stack_is_whole() -> None:
+    images = {name: service["image"].partition(":")[0] for name, service in SERVICES.items()}
+    assert images == {
+        "postgres": "postgres",
+        "s3": "chrislusf/seaweedfs",
+        "rest": "apache/iceberg-rest-fixture",
+        "spark": "apache/spark",
+    }
+    assert all(tag(name) for name in SERVICES)
+
+
+def test_ports_are_open_to_this_machine_only(service: dict[str, Any]) -> None:
+    assert service["ports"]
+    assert all(port.startswith("127.0.0.1:") and port.count(":") == 2 for port in service["ports"])
+    assert "network_mode" not in service
+
+
+def test_health_is_checked(service: dict[str, Any]) -> None:
+    check = service["healthcheck"]
+    assert check["test"][0] == "CMD"
+    assert check["retries"] >= 30
+
+
+def test_a_service_starts_when_those_it_needs_are_healthy() -> None:
+    healthy = {"condition": "service_healthy"}
+    assert SERVICES["rest"]["depends_on"] == {"s3": healthy}
+    assert SERVICES["spark"]["depends_on"] == {"postgres": healthy, "rest": healthy}
+
+
+def test_spark_has_the_plugin() -> None:
+    (mount,) = SERVICES["spark"]["volumes"]
+    source, target, mode = mount.split(":")
+    assert (ROOT / source).resolve() == PLUGIN_JAR
+    assert option("jars") == target
+    assert mode == "ro"
+
+
+def test_versions_are_those_of_the_package() -> None:
+    runtime = iceberg_runtime(tag("spark").partition("-")[0], "2.13")
+    assert "-scala2.13-" in tag("spark")
+    assert option("packages").split(",") == [runtime, AWS_BUNDLE, POSTGRESQL_DRIVER]
+    assert tag("rest") == runtime.rpartition(":")[2]
+
+
+def catalog(name: str) -> dict[str, str]:
+    """Take the properties of a catalog from Spark's command."""
+    prefix = f"--conf=spark.sql.catalog.{name}."
+    pairs = (
+        text.removeprefix(prefix).partition("=") for text in SERVICES["spark"]["command"] if text.startswith(prefix)
+    )
+    return {key: value for key, _, value in pairs}
+
+
+def test_all_agree_on_s3() -> None:
+    rest = SERVICES["rest"]["environment"]
+    names = {
+        "CATALOG_" + key.replace("-", "__").replace(".", "_").upper(): value
+        for key, value in catalog("lake").items()
+        if key.startswith(("s3.", "io-impl", "client."))
+    }
+    assert names.items() <= rest.items()
+    assert {key: value for key, value in catalog("lake").items() if key.startswith("s3.")}.items() <= catalog(
+        "pg"
+    ).items()
+    assert SERVICES["s3"]["environment"] == {
+        "AWS_ACCESS_KEY_ID": rest["CATALOG_S3_ACCESS__KEY__ID"],
+        "AWS_SECRET_ACCESS_KEY": rest["CATALOG_S3_SECRET__ACCESS__KEY"],
+    }
+
+
+def test_both_sides_agree_on_postgresql() -> None:
+    postgres = SERVICES["postgres"]["environment"]
+    pg = catalog("pg")
+    assert pg["uri"] == f"jdbc:postgresql://postgres:5432/{postgres['POSTGRES_DB']}"
+    assert (pg["jdbc.user"], pg["jdbc.password"]) == (postgres["POSTGRES_USER"], postgres["POSTGRES_PASSWORD"])
