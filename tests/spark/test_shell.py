@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pyspark
+import pytest
 
 from iceberg_zorder.spark.session import EXTENSIONS, PLUGIN_JAR, jar_settings
 from tests.spark.tables import SPARK
@@ -16,13 +17,15 @@ EXTENSION = "io.icebergzorder.spark.IcebergZOrderExtensions"
 SPARK_HOME = Path(pyspark.__file__).parent
 
 
-def spark_sql(directory: Path, sql: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def spark_sql(
+    directory: Path, sql: str, *arguments: str, catalog: str = "in-memory"
+) -> subprocess.CompletedProcess[str]:
     command = [str(SPARK_HOME / "bin" / "spark-sql"), "--master", "local[1]"]
     for setting in (
         "spark.driver.host=127.0.0.1",
         "spark.driver.bindAddress=127.0.0.1",
         "spark.ui.enabled=false",
-        "spark.sql.catalogImplementation=in-memory",
+        f"spark.sql.catalogImplementation={catalog}",
         "spark.sql.catalog.lake=org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.lake.type=hadoop",
         f"spark.sql.catalog.lake.warehouse=file://{directory}/warehouse",
@@ -42,7 +45,8 @@ def spark_sql(directory: Path, sql: str, *arguments: str) -> subprocess.Complete
     )
 
 
-def test_two_jars_are_all_the_setup(tmp_path: Path, jars: str) -> None:
+@pytest.mark.parametrize("catalog", ["in-memory", "hive"])  # the shell's own catalog, Hive's by default
+def test_two_jars_are_all_the_setup(tmp_path: Path, jars: str, catalog: str) -> None:
     done = spark_sql(
         tmp_path,
         "CREATE TABLE lake.db.t USING iceberg AS SELECT id, id % 10 AS a, rand(1) AS b FROM range(0, 20000, 1, 6);"
@@ -52,6 +56,7 @@ def test_two_jars_are_all_the_setup(tmp_path: Path, jars: str) -> None:
         "SELECT count(*), sum(id) FROM lake.db.t;",
         "--jars",
         jars,
+        catalog=catalog,
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()

@@ -1,17 +1,21 @@
 package io.icebergzorder.spark4;
 
+import io.icebergzorder.spark.ParsedPlans;
 import java.util.function.Consumer;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import scala.runtime.AbstractFunction1;
+import scala.runtime.AbstractFunction2;
 
 /**
  * Adds the rule of Spark 4.
  *
  * <p>It goes among the hint resolution rules, the first that Spark applies: by the time of the ordinary resolution rules a
- * CALL has already been executed.
+ * CALL has already been executed. Sessions with Hive support take no hint resolution rules before Spark 4.1.4 (SPARK-59081), so
+ * in those the rule is applied to what was parsed, too; where both apply it, the second finds nothing left to do.
  */
 public final class Spark4Seam implements Consumer<SparkSessionExtensions> {
   @Override
@@ -23,5 +27,16 @@ public final class Spark4Seam implements Consumer<SparkSessionExtensions> {
             return new ProcedureRule(session);
           }
         });
+    extensions.injectParser(
+        new AbstractFunction2<SparkSession, ParserInterface, ParserInterface>() {
+          @Override
+          public ParserInterface apply(SparkSession session, ParserInterface parser) {
+            return hasHiveSupport(session) ? ParsedPlans.around(parser, new ProcedureRule(session)::apply) : parser;
+          }
+        });
+  }
+
+  private static boolean hasHiveSupport(SparkSession session) {
+    return session.sparkContext().getConf().get("spark.sql.catalogImplementation", "in-memory").equals("hive");
   }
 }
