@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
-from tests.spark.tables import Table, create, unchanged
+from tests.spark.tables import Table, create, unchanged, untouched
+from tests.stack.rest import RestServer, hang_up, rest_server, status
 
 ROWS = "SELECT id, cast(rand(1) * 1e6 AS int) AS a, cast(rand(2) * 1e6 AS int) AS b, uuid() AS payload FROM range(0, {rows}, 1, {files})"
 
@@ -183,6 +185,73 @@ class TestOtherWriters:
         assert table.operations() == ["append", "replace"]
         assert table.fingerprint() == rows
         assert table.orphans() == set()
+
+
+class TestUnclearCommits:
+    """The catalog fails as it is asked to commit, through a REST server in front of the catalog of the other tests."""
+
+    @pytest.fixture
+    def table(self, spark: SparkSession) -> Table:
+        return create(spark, ROWS.format(rows=8000, files=4), properties={"format-version": "2"})
+
+    @pytest.fixture
+    def server(self, spark: SparkSession, lake_dir: Path) -> Iterator[RestServer]:
+        behind = SqlCatalog("lake", uri=f"sqlite:///{lake_dir}/catalog.db", warehouse=f"file://{lake_dir}/warehouse")
+        with rest_server(behind) as server:
+            name = f"rest_{server.server_port}"
+            spark.conf.set(f"spark.sql.catalog.{name}", "org.apache.iceberg.spark.SparkCatalog")
+            spark.conf.set(f"spark.sql.catalog.{name}.type", "rest")
+            spark.conf.set(f"spark.sql.catalog.{name}.uri", server.uri)
+            yield server
+        behind.close()
+
+    def call(self, table: Table, server: RestServer, options: str = "'rewrite-all', 'true'") -> Exception | None:
+        try:
+            table.spark.sql(
+                f"CALL rest_{server.server_port}.system.rewrite_data_files(table => '{table.name}',"
+                f" strategy => 'zorder', sort_order => 'zorder(a, b)', options => map({options}))"
+            )
+        except Exception as error:
+            return error
+        finally:
+            table.spark.sql(f"REFRESH TABLE {table.full_name}")
+        return None
+
+    def test_a_clear_answer(self, table: Table, server: RestServer) -> None:
+        with unchanged(table):
+            assert self.call(table, server) is None
+
+    @pytest.mark.parametrize("committed", [True, False])
+    @pytest.mark.parametrize("answer", [status(500), status(502), status(504), hang_up])
+    def test_nothing_is_deleted(
+        self, table: Table, server: RestServer, answer: Callable[..., None], committed: bool
+    ) -> None:
+        rows, operations = table.fingerprint(), table.operations()
+        server.answer, server.commits = answer, committed
+        failure = self.call(table, server)
+        assert table.fingerprint() == rows
+        assert table.operations() == [*operations, *["replace"][:committed]]
+        assert all(Path(path).exists() for path in table.data_paths())
+        # Newer releases of Iceberg look for the snapshot that they asked for, and find it.
+        if failure is not None or not committed:
+            assert "Cannot tell whether the rewrite" in str(failure)
+            assert "No file was deleted" in str(failure)
+        assert len(table.orphans()) == (0 if committed else 1)
+
+    @pytest.mark.parametrize("committed", [True, False])
+    def test_nothing_is_deleted_with_partial_progress(self, table: Table, server: RestServer, committed: bool) -> None:
+        rows = table.fingerprint()
+        server.answer, server.commits = status(500), committed
+        self.call(table, server, "'rewrite-all', 'true', 'partial-progress.enabled', 'true'")
+        assert table.fingerprint() == rows
+        assert all(Path(path).exists() for path in table.data_paths())
+        assert len(table.orphans()) == (0 if committed else 1)
+
+    def test_a_refused_commit_leaves_nothing(self, table: Table, server: RestServer) -> None:
+        server.answer, server.commits = status(409), False
+        with untouched(table):
+            failure = self.call(table, server)
+        assert "Cannot commit rewrite of" in str(failure)
 
 
 def test_a_cancelled_call_leaves_the_table_as_it_was_and_the_next_one_works(spark: SparkSession) -> None:

@@ -93,7 +93,7 @@ public final class Procedures {
   public static Object[] rewrite(TableCatalog catalog, RewriteArguments arguments) {
     SparkSession session = SparkSession.active();
     if (ReplacedBuiltin.applies(session, arguments)) {
-      return values(ZOrderRewrite.execute(session, catalog, ReplacedBuiltin.of(arguments)));
+      return values(ZOrderRewrite.execute(session, catalog, ReplacedBuiltin.of(session, catalog, arguments)));
     }
     return ZOrderRewrite.STRATEGY.equalsIgnoreCase(arguments.strategy())
         ? values(ZOrderRewrite.execute(session, catalog, arguments))

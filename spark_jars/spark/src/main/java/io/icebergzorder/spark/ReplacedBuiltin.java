@@ -1,11 +1,15 @@
 package io.icebergzorder.spark;
 
+import io.icebergzorder.core.SortOrder;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.spark.actions.SparkActions;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -23,7 +27,8 @@ final class ReplacedBuiltin {
   private static final String STRATEGY = "sort";
 
   private static final Pattern QUOTED = Pattern.compile("`[^`]*`");
-  private static final Pattern CURVE = Pattern.compile("(^|,)\\s*(zorder|hilbert)\\s*\\(", Pattern.CASE_INSENSITIVE);
+  private static final Pattern CURVE =
+      Pattern.compile("\\s*(zorder|hilbert)\\s*\\([^()]*\\)\\s*", Pattern.CASE_INSENSITIVE);
 
   /** Options of Iceberg's sorts that a layout has no use for. */
   private static final Set<String> WITHOUT_USE =
@@ -35,12 +40,22 @@ final class ReplacedBuiltin {
   static boolean applies(SparkSession session, RewriteArguments arguments) {
     return (arguments.strategy() == null || arguments.strategy().equalsIgnoreCase(STRATEGY))
         && arguments.sortOrder() != null
-        && CURVE.matcher(QUOTED.matcher(arguments.sortOrder()).replaceAll("name")).find()
+        && CURVE.matcher(QUOTED.matcher(arguments.sortOrder()).replaceAll("name")).matches()
         && Boolean.parseBoolean(session.conf().get(SETTING, "false"));
   }
 
-  /** The same CALL without the options that only Iceberg's sorts have. */
-  static RewriteArguments of(RewriteArguments arguments) {
+  /**
+   * The same CALL without the options that only Iceberg's sorts have.
+   *
+   * @throws IllegalArgumentException if Iceberg refuses the columns: what its own sort would not do is refused in its words
+   */
+  static RewriteArguments of(SparkSession session, TableCatalog catalog, RewriteArguments arguments) {
+    String[] columns =
+        SortOrder.parse(arguments.sortOrder()).columns().stream()
+            .map(parts -> String.join(".", parts))
+            .toArray(String[]::new);
+    Table table = ZOrderRewrite.load(session, catalog, arguments.table()).table();
+    SparkActions.get(session).rewriteDataFiles(table).zOrder(columns);
     Map<String, String> options = new LinkedHashMap<>(arguments.options());
     options.keySet().removeAll(WITHOUT_USE);
     if (options.size() < arguments.options().size()) {

@@ -8,8 +8,8 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteDataFilesCommitManager;
 import org.apache.iceberg.actions.RewriteFileGroup;
+import org.apache.iceberg.exceptions.CleanableFailure;
 import org.apache.iceberg.exceptions.CommitFailedException;
-import org.apache.iceberg.exceptions.CommitStateUnknownException;
 import org.apache.iceberg.exceptions.ValidationException;
 
 /**
@@ -50,14 +50,6 @@ final class RewriteCommit {
   void commit(Collection<RewriteFileGroup> groups) {
     try {
       manager.commitOrClean(new HashSet<>(groups));
-    } catch (CommitStateUnknownException e) {
-      throw new RuntimeException(
-          String.format(
-              "Cannot tell whether the rewrite of %s was committed, because the catalog gave no clear answer. No file was"
-                  + " deleted. Look at the table's latest snapshot: if it is not this rewrite, run it again and let"
-                  + " remove_orphan_files collect what is left over.",
-              table.name()),
-          e);
     } catch (ValidationException | CommitFailedException e) {
       throw new RuntimeException(
           String.format(
@@ -65,6 +57,18 @@ final class RewriteCommit {
                   + " files were deleted and the table is as that operation left it. Run the rewrite again; to lose less to"
                   + " a conflict, set %s to true, which commits file groups independently, or narrow it with where.",
               table.name(), e.getMessage(), RewriteDataFiles.PARTIAL_PROGRESS_ENABLED),
+          e);
+    } catch (RuntimeException e) {
+      // Iceberg marks the failures after which it is certain that nothing was committed.
+      if (e instanceof CleanableFailure) {
+        throw e;
+      }
+      throw new RuntimeException(
+          String.format(
+              "Cannot tell whether the rewrite of %s was committed, because the catalog gave no clear answer. No file was"
+                  + " deleted. Look at the table's latest snapshot: if it is not this rewrite, run it again and let"
+                  + " remove_orphan_files collect what is left over.",
+              table.name()),
           e);
     }
   }

@@ -286,6 +286,15 @@ public final class ZOrderRewrite {
     return manager.currentCatalog().equals(catalog) ? manager.currentNamespace() : catalog.defaultNamespace();
   }
 
+  /**
+   * Loads a table by its name, as a CALL in a catalog writes it.
+   *
+   * @throws IllegalArgumentException if there is no such table, or it is not Iceberg's
+   */
+  static SparkTable load(SparkSession session, TableCatalog catalog, String name) {
+    return load(catalog, identifier(session, catalog, name));
+  }
+
   private static SparkTable load(TableCatalog catalog, Identifier identifier) {
     org.apache.spark.sql.connector.catalog.Table loaded;
     try {

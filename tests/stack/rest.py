@@ -1,0 +1,105 @@
+"""A REST catalog that answers to commits as a test tells it: faults that no healthy server shows on request."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import CommitTableRequest, Table
+
+
+class RestServer(ThreadingHTTPServer):
+    """The REST protocol in front of another catalog, as much of it as loading and committing tables takes.
+
+    Parameters
+    ----------
+    catalog : pyiceberg.catalog.Catalog
+        Where the tables are.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.commits = True
+        """Whether a commit is carried out; what is answered is another matter."""
+        self.answer: Callable[[BaseHTTPRequestHandler], None] | None = None
+        """Answers to a commit, if set; else it is told as it went."""
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.uri = f"http://127.0.0.1:{self.server_port}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: RestServer
+
+    def log_message(self, *_: object) -> None: ...
+
+    def reply(self, status: int, body: dict[str, Any]) -> None:
+        text = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def table(self) -> Table:
+        *_, namespace, _, name = self.path.partition("?")[0].split("/")
+        return self.server.catalog.load_table((namespace, name))
+
+    def do_GET(self) -> None:
+        if "/config" in self.path:
+            self.reply(200, {"defaults": {}, "overrides": {}})
+        elif "/tables/" in self.path:
+            self.reply(200, _loaded(self.table()))
+        else:
+            status(404)(self)
+
+    def do_POST(self) -> None:
+        text = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path.endswith("/metrics"):
+            status(404)(self)
+            return
+        table = self.table()
+        # Iceberg's Java client leaves the name to the path.
+        identifier = {"namespace": table.name()[:-1], "name": table.name()[-1]}
+        request = CommitTableRequest.model_validate({"identifier": identifier, **json.loads(text)})
+        if self.server.commits:
+            self.server.catalog.commit_table(table, request.requirements, request.updates)
+        if self.server.answer:
+            self.server.answer(self)
+        else:
+            self.reply(200, _loaded(self.table()))
+
+
+def _loaded(table: Table) -> dict[str, Any]:
+    return {"metadata-location": table.metadata_location, "metadata": json.loads(table.metadata.model_dump_json())}
+
+
+@contextmanager
+def rest_server(catalog: Catalog) -> Iterator[RestServer]:
+    """Run a server; it stops with the block."""
+    server = RestServer(catalog)
+    thread = threading.Thread(target=server.serve_forever, args=[0.02])
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def status(code: int) -> Callable[[BaseHTTPRequestHandler], None]:
+    """An answer of an HTTP status."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.reply(code, {"error": {"message": "told to", "type": "Fault", "code": code}})  # type: ignore[attr-defined]
+
+    return answer
+
+
+def hang_up(handler: BaseHTTPRequestHandler) -> None:
+    """No answer: the connection is closed."""
+    handler.close_connection = True
