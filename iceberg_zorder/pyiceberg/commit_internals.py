@@ -1,0 +1,224 @@
+"""Manifests and the call to the catalog: what a commit needs of PyIceberg beyond its public names.
+
+PyIceberg (0.12) has no way to commit a ``replace`` snapshot, writes no delete manifests, and drops from them which data
+file a delete file belongs to. Its parts are put together here, and nowhere else; the dependency is pinned for that.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from pyiceberg.avro.codecs import AvroCompressionCodec
+from pyiceberg.avro.file import AvroFile, AvroOutputFile
+from pyiceberg.io import FileIO, OutputFile
+from pyiceberg.manifest import (
+    DATA_FILE_TYPE,
+    MANIFEST_ENTRY_SCHEMAS,
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    ManifestWriter,
+    ManifestWriterV2,
+    _inherit_from_manifest,
+    data_file_with_partition,
+    manifest_entry_schema_with_data_file,
+    write_manifest,
+    write_manifest_list,
+)
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, AssertTableUUID, SetSnapshotRefUpdate
+from pyiceberg.types import StructType
+
+# Optional since format version 2, but PyIceberg knows it from version 3 on.
+_REFERENCED_DATA_FILE = next(field for field in DATA_FILE_TYPE[3].fields if field.name == "referenced_data_file")
+_REFERENCED_DATA_FILE_POSITION = DATA_FILE_TYPE[3].fields.index(_REFERENCED_DATA_FILE)
+
+
+class _DeleteManifestWriter(ManifestWriterV2):
+    """Writes delete files, whose entries :func:`read_entries` has read, with the data file that each belongs to."""
+
+    def content(self) -> ManifestContent:
+        return ManifestContent.DELETES
+
+    @property
+    def _meta(self) -> dict[str, str]:
+        return {**super()._meta, "content": "deletes"}
+
+    def new_writer(self) -> AvroOutputFile[ManifestEntry]:
+        partition_type = self._spec.partition_type(self._schema)
+        known = data_file_with_partition(partition_type, 2)
+        return AvroOutputFile[ManifestEntry](
+            output_file=self._output_file,
+            file_schema=manifest_entry_schema_with_data_file(2, StructType(*known.fields, _REFERENCED_DATA_FILE)),
+            record_schema=manifest_entry_schema_with_data_file(3, data_file_with_partition(partition_type, 3)),
+            schema_name="manifest_entry",
+            metadata=self._meta,
+        )
+
+
+def read_entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
+    """Read the live entries of a manifest, with everything that a version 2 table may keep of them.
+
+    Parameters
+    ----------
+    manifest : pyiceberg.manifest.ManifestFile
+        The manifest, of data files or of delete files.
+    io : pyiceberg.io.FileIO
+        Reads it.
+
+    Returns
+    -------
+    list of pyiceberg.manifest.ManifestEntry
+        The entries that are not deleted, with the sequence numbers that they inherit.
+    """
+    with AvroFile[ManifestEntry](
+        io.new_input(manifest.manifest_path),
+        MANIFEST_ENTRY_SCHEMAS[3],
+        read_types={-1: ManifestEntry, 2: DataFile},
+        read_enums={0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
+    ) as entries:
+        return [
+            _inherit_from_manifest(entry, manifest) for entry in entries if entry.status != ManifestEntryStatus.DELETED
+        ]
+
+
+def referenced_data_file(delete_file: DataFile) -> str | None:
+    """Tell which data file a delete file says it belongs to.
+
+    Parameters
+    ----------
+    delete_file : pyiceberg.manifest.DataFile
+        A delete file out of :func:`read_entries`.
+
+    Returns
+    -------
+    str or None
+        The data file's path; None where the manifest does not say.
+    """
+    if len(delete_file) <= _REFERENCED_DATA_FILE_POSITION:
+        return None
+    return cast("str | None", delete_file[_REFERENCED_DATA_FILE_POSITION])
+
+
+def write_entries(
+    entries: Iterable[ManifestEntry],
+    output: OutputFile,
+    *,
+    metadata: TableMetadata,
+    spec_id: int,
+    snapshot_id: int,
+    content: ManifestContent = ManifestContent.DATA,
+) -> ManifestFile:
+    """Write a manifest.
+
+    Parameters
+    ----------
+    entries : iterable of pyiceberg.manifest.ManifestEntry
+        Its entries, at least one, as they shall be written: a status of ADDED or DELETED is this snapshot's.
+    output : pyiceberg.io.OutputFile
+        Where to.
+    metadata : pyiceberg.table.metadata.TableMetadata
+        The table's.
+    spec_id : int
+        Partition spec of all the entries.
+    snapshot_id : int
+        The snapshot that is being made.
+    content : pyiceberg.manifest.ManifestContent
+        Whether the entries are data files or delete files.
+
+    Returns
+    -------
+    pyiceberg.manifest.ManifestFile
+        The manifest, still without a sequence number.
+    """
+    spec = metadata.specs()[spec_id]
+    schema = _schema_for(metadata, spec)
+    codec = _avro_codec(metadata)
+    writer: ManifestWriter
+    if content == ManifestContent.DELETES:
+        writer = _DeleteManifestWriter(spec, schema, output, snapshot_id, codec)
+    else:
+        writer = write_manifest(metadata.format_version, spec, schema, output, snapshot_id, codec)
+    with writer:
+        for entry in entries:
+            writer.add_entry(entry)
+    return writer.to_manifest_file()
+
+
+def write_list(
+    manifests: Sequence[ManifestFile], output: OutputFile, *, metadata: TableMetadata, snapshot: Snapshot
+) -> None:
+    """Write a snapshot's manifest list.
+
+    Parameters
+    ----------
+    manifests : sequence of pyiceberg.manifest.ManifestFile
+        All manifests of the snapshot.
+    output : pyiceberg.io.OutputFile
+        Where to.
+    metadata : pyiceberg.table.metadata.TableMetadata
+        The table's.
+    snapshot : pyiceberg.table.snapshots.Snapshot
+        The snapshot that is being made.
+    """
+    with write_manifest_list(
+        format_version=metadata.format_version,
+        output_file=output,
+        snapshot_id=snapshot.snapshot_id,
+        parent_snapshot_id=snapshot.parent_snapshot_id,
+        sequence_number=snapshot.sequence_number,
+        avro_compression=_avro_codec(metadata),
+    ) as writer:
+        # The writer gives a new manifest its sequence number in place, which the next attempt's must not have.
+        writer.add_manifests(copy.deepcopy(list(manifests)))
+
+
+def submit(table: Table, snapshot: Snapshot, branch: str) -> None:
+    """Ask the catalog to make a snapshot the head of a branch; the table object then has the new metadata.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+    snapshot : pyiceberg.table.snapshots.Snapshot
+        The snapshot, whose parent must still be the head when the catalog takes it.
+    branch : str
+        The branch, which must be there.
+    """
+    ref = table.metadata.refs[branch]
+    # An update that leaves out how long a branch keeps its snapshots would take that from the branch.
+    update = ref.model_dump(by_alias=True) | {"ref-name": branch, "snapshot-id": snapshot.snapshot_id}
+    required = {"ref": branch, "snapshot-id": snapshot.parent_snapshot_id}
+    table._do_commit(
+        updates=(AddSnapshotUpdate(snapshot=snapshot), SetSnapshotRefUpdate.model_validate(update)),
+        requirements=(AssertTableUUID(uuid=table.metadata.table_uuid), AssertRefSnapshotId.model_validate(required)),
+    )
+
+
+def _avro_codec(metadata: TableMetadata) -> AvroCompressionCodec:
+    codec = metadata.properties.get("write.avro.compression-codec", "gzip").lower()
+    # PyIceberg's writer knows all of Iceberg's names but this one.
+    return cast(AvroCompressionCodec, "null" if codec == "uncompressed" else codec)
+
+
+def _schema_for(metadata: TableMetadata, spec: PartitionSpec) -> Schema:
+    """Return the newest schema that has all the columns a partition spec is made from.
+
+    A manifest of an old spec keeps its partition values, although a column they were made from may be dropped since.
+    """
+    needed = {field.source_id for field in spec.fields}
+    older = sorted(metadata.schemas, key=lambda schema: schema.schema_id, reverse=True)
+    for schema in [metadata.schema(), *older]:
+        if needed <= set(schema.field_ids):
+            return schema
+    return metadata.schema()

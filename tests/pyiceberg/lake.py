@@ -1,0 +1,218 @@
+"""Tables in a SQLite catalog, their files written by hand, for tests of commits."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.io.pyarrow import (
+    compute_statistics_plan,
+    data_file_statistics_from_parquet_metadata,
+    parquet_path_to_id_mapping,
+    schema_to_pyarrow,
+)
+from pyiceberg.manifest import (
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+)
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation, Snapshot, SnapshotSummaryCollector, Summary
+from pyiceberg.typedef import Record
+from pyiceberg.types import LongType, NestedField, StringType
+
+from iceberg_zorder.pyiceberg.commit import Replacement, commit_replacement
+from iceberg_zorder.pyiceberg.commit_internals import read_entries, submit, write_entries, write_list
+
+POSITION_DELETES = Schema(
+    NestedField(2147483546, "file_path", StringType(), required=True),
+    NestedField(2147483545, "pos", LongType(), required=True),
+)
+_numbers = itertools.count()
+
+
+def make_catalog(directory: Path, catalog_class: type[SqlCatalog] = SqlCatalog) -> SqlCatalog:
+    catalog = catalog_class("lake", uri=f"sqlite:///{directory}/catalog.db", warehouse=f"file://{directory}/warehouse")
+    catalog.create_namespace_if_not_exists("db")
+    return catalog
+
+
+def rows_of(ids: Sequence[int], p: Sequence[str | None] | str = "a") -> pa.Table:
+    values = [p] * len(ids) if isinstance(p, str) else list(p)
+    return pa.table({"id": pa.array(ids, pa.int64()), "p": pa.array(values, pa.string())})
+
+
+def make_table(catalog: SqlCatalog, *appends: pa.Table, version: int = 2, partitioned: bool = False) -> Table:
+    properties = {"format-version": str(version), "commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "2"}
+    table = catalog.create_table("db.t", rows_of([]).schema, properties=properties)
+    if partitioned:
+        with table.update_spec() as update:
+            update.add_identity("p")
+    for append in appends:
+        table.append(append)
+    return table
+
+
+def files_of(table: Table, snapshot_id: int | None = None) -> tuple[DataFile, ...]:
+    """The live data files, oldest first."""
+    return tuple(entry.data_file for entry in entries_of(table, ManifestContent.DATA, snapshot_id))
+
+
+def entries_of(table: Table, content: ManifestContent, snapshot_id: int | None = None) -> list[ManifestEntry]:
+    found = table.snapshot_by_id(snapshot_id) if snapshot_id else table.current_snapshot()
+    if found is None:
+        return []
+    manifests = [manifest for manifest in found.manifests(table.io) if manifest.content == content]
+    entries = [entry for manifest in manifests for entry in read_entries(manifest, table.io)]
+    return sorted(entries, key=lambda entry: (entry.file_sequence_number or 0, entry.data_file.file_path))
+
+
+def new_file(
+    table: Table,
+    rows: pa.Table,
+    schema: Schema | None = None,
+    *,
+    spec_id: int = 0,
+    partition: Sequence[Any] = (),
+    content: DataFileContent = DataFileContent.DATA,
+    equality_ids: list[int] | None = None,
+) -> DataFile:
+    """Write a Parquet file that no snapshot has yet."""
+    schema = schema or table.schema()
+    path = f"{table.location()}/data/{content.name.lower()}-{next(_numbers)}-{table.metadata.new_snapshot_id()}.parquet"
+    local = Path(urlparse(path).path)
+    local.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(rows.cast(schema_to_pyarrow(schema)), local)
+    statistics = data_file_statistics_from_parquet_metadata(
+        pq.read_metadata(local),
+        compute_statistics_plan(schema, {"write.metadata.metrics.default": "full"}),
+        parquet_path_to_id_mapping(schema),
+    )
+    file = DataFile.from_args(
+        content=content,
+        file_path=path,
+        file_format=FileFormat.PARQUET,
+        partition=Record(*partition),
+        file_size_in_bytes=local.stat().st_size,
+        equality_ids=equality_ids,
+        sort_order_id=None,
+        key_metadata=None,
+        **statistics.to_serialized_dict(),
+    )
+    file.spec_id = spec_id
+    return file
+
+
+def position_deletes(table: Table, deletes: Sequence[tuple[str, int]], **where: Any) -> DataFile:
+    """Write a position delete file."""
+    paths, positions = zip(*sorted(deletes), strict=True)
+    rows = pa.table({"file_path": list(paths), "pos": list(positions)})
+    return new_file(table, rows, POSITION_DELETES, content=DataFileContent.POSITION_DELETES, **where)
+
+
+def equality_deletes(table: Table, ids: Sequence[int], **where: Any) -> DataFile:
+    """Write an equality delete file by the column id."""
+    schema = table.schema().select("id")
+    rows = pa.table({"id": pa.array(ids, pa.int64())})
+    content = DataFileContent.EQUALITY_DELETES
+    return new_file(table, rows, schema, content=content, equality_ids=[schema.find_field("id").field_id], **where)
+
+
+def commit_deletes(table: Table, *deletes: DataFile, added: Sequence[DataFile] = (), branch: str = "main") -> int:
+    """Commit delete files, and data files with them, as another engine would."""
+    table.refresh()
+    metadata, id_ = table.metadata, table.metadata.new_snapshot_id()
+    parent = metadata.snapshot_by_name(branch)
+    assert parent is not None
+    manifests = parent.manifests(table.io)
+    collector = SnapshotSummaryCollector()
+    for files, content in ((deletes, ManifestContent.DELETES), (added, ManifestContent.DATA)):
+        for file in files:
+            entry = ManifestEntry.from_args(status=ManifestEntryStatus.ADDED, snapshot_id=id_, data_file=file)
+            output = table.io.new_output(f"{table.location()}/metadata/other-{next(_numbers)}-{id_}.avro")
+            manifests.append(
+                write_entries(
+                    [entry], output, metadata=metadata, spec_id=file.spec_id, snapshot_id=id_, content=content
+                )
+            )
+            collector.add_file(file, table.schema(), metadata.specs()[file.spec_id])
+    totals = {name: text for name, text in parent.summary.additional_properties.items() if name.startswith("total")}  # type: ignore[union-attr]
+    snapshot = Snapshot.model_validate(
+        {
+            "snapshot-id": id_,
+            "parent-snapshot-id": parent.snapshot_id,
+            "manifest-list": f"{table.location()}/metadata/snap-{id_}.avro",
+            "sequence-number": metadata.next_sequence_number(),
+            "summary": Summary(Operation.OVERWRITE, **totals, **collector.build()),
+            "schema-id": metadata.current_schema_id,
+        }
+    )
+    write_list(manifests, table.io.new_output(snapshot.manifest_list), metadata=metadata, snapshot=snapshot)
+    submit(table, snapshot, branch)
+    return id_
+
+
+def rewritten(table: Table, files: Sequence[DataFile], rows: pa.Table | None = None, **where: Any) -> Replacement:
+    """Write the rows of some data files, or the given ones, into one new file."""
+    rows = read(files, table) if rows is None else rows
+    return Replacement(tuple(files), (new_file(table, rows, **where),))
+
+
+def read(files: Sequence[DataFile], table: Table) -> pa.Table:
+    """All rows of data files, without any deletes."""
+    tables = [pq.read_table(urlparse(file.file_path).path, partitioning=None) for file in files]
+    return pa.concat_tables(tables, promote_options="permissive").cast(schema_to_pyarrow(table.schema()))
+
+
+def commit(table: Table, replacement: Replacement, start: int, **options: Any) -> int:
+    return commit_replacement(
+        table, replacement, starting_snapshot_id=start, **{"snapshot_properties": {"zorder.columns": "id"}, **options}
+    )
+
+
+def ids(table: Table, **scan: Any) -> list[int]:
+    return sorted(table.refresh().scan(**scan).to_arrow()["id"].to_pylist())
+
+
+def head_id(table: Table) -> int:
+    snapshot = table.refresh().current_snapshot()
+    assert snapshot is not None
+    return snapshot.snapshot_id
+
+
+def paths_on_disk(table: Table) -> Iterator[str]:
+    """Every file below the table's location."""
+    root = Path(urlparse(table.location()).path)
+    return (f"file://{path}" for path in root.rglob("*") if path.is_file())
+
+
+def avro_files(table: Table) -> set[str]:
+    return {path for path in paths_on_disk(table) if path.endswith(".avro")}
+
+
+def known_avro_files(table: Table) -> set[str]:
+    """The manifest lists and manifests of all snapshots."""
+    lists = {snapshot.manifest_list for snapshot in table.refresh().metadata.snapshots}
+    manifests = {file.manifest_path for snapshot in table.metadata.snapshots for file in snapshot.manifests(table.io)}
+    return lists | manifests
+
+
+def exists(file: DataFile) -> bool:
+    return Path(urlparse(file.file_path).path).is_file()
+
+
+def summary_of(table: Table, snapshot_id: int) -> dict[str, str]:
+    snapshot = table.snapshot_by_id(snapshot_id)
+    assert snapshot is not None
+    assert snapshot.summary is not None
+    return {"operation": snapshot.summary.operation.value, **snapshot.summary.additional_properties}
