@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlparse
 
 import pyarrow as pa
@@ -26,14 +26,21 @@ from pyiceberg.manifest import (
     ManifestEntryStatus,
 )
 from pyiceberg.schema import Schema
-from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Operation, Snapshot, SnapshotSummaryCollector, Summary
+from pyiceberg.table import CommitTableResponse, Table
+from pyiceberg.table.snapshots import (
+    Operation,
+    Snapshot,
+    SnapshotSummaryCollector,
+    Summary,
+    update_snapshot_summaries,
+)
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField, StringType
 
 from iceberg_zorder.pyiceberg.commit import Replacement, commit_replacement
 from iceberg_zorder.pyiceberg.commit_internals import read_entries, submit, write_entries, write_list
 
+AnyCatalog = TypeVar("AnyCatalog", bound=SqlCatalog)
 POSITION_DELETES = Schema(
     NestedField(2147483546, "file_path", StringType(), required=True),
     NestedField(2147483545, "pos", LongType(), required=True),
@@ -41,7 +48,7 @@ POSITION_DELETES = Schema(
 _numbers = itertools.count()
 
 
-def make_catalog(directory: Path, catalog_class: type[SqlCatalog] = SqlCatalog) -> SqlCatalog:
+def make_catalog(directory: Path, catalog_class: type[AnyCatalog]) -> AnyCatalog:
     catalog = catalog_class("lake", uri=f"sqlite:///{directory}/catalog.db", warehouse=f"file://{directory}/warehouse")
     catalog.create_namespace_if_not_exists("db")
     return catalog
@@ -64,7 +71,7 @@ def make_table(catalog: SqlCatalog, *appends: pa.Table, version: int = 2, partit
 
 
 def files_of(table: Table, snapshot_id: int | None = None) -> tuple[DataFile, ...]:
-    """The live data files, oldest first."""
+    """The live data files, in the order of the snapshots that added them."""
     return tuple(entry.data_file for entry in entries_of(table, ManifestContent.DATA, snapshot_id))
 
 
@@ -74,7 +81,8 @@ def entries_of(table: Table, content: ManifestContent, snapshot_id: int | None =
         return []
     manifests = [manifest for manifest in found.manifests(table.io) if manifest.content == content]
     entries = [entry for manifest in manifests for entry in read_entries(manifest, table.io)]
-    return sorted(entries, key=lambda entry: (entry.file_sequence_number or 0, entry.data_file.file_path))
+    order = {snapshot.snapshot_id: number for number, snapshot in enumerate(table.metadata.snapshots)}
+    return sorted(entries, key=lambda entry: (order.get(entry.snapshot_id or 0, -1), entry.data_file.file_path))
 
 
 def new_file(
@@ -99,6 +107,7 @@ def new_file(
         parquet_path_to_id_mapping(schema),
     )
     file = DataFile.from_args(
+        _table_format_version=3,  # has all fields that a delete file may have
         content=content,
         file_path=path,
         file_format=FileFormat.PARQUET,
@@ -128,37 +137,46 @@ def equality_deletes(table: Table, ids: Sequence[int], **where: Any) -> DataFile
     return new_file(table, rows, schema, content=content, equality_ids=[schema.find_field("id").field_id], **where)
 
 
-def commit_deletes(table: Table, *deletes: DataFile, added: Sequence[DataFile] = (), branch: str = "main") -> int:
+def commit_deletes(table: Table, *deletes: DataFile, added: Sequence[DataFile] = (), one_manifest: bool = False) -> int:
     """Commit delete files, and data files with them, as another engine would."""
     table.refresh()
     metadata, id_ = table.metadata, table.metadata.new_snapshot_id()
-    parent = metadata.snapshot_by_name(branch)
+    parent = metadata.current_snapshot()
     assert parent is not None
     manifests = parent.manifests(table.io)
     collector = SnapshotSummaryCollector()
-    for files, content in ((deletes, ManifestContent.DELETES), (added, ManifestContent.DATA)):
+    groups = [deletes] if one_manifest else [(file,) for file in deletes]
+    for files in [*groups, *((file,) for file in added)]:
+        entries = [
+            ManifestEntry.from_args(status=ManifestEntryStatus.ADDED, snapshot_id=id_, data_file=file) for file in files
+        ]
+        is_data = files[0].content == DataFileContent.DATA
+        manifest = write_entries(
+            entries,
+            table.io.new_output(f"{table.location()}/metadata/other-{next(_numbers)}-{id_}.avro"),
+            metadata=metadata,
+            spec_id=files[0].spec_id,
+            snapshot_id=id_,
+            content=ManifestContent.DATA if is_data else ManifestContent.DELETES,
+        )
+        manifests.append(manifest)
         for file in files:
-            entry = ManifestEntry.from_args(status=ManifestEntryStatus.ADDED, snapshot_id=id_, data_file=file)
-            output = table.io.new_output(f"{table.location()}/metadata/other-{next(_numbers)}-{id_}.avro")
-            manifests.append(
-                write_entries(
-                    [entry], output, metadata=metadata, spec_id=file.spec_id, snapshot_id=id_, content=content
-                )
-            )
             collector.add_file(file, table.schema(), metadata.specs()[file.spec_id])
-    totals = {name: text for name, text in parent.summary.additional_properties.items() if name.startswith("total")}  # type: ignore[union-attr]
+    assert parent.summary is not None
+    summary = Summary(Operation.OVERWRITE, **collector.build())
+    summary = update_snapshot_summaries(summary, parent.summary)
     snapshot = Snapshot.model_validate(
         {
             "snapshot-id": id_,
             "parent-snapshot-id": parent.snapshot_id,
             "manifest-list": f"{table.location()}/metadata/snap-{id_}.avro",
             "sequence-number": metadata.next_sequence_number(),
-            "summary": Summary(Operation.OVERWRITE, **totals, **collector.build()),
+            "summary": summary,
             "schema-id": metadata.current_schema_id,
         }
     )
     write_list(manifests, table.io.new_output(snapshot.manifest_list), metadata=metadata, snapshot=snapshot)
-    submit(table, snapshot, branch)
+    submit(table, snapshot, "main")
     return id_
 
 
@@ -216,3 +234,18 @@ def summary_of(table: Table, snapshot_id: int) -> dict[str, str]:
     assert snapshot is not None
     assert snapshot.summary is not None
     return {"operation": snapshot.summary.operation.value, **snapshot.summary.additional_properties}
+
+
+class Interrupted(SqlCatalog):
+    """A catalog in which something else happens between a commit's validation and the commit."""
+
+    def __init__(self, name: str, **properties: str) -> None:
+        super().__init__(name, **properties)
+        self.first: list[Callable[[], object]] = []
+        self.commits = 0
+
+    def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
+        self.commits += 1
+        if self.first:
+            self.first.pop(0)()
+        return super().commit_table(table, requirements, updates)
