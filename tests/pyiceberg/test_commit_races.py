@@ -172,7 +172,7 @@ def test_an_equality_delete_applies_to_the_new_files(race: Callable[..., Race], 
 
     new = this.run(upsert)
     assert rows_by_sequence_numbers(this.mine) == [1, 2, 3, 4, 6]
-    assert summary_of(this.mine, new)["total-equality-deletes"] == "0"
+    assert summary_of(this.mine, new)["total-equality-deletes"] == "2"
     (delete,) = entries_of(this.mine, ManifestContent.DELETES)
     assert delete.sequence_number == 3
 

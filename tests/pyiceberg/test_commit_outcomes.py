@@ -1,0 +1,369 @@
+"""Commits that fail or may have failed: what is deleted, and what must not be."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import (
+    BadRequestError,
+    CommitFailedException,
+    CommitStateUnknownException,
+    ForbiddenError,
+    ServerError,
+    UnauthorizedError,
+)
+from pyiceberg.table import CommitTableRequest, CommitTableResponse, Table
+
+from iceberg_zorder.errors import RewriteConflictError, UnknownOutcomeError
+from tests.pyiceberg.lake import (
+    Interrupted,
+    avro_files,
+    commit,
+    exists,
+    files_of,
+    head_id,
+    ids,
+    known_avro_files,
+    make_catalog,
+    make_table,
+    rewritten,
+    rows_of,
+)
+
+UNKNOWN = (
+    r"Cannot tell whether the rewrite of lake.db.t was committed, because the catalog gave no clear answer. No file was"
+    r" deleted. Look at the table's latest snapshot: if it is not this rewrite, run it again and let remove_orphan_files"
+    r" collect what is left over."
+)
+
+
+class Faulty(SqlCatalog):
+    """A catalog that fails when it is asked to commit: before it commits, or after."""
+
+    before: BaseException | None = None
+    after: BaseException | None = None
+    down = False
+    """Whether it cannot be reached after a failure."""
+    failed = False
+    commits = 0
+
+    def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
+        self.commits += 1
+        response = None if self.before else super().commit_table(table, requirements, updates)
+        self.failed = True
+        if error := self.before or self.after:
+            raise error
+        assert response is not None
+        return response
+
+    def load_table(self, identifier: Any) -> Table:
+        if self.down and self.failed:
+            raise ConnectionRefusedError("the catalog is down")
+        return super().load_table(identifier)
+
+
+class Lake:
+    """A table of two files, and a rewrite of it through a faulty catalog."""
+
+    def __init__(self, directory: Path) -> None:
+        self.honest = make_catalog(directory, SqlCatalog)
+        self.seen = make_table(self.honest, rows_of([1, 2]), rows_of([3]))
+        self.faulty = make_catalog(directory, Faulty)
+        self.mine = self.faulty.load_table("db.t")
+        self.start = head_id(self.mine)
+        self.replacement = rewritten(self.mine, files_of(self.mine))
+        self.metadata_files = avro_files(self.seen)
+
+    def commit(self) -> int:
+        return commit(self.mine, self.replacement, self.start)
+
+    def is_rewritten(self) -> bool:
+        """Whether the table is rewritten; it must be as it was, otherwise."""
+        assert ids(self.seen) == [1, 2, 3]
+        assert len(files_of(self.seen)) in {1, 2}
+        assert all(map(exists, files_of(self.seen)))
+        return len(files_of(self.seen)) == 1
+
+    def nothing_deleted(self) -> bool:
+        return all(map(exists, self.replacement.added)) and len(avro_files(self.seen) - self.metadata_files) == 4
+
+    def all_deleted(self) -> bool:
+        return not any(map(exists, self.replacement.added)) and avro_files(self.seen) == known_avro_files(self.seen)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Iterator[Lake]:
+    made = Lake(tmp_path)
+    yield made
+    made.honest.close()
+    made.faulty.close()
+
+
+UNCLEAR = pytest.mark.parametrize(
+    "error",
+    [
+        CommitStateUnknownException("500"),
+        ServerError("503"),
+        ConnectionResetError("by peer"),
+        TimeoutError("read"),
+        ValueError("no JSON"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+
+
+@UNCLEAR
+def test_unknown_and_not_committed(lake: Lake, error: Exception) -> None:
+    lake.faulty.before = error
+    with pytest.raises(UnknownOutcomeError, match=UNKNOWN) as failure:
+        lake.commit()
+    assert failure.value.__cause__ is error
+    assert lake.nothing_deleted()
+    assert not lake.is_rewritten()
+    assert lake.faulty.commits == 1
+
+
+@UNCLEAR
+def test_unknown_and_committed(lake: Lake, error: Exception) -> None:
+    lake.faulty.after, lake.faulty.down = error, True
+    with pytest.raises(UnknownOutcomeError, match=UNKNOWN) as failure:
+        lake.commit()
+    assert failure.value.__cause__ is error
+    assert lake.nothing_deleted()
+    assert lake.is_rewritten()
+
+
+@UNCLEAR
+def test_an_unclear_answer_is_cleared_up_by_a_look_at_the_table(lake: Lake, error: Exception) -> None:
+    lake.faulty.after = error
+    assert lake.commit() == head_id(lake.seen) == head_id(lake.mine)
+    assert lake.is_rewritten()
+    assert lake.faulty.commits == 1
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_an_interrupt_while_the_catalog_is_asked_is_unknown(lake: Lake, committed: bool) -> None:
+    setattr(lake.faulty, "after" if committed else "before", KeyboardInterrupt())
+    with pytest.raises(UnknownOutcomeError, match=UNKNOWN):
+        lake.commit()
+    assert lake.nothing_deleted()
+    assert lake.is_rewritten() == committed
+
+
+def test_a_refusal_of_what_was_committed(lake: Lake) -> None:
+    # A request that was sent twice, and granted the first time.
+    lake.faulty.after = CommitFailedException("Requirement failed: branch main has changed")
+    assert lake.commit() == head_id(lake.seen)
+    assert lake.is_rewritten()
+    assert lake.faulty.commits == 1
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_refusal_that_cannot_be_checked_is_unknown(lake: Lake, committed: bool) -> None:
+    error = CommitFailedException("Requirement failed: branch main has changed")
+    setattr(lake.faulty, "after" if committed else "before", error)
+    lake.faulty.down = True
+    with pytest.raises(UnknownOutcomeError, match=UNKNOWN):
+        lake.commit()
+    assert lake.nothing_deleted()
+    assert lake.is_rewritten() == committed
+
+
+@pytest.mark.parametrize("error", [BadRequestError, ForbiddenError, UnauthorizedError])
+def test_what_the_catalog_refuses_to_try_has_failed(lake: Lake, error: type[Exception]) -> None:
+    lake.faulty.before = error("no")
+    with pytest.raises(error, match="no"):
+        lake.commit()
+    assert lake.all_deleted()
+    assert not lake.is_rewritten()
+
+
+@pytest.mark.parametrize("retries", [0, 3])
+def test_the_table_says_how_often_to_retry(lake: Lake, retries: int) -> None:
+    with lake.seen.transaction() as transaction:
+        transaction.set_properties({"commit.retry.num-retries": str(retries)})
+    lake.mine.refresh()
+    lake.faulty.before = CommitFailedException("Requirement failed: branch main has changed")
+    with pytest.raises(
+        RewriteConflictError, match="on the same files: Requirement failed: branch main has changed. The"
+    ):
+        lake.commit()
+    assert lake.faulty.commits == retries + 1
+    assert lake.all_deleted()
+    assert not lake.is_rewritten()
+
+
+def test_the_table_says_how_long_to_retry(lake: Lake) -> None:
+    with lake.seen.transaction() as transaction:
+        transaction.set_properties({"commit.retry.total-timeout-ms": "0"})
+    lake.mine.refresh()
+    lake.faulty.before = CommitFailedException("Requirement failed: branch main has changed")
+    with pytest.raises(RewriteConflictError):
+        lake.commit()
+    assert lake.faulty.commits == 1
+    assert lake.all_deleted()
+
+
+def test_a_failure_before_the_catalog_is_asked(lake: Lake) -> None:
+    with lake.seen.transaction() as transaction:
+        transaction.set_properties({"write.avro.compression-codec": "lz4"})
+    with pytest.raises(ValueError, match="Unsupported codec: lz4"):
+        lake.commit()
+    assert lake.faulty.commits == 0
+    assert lake.all_deleted()
+    assert not lake.is_rewritten()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ConnectionRefusedError])
+def test_a_failure_between_two_attempts(tmp_path: Path, error: type[BaseException]) -> None:
+    catalog = make_catalog(tmp_path, Interrupted)
+    table = make_table(catalog, rows_of([1, 2]), rows_of([3]))
+    other = make_catalog(tmp_path, SqlCatalog)
+    replacement, start = rewritten(table, files_of(table)), head_id(table)
+    load = catalog.load_table
+    loads = 0
+
+    def append() -> None:
+        other.load_table("db.t").append(rows_of([4]))
+        # The next look at the table, after the catalog refused, is good; the one after that is the next attempt's.
+        catalog.load_table = failing  # type: ignore[method-assign]
+
+    def failing(identifier: Any) -> Table:
+        nonlocal loads
+        loads += 1
+        if loads == 3:
+            raise error("between")
+        return load(identifier)
+
+    catalog.first = [append]
+    with pytest.raises(error, match="between"):
+        commit(table, replacement, start)
+    seen = other.load_table("db.t")
+    assert not any(map(exists, replacement.added))
+    assert avro_files(seen) == known_avro_files(seen)
+    assert ids(seen) == [1, 2, 3, 4]
+    catalog.close()
+    other.close()
+
+
+def test_files_that_cannot_be_deleted_do_not_hide_the_conflict(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
+    lake.seen.delete("id = 1")
+    path = Path(lake.replacement.added[0].file_path.removeprefix("file://"))
+    path.unlink()
+    path.mkdir()
+    (path / "in the way").touch()
+    with pytest.raises(RewriteConflictError, match="is no longer there"):
+        lake.commit()
+    assert f"Cannot delete file://{path}, which is not needed any more" in caplog.text
+
+
+class RestServer:
+    """A REST catalog on top of a SQLite catalog; it answers to commits as it is told."""
+
+    def __init__(self, lake: Lake) -> None:
+        self.lake = lake
+        self.answer: Callable[[BaseHTTPRequestHandler], None] | None = None
+        self.commits = True
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def log_message(self, *_: object) -> None: ...
+
+            def reply(self, status: int, body: dict[str, Any]) -> None:
+                text = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            def do_GET(self) -> None:
+                if "/config" in self.path:
+                    self.reply(200, {"defaults": {}, "overrides": {}})
+                else:
+                    self.reply(200, outer.table_json(lake.honest.load_table("db.t")))
+
+            def do_POST(self) -> None:
+                text = self.rfile.read(int(self.headers["Content-Length"]))
+                request = CommitTableRequest.model_validate_json(text)
+                table = lake.honest.load_table("db.t")
+                if outer.commits:
+                    lake.honest.commit_table(table, request.requirements, request.updates)
+                if outer.answer:
+                    outer.answer(self)
+                else:
+                    self.reply(200, outer.table_json(lake.honest.load_table("db.t")))
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever, args=[0.02])
+        self.thread.start()
+        uri = f"http://127.0.0.1:{self.server.server_port}"
+        self.catalog = RestCatalog("lake", uri=uri)
+
+    def table_json(self, table: Table) -> dict[str, Any]:
+        return {"metadata-location": table.metadata_location, "metadata": json.loads(table.metadata.model_dump_json())}
+
+    def close(self) -> None:
+        self.catalog.close()
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+@pytest.fixture
+def rest(lake: Lake) -> Iterator[RestServer]:
+    server = RestServer(lake)
+    lake.mine = server.catalog.load_table("db.t")
+    yield server
+    server.close()
+
+
+def status(code: int) -> Callable[[BaseHTTPRequestHandler], None]:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        error = {"error": {"message": "told to", "type": "Fault", "code": code}}
+        handler.reply(code, error)  # type: ignore[attr-defined]
+
+    return answer
+
+
+def hang_up(handler: BaseHTTPRequestHandler) -> None:
+    handler.close_connection = True
+
+
+def test_a_commit_over_http(lake: Lake, rest: RestServer) -> None:
+    assert lake.commit() == head_id(lake.seen)
+    assert lake.is_rewritten()
+
+
+@pytest.mark.parametrize("committed", [False, True])
+@pytest.mark.parametrize(
+    "answer",
+    [status(500), status(502), status(503), status(504), status(599), status(429), hang_up],
+    ids=["500", "502", "503", "504", "599", "429", "hang up"],
+)
+def test_a_failing_server_never_loses_files(
+    lake: Lake, rest: RestServer, answer: Callable[[BaseHTTPRequestHandler], None], committed: bool
+) -> None:
+    rest.answer, rest.commits = answer, committed
+    if committed:
+        assert lake.commit() == head_id(lake.seen)
+    else:
+        with pytest.raises(UnknownOutcomeError, match=UNKNOWN):
+            lake.commit()
+    assert lake.nothing_deleted()
+    assert lake.is_rewritten() == committed
+
+
+def test_a_conflict_over_http(lake: Lake, rest: RestServer) -> None:
+    rest.answer, rest.commits = status(409), False
+    with pytest.raises(RewriteConflictError, match="on the same files: Fault: told to. The new files"):
+        lake.commit()
+    assert lake.all_deleted()
+    assert not lake.is_rewritten()
