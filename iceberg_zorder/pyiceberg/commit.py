@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pyiceberg.exceptions import (
@@ -261,7 +262,9 @@ class _Commit:
     def _delete_paths(self, paths: Iterable[str]) -> None:
         for path in paths:
             try:
-                self._table.io.delete(path)
+                # A file that is not there was to be written next.
+                with suppress(FileNotFoundError):
+                    self._table.io.delete(path)
             except Exception:  # noqa: PERF203 - one failure must not keep the others
                 logger.warning("Cannot delete %s, which is not needed any more", path, exc_info=True)
 

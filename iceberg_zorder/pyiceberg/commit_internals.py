@@ -37,11 +37,17 @@ from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, AssertTableUUID, SetSnapshotRefUpdate
-from pyiceberg.types import StructType
+from pyiceberg.typedef import TableVersion
+from pyiceberg.types import IntegerType, ListType, NestedField, StructType
 
+_FIELDS = {field.name: field for field in DATA_FILE_TYPE[3].fields}
 # Optional since format version 2, but PyIceberg knows it from version 3 on.
-_REFERENCED_DATA_FILE = next(field for field in DATA_FILE_TYPE[3].fields if field.name == "referenced_data_file")
-_REFERENCED_DATA_FILE_POSITION = DATA_FILE_TYPE[3].fields.index(_REFERENCED_DATA_FILE)
+_REFERENCED_DATA_FILE = _FIELDS["referenced_data_file"]
+_REFERENCED_DATA_FILE_POSITION = list(_FIELDS).index(_REFERENCED_DATA_FILE.name)
+# PyIceberg has them as longs, which the format has not, and Java cannot read.
+_EQUALITY_IDS = _FIELDS["equality_ids"].model_copy(
+    update={"field_type": ListType(element_id=136, element_type=IntegerType(), element_required=True)}
+)
 
 
 class _DeleteManifestWriter(ManifestWriterV2):
@@ -55,15 +61,18 @@ class _DeleteManifestWriter(ManifestWriterV2):
         return {**super()._meta, "content": "deletes"}
 
     def new_writer(self) -> AvroOutputFile[ManifestEntry]:
-        partition_type = self._spec.partition_type(self._schema)
-        known = data_file_with_partition(partition_type, 2)
         return AvroOutputFile[ManifestEntry](
             output_file=self._output_file,
-            file_schema=manifest_entry_schema_with_data_file(2, StructType(*known.fields, _REFERENCED_DATA_FILE)),
-            record_schema=manifest_entry_schema_with_data_file(3, data_file_with_partition(partition_type, 3)),
+            file_schema=self._entry_schema(2, _REFERENCED_DATA_FILE),
+            record_schema=self._entry_schema(3),
             schema_name="manifest_entry",
             metadata=self._meta,
         )
+
+    def _entry_schema(self, version: TableVersion, *more: NestedField) -> Schema:
+        known = data_file_with_partition(self._spec.partition_type(self._schema), version).fields
+        fields = (_EQUALITY_IDS if field.field_id == _EQUALITY_IDS.field_id else field for field in known)
+        return manifest_entry_schema_with_data_file(version, StructType(*fields, *more))
 
 
 def read_entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
