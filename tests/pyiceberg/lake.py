@@ -137,9 +137,16 @@ def equality_deletes(table: Table, ids: Sequence[int], **where: Any) -> DataFile
     return new_file(table, rows, schema, content=content, equality_ids=[schema.find_field("id").field_id], **where)
 
 
-def commit_deletes(table: Table, *deletes: DataFile, added: Sequence[DataFile] = (), one_manifest: bool = False) -> int:
-    """Commit delete files, and data files with them, as another engine would."""
-    table.refresh()
+def commit_deletes(
+    table: Table,
+    *deletes: DataFile,
+    added: Sequence[DataFile] = (),
+    one_manifest: bool = False,
+    refresh: bool = True,
+) -> int:
+    """Commit delete files, and data files with them, as another engine would; on top of the known head if not to refresh."""
+    if refresh:
+        table.refresh()
     metadata, id_ = table.metadata, table.metadata.new_snapshot_id()
     parent = metadata.current_snapshot()
     assert parent is not None
