@@ -11,7 +11,7 @@ JAR := iceberg_zorder/jars/iceberg-zorder-spark.jar
 LINES := 3.5@3.5_2.12@1.12.0 3.5@3.5_2.12@1.11.0 3.5@3.5_2.12@1.10.1 4.0@4.0_2.13@1.11.0 4.0@4.0_2.13@1.10.1 4.1@4.1_2.13@1.11.0
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test lint test-java test-python test-lines test-random test-kills test-iceberg jar bench bench-quick bench-memory picture golden clean check-tools
+.PHONY: help quickstart test lint test-java test-python test-lines test-random test-kills test-races test-iceberg jar bench bench-quick bench-memory picture golden clean check-tools
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ test-kills: $(INSTALLED) $(JAR) ## Kill the driver 50 times at random moments, a
 test-iceberg: $(JAR) ## Iceberg's own tests of rewrite_data_files with the plugin, its z-order kept and replaced, about 10 minutes
 	@$$($(PYTHON) -c 'import build_jar; print(build_jar.maven())') --batch-mode --no-transfer-progress -f spark_jars/iceberg-tests/pom.xml test \
 	  | grep -E '^\[(INFO|ERROR|WARNING)\] (Tests run|BUILD|---.*surefire)|^\[ERROR\]|^\[WARNING\] /' ; test $${PIPESTATUS[0]} -eq 0
+
+test-races: $(INSTALLED) ## Race writers against rewriters on SQLite and PostgreSQL, about 3 minutes
+	$(BIN)/python -m tests.soak.races --catalog sqlite
+	$(BIN)/python -m tests.soak.races --catalog postgresql
 
 test-line/%:
 	@$(MAKE) --no-print-directory .venv-$(word 1,$(subst @, ,$*))/.installed

@@ -21,18 +21,18 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
-from pyiceberg.table.refs import SnapshotRefType
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
+from iceberg_zorder.pyiceberg.commit_head import AlreadyCommittedError, HeadReader
 from iceberg_zorder.pyiceberg.commit_internals import submit
 from iceberg_zorder.pyiceberg.commit_retry import attempts
 from iceberg_zorder.pyiceberg.commit_snapshot import NewSnapshot, SnapshotWriter
-from iceberg_zorder.pyiceberg.commit_state import (
-    AlreadyCommittedError,
+from iceberg_zorder.pyiceberg.commit_validation import (
     ConflictError,
-    HeadReader,
     check_deletes,
     check_files,
+    check_input,
+    check_version,
     is_overtaken,
     starting_snapshot,
 )
@@ -125,7 +125,8 @@ def commit_replacement(
     (Operation.REPLACE, 0)
     >>> catalog.close(); directory.cleanup()
     """
-    _check(table, replacement, branch)
+    name = _full_name(table)
+    check_input(name, table.metadata, branch, replacement.removed, replacement.added)
     commit = _Commit(
         table, replacement, starting_snapshot_id, branch, use_starting_sequence_number, snapshot_properties
     )
@@ -205,7 +206,7 @@ class _Commit:
         """Validate the rewrite against the branch as it is now, and write a snapshot on top of it."""
         self._load()
         metadata, io = self._table.metadata, self._table.io
-        _check_version(self._table)
+        check_version(_full_name(self._table), metadata)
         ref = metadata.refs.get(self._branch)
         snapshot = metadata.snapshot_by_id(ref.snapshot_id) if ref else None
         if snapshot is None:
@@ -267,36 +268,6 @@ class _Commit:
                     self._table.io.delete(path)
             except Exception:  # noqa: PERF203 - one failure must not keep the others
                 logger.warning("Cannot delete %s, which is not needed any more", path, exc_info=True)
-
-
-def _check(table: Table, replacement: Replacement, branch: str) -> None:
-    """Refuse what can only be a mistake, before anything is written or deleted."""
-    name = _full_name(table)
-    if not replacement.removed:
-        raise InvalidInputError(f"Cannot commit rewrite of {name}, because it removes no data file")
-    ref = table.metadata.refs.get(branch)
-    if ref is None or ref.snapshot_ref_type != SnapshotRefType.BRANCH:
-        raise InvalidInputError(f"Cannot commit rewrite of {name}, because it has no branch {branch}")
-    removed = {file.file_path for file in replacement.removed}
-    for file in replacement.added:
-        if file.file_path in removed:
-            raise InvalidInputError(
-                f"Cannot commit rewrite of {name}, because data file {file.file_path} is both removed and added"
-            )
-        if file.spec_id not in table.metadata.specs():
-            raise InvalidInputError(
-                f"Cannot commit rewrite of {name}, because it has no partition spec {file.spec_id}, which data file"
-                f" {file.file_path} is of"
-            )
-
-
-def _check_version(table: Table) -> None:
-    version = table.metadata.format_version
-    if version > 2:
-        raise InvalidInputError(
-            f"Cannot rewrite {_full_name(table)}, because it is of format version {version}, which PyIceberg cannot"
-            " write: use the Spark engine"
-        )
 
 
 def _full_name(table: Table) -> str:

@@ -18,8 +18,7 @@ from pyiceberg.manifest import (
 from pyiceberg.table import Table, TableProperties
 from pyiceberg.table.snapshots import Operation, Snapshot, SnapshotSummaryCollector, Summary
 
-from iceberg_zorder.pyiceberg.commit_internals import write_entries, write_list
-from iceberg_zorder.pyiceberg.commit_state import (
+from iceberg_zorder.pyiceberg.commit_head import (
     DataManifest,
     Head,
     Partition,
@@ -28,6 +27,7 @@ from iceberg_zorder.pyiceberg.commit_state import (
     sequence_number,
     single_path,
 )
+from iceberg_zorder.pyiceberg.commit_internals import write_entries, write_list
 
 _TOTALS = {
     "total-data-files": ("added-data-files", "deleted-data-files"),

@@ -339,6 +339,15 @@ def test_a_position_delete_file_of_a_partition_goes_with_the_last_of_its_data_fi
     assert ids(deletes.table) == [2, 3, 5, 6]
 
 
+def test_a_position_delete_file_of_the_snapshot_of_its_data_files_stays_with_them(deletes: Deletes) -> None:
+    new = [new_file(deletes.table, rows_of(values), spec_id=1, partition=["a"]) for values in ([7, 8], [9])]
+    both = deletes.position((new[0], 0), (new[1], 0))
+    deletes.start = commit_deletes(deletes.table, both, added=new)
+    left, _ = deletes.rewrite(deletes.one, deletes.two, rows=[1, 2, 3, 4])
+    assert left == {both.file_path}
+    assert ids(deletes.table) == [1, 2, 3, 4, 5, 6, 8]
+
+
 def test_an_equality_delete_file_goes_with_the_last_of_its_data_files(deletes: Deletes) -> None:
     delete = equality_deletes(deletes.table, [1, 4], spec_id=1, partition=["a"])
     deletes.add(delete)

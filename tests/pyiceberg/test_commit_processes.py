@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.soak.races import DELETES, race, sqlite
+from tests.soak.races import DELETES, NOTHING, race, sqlite
 
 
 @pytest.mark.parametrize("deletes", [(), DELETES], ids=["appends", "appends and deletes"])
@@ -22,7 +22,7 @@ def test_writers_against_a_rewriter(tmp_path: Path, deletes: Sequence[str]) -> N
             "rewrites",
             "snapshots",
             "orphan files",
-            "looks at a table with nothing to rewrite",
+            NOTHING,
         }
         assert counts["appends"] + counts["rewrites"] == counts["snapshots"]
         assert counts["orphan files"] == 0

@@ -103,6 +103,10 @@ def test_appends_survive(race: Callable[..., Race], during: bool, version: int) 
     assert operations(this.mine) == ["append", "append", "append", "append", "replace"]
     assert avro_files(this.mine) == known_avro_files(this.mine)
     assert head_id(this.mine) == new
+    snapshot = this.mine.current_snapshot()
+    assert snapshot is not None
+    ours = [file for file in snapshot.manifests(this.mine.io) if file.added_snapshot_id == new]
+    assert [file.sequence_number for file in ours] == [snapshot.sequence_number] * 3
     assert [entry.sequence_number for entry in entries_of(this.mine, ManifestContent.DATA)] == (
         [0, 0, 0] if version == 1 else [3, 4, 2]
     )
@@ -343,9 +347,7 @@ def test_a_commit_to_another_branch_is_no_conflict(race: Callable[..., Race], du
 def test_a_rewrite_of_a_branch(race: Callable[..., Race], during: bool) -> None:
     this = race(during)
     main = head_id(this.mine)
-    this.other.manage_snapshots().create_branch(
-        main, "audit", max_ref_age_ms=10**12, max_snapshot_age_ms=10**11, min_snapshots_to_keep=7
-    ).commit()
+    this.other.manage_snapshots().create_branch(main, "audit").commit()
     this.other.manage_snapshots().create_tag(main, "before").commit()
     this.other.append(rows_of([7]), branch="audit")
     this.mine.refresh()
@@ -353,13 +355,24 @@ def test_a_rewrite_of_a_branch(race: Callable[..., Race], during: bool) -> None:
     new = this.run(lambda: this.other.refresh().append(rows_of([8]), branch="audit"), branch="audit")
     refs = this.mine.refresh().metadata.refs
     assert refs["audit"].snapshot_id == new
-    assert refs["audit"] == before["audit"].model_copy(update={"snapshot_id": new})
     assert {name: ref for name, ref in refs.items() if name != "audit"} == {
         name: ref for name, ref in before.items() if name != "audit"
     }
     assert ids(this.mine) == [1, 2, 3, 4, 5, 6]
     assert ids(this.mine, snapshot_id=new) == [1, 2, 3, 4, 5, 6, 7, 8]
     assert len(files_of(this.mine, new)) == 3
+
+
+def test_a_branch_keeps_its_retention(race: Callable[..., Race]) -> None:
+    this = race(False)
+    this.other.manage_snapshots().create_branch(
+        this.start, "audit", max_ref_age_ms=10**12, max_snapshot_age_ms=10**11, min_snapshots_to_keep=7
+    ).commit()
+    this.mine.refresh()
+    new = this.run(branch="audit")
+    ref = this.mine.refresh().metadata.refs["audit"]
+    kept = (ref.max_ref_age_ms, ref.max_snapshot_age_ms, ref.min_snapshots_to_keep)
+    assert (ref.snapshot_id, *kept) == (new, 10**12, 10**11, 7)
 
 
 @WHEN

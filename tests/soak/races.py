@@ -41,6 +41,7 @@ ROWS_PER_APPEND = 20
 FILES_PER_REWRITE = 12
 ATTEMPTS = 30
 TABLE = "db.t"
+NOTHING = "looks at a table with nothing to rewrite"
 DELETES = ("position", "copy-on-write")
 
 
@@ -143,14 +144,17 @@ def rewrite(properties: dict[str, str], until: float) -> Journal:
     catalog = SqlCatalog("lake", **properties)
     journal = Journal()
     while time.time() < until:
-        journal.counts[_rewrite(catalog.load_table(TABLE))] += 1
+        outcome = _rewrite(catalog.load_table(TABLE))
+        journal.counts[outcome] += 1
+        if outcome == NOTHING:
+            time.sleep(0.05)
     catalog.close()
     return journal
 
 
 def _rewrite(table: Table) -> str:
     try:
-        return "rewrites" if rewrite_once(table) else "looks at a table with nothing to rewrite"
+        return "rewrites" if rewrite_once(table) else NOTHING
     except RewriteConflictError:
         return "rewrites in conflict"
     except UnknownOutcomeError:
