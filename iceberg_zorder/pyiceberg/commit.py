@@ -130,11 +130,9 @@ def commit_replacement(
     commit = _Commit(
         table, replacement, starting_snapshot_id, branch, use_starting_sequence_number, snapshot_properties
     )
-    name = _full_name(table)
     try:
         return commit.run()
     except AlreadyCommittedError as error:
-        commit.delete_metadata()
         raise InvalidInputError(
             f"Cannot commit rewrite of {name}, because new data file {error} is in the table already"
         ) from error
@@ -184,15 +182,13 @@ class _Commit:
     def run(self) -> int:
         """Try until it is committed; return the snapshot's id."""
         for _ in attempts(self._table.metadata.properties):
-            new = self._prepare()
-            if landed := self._submit(new):
-                self._delete_paths(set(self._written) - self._attempts[landed].files)
+            self._load()
+            # An attempt that was refused may have been let in after all, and late.
+            if landed := self._landed() or self._submit(self._prepare()):
+                new = self._attempts[landed]
+                self._delete_paths(set(self._written) - new.files)
                 return new.snapshot.snapshot_id
         raise CommitFailedException(str(self._failure)) from self._failure
-
-    def delete_metadata(self) -> None:
-        """Delete what was written for the snapshot, but not the data files."""
-        self._delete_paths(self._written)
 
     def delete_all(self) -> None:
         """Delete what was written for the snapshot, and the new data files."""
@@ -204,15 +200,15 @@ class _Commit:
 
     def _prepare(self) -> NewSnapshot:
         """Validate the rewrite against the branch as it is now, and write a snapshot on top of it."""
-        self._load()
-        metadata, io = self._table.metadata, self._table.io
+        metadata = self._table.metadata
         check_version(_full_name(self._table), metadata)
         ref = metadata.refs.get(self._branch)
         snapshot = metadata.snapshot_by_id(ref.snapshot_id) if ref else None
         if snapshot is None:
             raise ConflictError(f"branch {self._branch} is no longer there")
+        # First of all, for it finds the new files where they must not be deleted.
+        head = self._reader.read(snapshot, self._table.io)
         start = starting_snapshot(metadata, snapshot, self._starting_snapshot_id, self._branch)
-        head = self._reader.read(snapshot, io)
         check_files(head, self._replacement.removed, start)
         equality_deletes = not self._use_starting_sequence_number
         check_deletes(head, metadata.specs(), start, equality_deletes=equality_deletes)
@@ -242,14 +238,20 @@ class _Commit:
             self._load()
         except Exception:
             raise error from None
-        metadata = self._table.metadata
-        if landed := metadata.snapshot_by_id(new.snapshot.snapshot_id):
-            return landed.manifest_list
-        if isinstance(error, CommitFailedException) or is_overtaken(new.snapshot, metadata):
+        if landed := self._landed():
+            return landed
+        if isinstance(error, CommitFailedException) or is_overtaken(new.snapshot, self._table.metadata):
             self.in_doubt = False
             self._failure = error
             return None
         raise error
+
+    def _landed(self) -> str | None:
+        """Return the manifest list of the attempt that the table has, or None."""
+        if self._writer is None:
+            return None
+        snapshot = self._table.metadata.snapshot_by_id(self._writer.snapshot_id)
+        return snapshot.manifest_list if snapshot else None
 
     def _load(self) -> None:
         fresh = self._table.catalog.load_table(self._table.name())

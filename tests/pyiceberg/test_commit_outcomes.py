@@ -166,6 +166,34 @@ def test_a_refusal_of_what_was_committed(lake: Lake) -> None:
     assert lake.faulty.commits == 1
 
 
+class Late(SqlCatalog):
+    """A catalog that refuses a commit, and then makes it all the same, before it tells of the table a second time."""
+
+    commits = 0
+    late: list[Callable[[], object]]
+
+    def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
+        self.commits += 1
+        # Its own second look at the table is that of the commit itself.
+        self.late = [lambda: None, lambda: SqlCatalog.commit_table(self, table, requirements, updates), lambda: None]
+        raise CommitFailedException("Requirement failed: branch main has changed")
+
+    def load_table(self, identifier: Any) -> Table:
+        if self.commits and self.late:
+            self.late.pop(0)()
+        return super().load_table(identifier)
+
+
+def test_a_refusal_that_is_taken_back_later(lake: Lake, tmp_path: Path) -> None:
+    late = make_catalog(tmp_path, Late)
+    lake.mine = late.load_table("db.t")
+    assert lake.commit() == head_id(lake.seen)
+    assert lake.is_rewritten()
+    assert late.commits == 1
+    assert avro_files(lake.seen) == known_avro_files(lake.seen)
+    late.close()
+
+
 @pytest.mark.parametrize("committed", [False, True])
 def test_a_refusal_that_cannot_be_checked_is_unknown(lake: Lake, committed: bool) -> None:
     error = CommitFailedException("Requirement failed: branch main has changed")
