@@ -59,9 +59,11 @@ def rows_of(ids: Sequence[int], p: Sequence[str | None] | str = "a") -> pa.Table
     return pa.table({"id": pa.array(ids, pa.int64()), "p": pa.array(values, pa.string())})
 
 
-def make_table(catalog: SqlCatalog, *appends: pa.Table, version: int = 2, partitioned: bool = False) -> Table:
+def make_table(
+    catalog: SqlCatalog, *appends: pa.Table, version: int = 2, partitioned: bool = False, name: str = "db.t"
+) -> Table:
     properties = {"format-version": str(version), "commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "2"}
-    table = catalog.create_table("db.t", rows_of([]).schema, properties=properties)
+    table = catalog.create_table(name, rows_of([]).schema, properties=properties)
     if partitioned:
         with table.update_spec() as update:
             update.add_identity("p")

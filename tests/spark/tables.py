@@ -13,7 +13,7 @@ from pathlib import Path
 import pyspark
 import pytest
 from pyspark.sql import Row, SparkSession
-from pyspark.sql.types import MapType, StructField
+from pyspark.sql.types import StructField
 
 CATALOG = "lake"
 
@@ -150,7 +150,7 @@ def create(
 
 def _hashable(field: StructField) -> str:
     name = _quoted(field.name)
-    return f"map_entries({name})" if isinstance(field.dataType, MapType) else name
+    return f"to_json(struct({name}))" if "map<" in field.dataType.simpleString() else name
 
 
 def _quoted(name: str) -> str:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
+from tests.pyiceberg.lake import commit_deletes, equality_deletes, make_table, new_file, rows_of
 from tests.spark.tables import SPARK, Table, create, unchanged
 
 ROWS = "SELECT id, cast(id % 97 AS int) AS a, hash(id) AS b, cast(id AS string) AS c FROM range(0, 8000, 1, 4)"
@@ -105,3 +107,66 @@ def created_with_default(spark: SparkSession) -> Table:
     spark.catalog.refreshTable(table.full_name)
     spark.sql(f"INSERT INTO {table.full_name} SELECT id, 1, 2, 'x', 8 FROM range(8000, 9000)")
     return table
+
+
+@pytest.mark.parametrize("version", ["1", "2", "3"])
+def test_a_schema_that_has_changed(spark: SparkSession, version: str) -> None:
+    select = "SELECT id, cast(id % 97 AS int) AS a, cast(id AS float) AS f, cast(id AS decimal(9, 2)) AS d, 'x' AS gone"
+    nested = "named_struct('Inner One', id, 'list', array(id, NULL), 'map', map('k', id)) AS `s.t`"
+    table = create(spark, f"{select}, {nested} FROM range(0, 4000, 1, 4)", properties={"format-version": version})
+    name = table.full_name
+    for change in (
+        "DROP COLUMN gone",
+        "RENAME COLUMN a TO `größe (m)`",
+        "ALTER COLUMN `größe (m)` TYPE bigint",
+        "ALTER COLUMN f TYPE double",
+        "ALTER COLUMN d TYPE decimal(18, 2)",
+        "ALTER COLUMN d FIRST",
+        "ADD COLUMN gone int AFTER id",
+        "ADD COLUMN `s.t`.added string AFTER `Inner One`",
+        "RENAME COLUMN `s.t`.`Inner One` TO one",
+    ):
+        spark.sql(f"ALTER TABLE {name} {change}")
+    spark.sql(
+        f"INSERT INTO {name} SELECT 1.5, id, 7, id % 7, id, named_struct('one', id, 'added', 'y', 'list', array(id),"
+        " 'map', map('z', id)) FROM range(0, 1000, 1, 2)"
+    )
+    with unchanged(table):
+        table.call("zorder(`größe (m)`, `s.t`.one)", options=table.target_for(6))
+    assert table.summary()["zorder.columns"] == "`größe (m)`,`s.t`.one"
+    added = f"SELECT count(*), count(gone), count(`s.t`.added), count(`s.t`.one) FROM {name}"
+    assert list(spark.sql(added).collect()[0]) == [5000, 1000, 1000, 5000]
+
+
+def test_equality_deletes_are_applied(spark: SparkSession, lake_dir: Path) -> None:
+    catalog = SqlCatalog("lake", uri=f"sqlite:///{lake_dir}/catalog.db", warehouse=f"file://{lake_dir}/equality")
+    catalog.create_namespace_if_not_exists("equality")
+    pyiceberg = make_table(catalog, rows_of(range(100)), rows_of(range(100, 200)), name="equality.t")
+    # A row that is inserted again after its delete stays.
+    commit_deletes(pyiceberg, equality_deletes(pyiceberg, [7, 150]), added=[new_file(pyiceberg, rows_of([150]))])
+    catalog.close()
+    table = Table(spark, "equality.t")
+    rows = table.fingerprint()
+    assert rows.rows == 199
+    table.call("id, p")
+    assert table.fingerprint() == rows
+    files = spark.sql(f"SELECT record_count FROM {table.full_name}.files WHERE content = 0").collect()
+    assert sum(row[0] for row in files) == 199
+
+
+@pytest.mark.skipif(SPARK < (4, 1), reason="geometries came with Spark 4.1")
+def test_geometries_are_carried(spark: SparkSession) -> None:
+    table = Table(spark, "db.geometries")
+    spark.conf.set("spark.sql.geospatial.enabled", "true")
+    try:
+        spark.sql(
+            f"CREATE TABLE {table.full_name} (id BIGINT, g GEOMETRY(4326)) USING iceberg TBLPROPERTIES ('format-version' = '3')"
+        )
+    except Exception as error:
+        pytest.skip(f"this Iceberg takes no geometries from Spark: {str(error)[:200]}")
+    point = "ST_SetSrid(ST_GeomFromWKB(unhex('0101000000000000000000F03F0000000000000040')), 4326)"
+    spark.sql(f"INSERT INTO {table.full_name} SELECT id, {point} FROM range(0, 4000, 1, 4)")
+    values = f"SELECT id, hex(ST_AsBinary(g)) FROM {table.full_name} ORDER BY id"
+    before = spark.sql(values).collect()
+    table.call("id")
+    assert spark.sql(values).collect() == before

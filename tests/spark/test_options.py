@@ -1,0 +1,148 @@
+"""Options of ``rewrite_data_files``, each for what it changes; those of the layout are tested with the layout."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.spark.tables import Table, create, unchanged
+
+ROWS = "SELECT id, cast(id % 4 AS int) AS p, hash(id) AS a, hash(id, 1) AS b FROM range(0, 8000, 1, {files})"
+NO_REWRITE_ALL = {"rewrite-all": "false"}
+
+
+def sized(spark: SparkSession) -> Table:
+    """Ten files of 1,000 rows and one of 5,000."""
+    table = create(spark, ROWS.format(files=8))
+    spark.sql(f"INSERT INTO {table.full_name} SELECT id, 0, hash(id), hash(id, 1) FROM range(0, 2000, 1, 2)")
+    spark.sql(f"INSERT INTO {table.full_name} SELECT id, 0, hash(id), hash(id, 1) FROM range(0, 5000, 1, 1)")
+    return table
+
+
+def sizes(table: Table) -> list[int]:
+    return sorted(row.file_size_in_bytes for row in table.data_files())
+
+
+def test_sizes_choose_files(spark: SparkSession) -> None:
+    table = sized(spark)
+    *small, large = sizes(table)
+    bounds = {"min-file-size-bytes": str(small[-1] + 1), "max-file-size-bytes": str(large + 1)}
+    target = {"target-file-size-bytes": str(large - 1)}
+    with unchanged(table):
+        assert table.call("a, b", options={**NO_REWRITE_ALL, **bounds, **target}).rewritten_data_files_count == 10
+
+
+def test_a_file_that_is_too_large_is_cut(spark: SparkSession) -> None:
+    table = sized(spark)
+    *small, large = sizes(table)
+    bounds = {"min-file-size-bytes": str(small[0]), "max-file-size-bytes": str(large - 1)}
+    with unchanged(table):
+        row = table.call(
+            "a, b",
+            options={**NO_REWRITE_ALL, **bounds, "target-file-size-bytes": str(small[-1]), "min-input-files": "2"},
+        )
+    assert row.rewritten_data_files_count == 1
+    assert row.added_data_files_count >= 4
+
+
+@pytest.mark.parametrize(("least", "rewritten"), [(11, 11), (12, 0)])
+def test_min_input_files(spark: SparkSession, least: int, rewritten: int) -> None:
+    table = sized(spark)
+    options = {**NO_REWRITE_ALL, "min-input-files": str(least)}
+    assert table.call("a, b", options=options).rewritten_data_files_count == rewritten
+
+
+def test_max_files_to_rewrite(spark: SparkSession) -> None:
+    table = create(spark, ROWS.format(files=8))
+    with unchanged(table):
+        assert table.call("a, b", options={"max-files-to-rewrite": "3"}).rewritten_data_files_count == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "rewritten"),
+    [
+        ({"delete-ratio-threshold": "0.2"}, 2),
+        ({"delete-ratio-threshold": "0.9"}, 0),
+        ({"delete-ratio-threshold": "1", "delete-file-threshold": "1"}, 3),
+        ({"delete-ratio-threshold": "1", "delete-file-threshold": "2"}, 1),
+    ],
+)
+def test_thresholds_of_deletes(spark: SparkSession, options: dict[str, str], rewritten: int) -> None:
+    properties = {"format-version": "2", "write.delete.mode": "merge-on-read", "write.delete.granularity": "partition"}
+    table = create(spark, ROWS.format(files=8), properties=properties)
+    # Files have 1,000 rows: a delete of one in a file, two of 250 in another, one of 300 in a third.
+    for where in ("id = 5", "id BETWEEN 1000 AND 1249", "id BETWEEN 1500 AND 1749", "id BETWEEN 2000 AND 2299"):
+        spark.sql(f"DELETE FROM {table.full_name} WHERE {where}")
+    in_order = {"min-file-size-bytes": "1", "max-file-size-bytes": "536870912", "target-file-size-bytes": "1048576"}
+    rows = table.fingerprint()
+    row = table.call("a, b", options={**NO_REWRITE_ALL, **in_order, **options})
+    assert row.rewritten_data_files_count == rewritten
+    assert table.fingerprint() == rows
+
+
+@pytest.mark.parametrize(("factor", "files"), [("1.0", 4), ("2.0", 8), ("0.5", 2)])
+def test_compression_factor(spark: SparkSession, factor: str, files: int) -> None:
+    table = create(spark, ROWS.format(files=8))
+    options = {**table.target_for(4), "compression-factor": factor}
+    with unchanged(table):
+        assert table.call("a, b", options=options).added_data_files_count == files
+
+
+@pytest.mark.parametrize("starting", [True, False])
+def test_use_starting_sequence_number(spark: SparkSession, starting: bool) -> None:
+    table = create(spark, ROWS.format(files=8), properties={"format-version": "2"})
+    with unchanged(table):
+        table.call("a, b", options={"use-starting-sequence-number": str(starting).lower()})
+    numbers = spark.sql(f"SELECT DISTINCT sequence_number FROM {table.full_name}.entries WHERE status = 1").collect()
+    assert [row[0] for row in numbers] == [1 if starting else 2]
+
+
+@pytest.mark.parametrize("remove", [True, False])
+def test_remove_dangling_deletes(spark: SparkSession, remove: bool) -> None:
+    properties = {"format-version": "2", "write.delete.mode": "merge-on-read"}
+    table = create(spark, ROWS.format(files=8), partitioned_by="p", properties=properties)
+    spark.sql(f"DELETE FROM {table.full_name} WHERE id % 10 = 0")
+    deletes = f"SELECT count(*) FROM {table.full_name}.delete_files"
+    before = spark.sql(deletes).collect()[0][0]
+    assert before > 0
+    rows = table.fingerprint()
+    options = {"remove-dangling-deletes": str(remove).lower(), "use-starting-sequence-number": "false"}
+    row = table.call("a, b", options=options)
+    assert row.removed_delete_files_count == (before if remove else 0)
+    assert spark.sql(deletes).collect()[0][0] == (0 if remove else before)
+    assert table.fingerprint() == rows
+
+
+@pytest.mark.parametrize(
+    ("order", "partitions"),
+    [
+        ("bytes-asc", [3, 0, 2, 1]),
+        ("bytes-desc", [1, 2, 0, 3]),
+        ("files-asc", [1, 0, 2, 3]),
+        ("files-desc", [3, 2, 0, 1]),
+    ],
+)
+def test_rewrite_job_order_and_one_group_at_a_time(spark: SparkSession, order: str, partitions: list[int]) -> None:
+    table = create(
+        spark,
+        "SELECT id, hash(id) AS a, 0 AS p FROM range(0)",
+        partitioned_by="p",
+        properties={"write.distribution-mode": "none"},
+    )
+    for partition, (files, number) in enumerate([(3, 2000), (2, 9000), (4, 5000), (5, 500)]):
+        select = f"SELECT /*+ REPARTITION({files}) */ id, hash(id), {partition} FROM range({number})"
+        spark.sql(f"INSERT INTO {table.full_name} {select}")
+    options = {
+        "rewrite-job-order": order,
+        "max-concurrent-file-group-rewrites": "1",
+        "partial-progress.enabled": "true",
+        "partial-progress.max-commits": "4",
+    }
+    rows = table.fingerprint()
+    table.call("a", options=options)
+    entries = spark.sql(
+        f"SELECT e.data_file.partition.p FROM {table.full_name}.entries e JOIN {table.full_name}.snapshots s"
+        " ON e.snapshot_id = s.snapshot_id WHERE s.operation = 'replace' AND e.status < 2 ORDER BY s.committed_at"
+    ).collect()
+    assert [row[0] for row in entries] == partitions
+    assert table.fingerprint() == rows
