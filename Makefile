@@ -11,7 +11,7 @@ JAR := iceberg_zorder/jars/iceberg-zorder-spark.jar
 LINES := 3.5@3.5_2.12@1.12.0 3.5@3.5_2.12@1.11.0 3.5@3.5_2.12@1.10.1 4.0@4.0_2.13@1.11.0 4.0@4.0_2.13@1.10.1 4.1@4.1_2.13@1.11.0
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test lint test-java test-python test-lines test-random test-kills test-races test-iceberg jar bench bench-quick bench-memory picture golden clean check-tools
+.PHONY: help quickstart test test-full test-ways stack lint test-java test-python test-lines test-random test-kills test-races test-iceberg jar bench bench-quick bench-memory picture golden clean check-tools
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,7 +19,17 @@ help: ## Show these targets
 quickstart: $(INSTALLED) $(JAR) ## Build everything, and show before and after on TPC-H lineitem
 	@$(BIN)/python -m quickstart
 
-test: lint test-java test-python ## Run every check and test
+test: lint test-java test-python ## Run every check, and the tests that need this machine only
+
+test-full: lint test-java $(INSTALLED) $(JAR) ## Run all there is: other servers, versions, random tables, kills; hours
+	$(BIN)/python -m pytest
+	@$(MAKE) --no-print-directory test-iceberg test-lines test-random test-kills test-races
+
+test-ways: $(INSTALLED) $(JAR) ## The plugin through a cluster, Connect, Thrift, REST, S3, PostgreSQL, about 5 minutes
+	$(BIN)/python -m pytest -m full
+
+stack: $(INSTALLED) $(JAR) ## Start PostgreSQL, a REST catalog, S3 and a Spark cluster on this machine, until Ctrl-C
+	@$(BIN)/python -m tests.stack
 
 lint: $(INSTALLED) $(JAR) ## ruff and mypy
 	$(BIN)/ruff check
@@ -31,7 +41,7 @@ test-java: check-tools ## JUnit, through Maven
 	  | grep -E '^\[(INFO|ERROR|WARNING)\] (Tests run|BUILD)|^\[ERROR\]|^\[WARNING\] /' ; test $${PIPESTATUS[0]} -eq 0
 
 test-python: $(INSTALLED) $(JAR) ## pytest, with doctests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m 'not full'
 
 jar: $(JAR) ## Build the plugin jar
 
@@ -58,7 +68,7 @@ test-races: $(INSTALLED) ## Race writers against rewriters on SQLite and Postgre
 test-line/%:
 	@$(MAKE) --no-print-directory .venv-$(word 1,$(subst @, ,$*))/.installed
 	ICEBERG_RUNTIME=org.apache.iceberg:iceberg-spark-runtime-$(word 2,$(subst @, ,$*)):$(word 3,$(subst @, ,$*)) \
-	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m pytest tests/spark
+	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m pytest -m 'not full' tests/spark
 
 .venv-%/.installed: pyproject.toml | check-tools $(JAR)
 	@$(PYTHON) -m venv .venv-$*

@@ -17,6 +17,8 @@ from iceberg_zorder.spark.session import EXTENSIONS, PLUGIN_JAR, jar_settings
 from tests.spark.tables import SPARK
 from tests.stack.servers import ENVIRONMENT, SPARK_HOME, cluster, connect_server, postgresql, seaweedfs, thrift_server
 
+pytestmark = pytest.mark.full
+
 
 def script(catalog: str = "lake", procedure: str = "lake.system.rewrite_data_files") -> str:
     return (
