@@ -15,7 +15,7 @@ from pyiceberg.types import LongType
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError
 from iceberg_zorder.pyiceberg.commit import Replacement
 from iceberg_zorder.pyiceberg.commit_internals import referenced_data_file
-from tests.pyiceberg.lake import (
+from tests.pyiceberg.committing import (
     commit,
     commit_deletes,
     entries_of,

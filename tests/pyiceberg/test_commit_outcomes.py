@@ -23,7 +23,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.table import CommitTableRequest, CommitTableResponse, Table
 
 from iceberg_zorder.errors import RewriteConflictError, UnknownOutcomeError
-from tests.pyiceberg.lake import (
+from tests.pyiceberg.committing import (
     Interrupted,
     avro_files,
     commit,

@@ -13,7 +13,7 @@ from pyiceberg.manifest import DataFile, ManifestContent
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import RewriteConflictError, UnknownOutcomeError
-from tests.pyiceberg.lake import (
+from tests.pyiceberg.committing import (
     Interrupted,
     avro_files,
     commit,

@@ -14,7 +14,7 @@ from iceberg_zorder.errors import RewriteConflictError
 from iceberg_zorder.pyiceberg.commit import Replacement
 from iceberg_zorder.pyiceberg.commit_head import single_path
 from iceberg_zorder.spark.catalogs import spark_catalog
-from tests.pyiceberg.lake import (
+from tests.pyiceberg.committing import (
     commit,
     commit_deletes,
     entries_of,

@@ -34,7 +34,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from iceberg_zorder.errors import RewriteConflictError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg.commit import Replacement
-from tests.pyiceberg.lake import commit, commit_deletes, new_file, position_deletes, rows_of
+from tests.pyiceberg.committing import commit, commit_deletes, new_file, position_deletes, rows_of
 
 IDS_PER_WRITER = 1_000_000_000
 ROWS_PER_APPEND = 20

@@ -9,7 +9,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
-from tests.pyiceberg.lake import commit_deletes, equality_deletes, make_table, new_file, rows_of
+from tests.pyiceberg.committing import commit_deletes, equality_deletes, make_table, new_file, rows_of
 from tests.spark.tables import SPARK, Table, create, unchanged
 
 ROWS = "SELECT id, cast(id % 97 AS int) AS a, hash(id) AS b, cast(id AS string) AS c FROM range(0, 8000, 1, 4)"
