@@ -21,7 +21,7 @@ STAGES = [
     {"grow", "options"},
     {"layout"},
     {"layout_json"},
-    {"scan_fraction"},
+    {"scan_fraction", "rewrite_options"},
     {"spark", "pyiceberg"},
     {"cli"},
 ]

@@ -1,0 +1,146 @@
+"""Which delete files apply to a data file, by Iceberg's rules.
+
+A position delete applies to data files of its partition that are not newer than it, or, where it names one data file,
+to that one only. An equality delete applies to older data files of its partition, and to those of every partition if
+its own spec is unpartitioned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyiceberg.conversions import from_bytes
+from pyiceberg.manifest import DataFile, DataFileContent
+from pyiceberg.schema import Schema
+from pyiceberg.types import NestedField, PrimitiveType
+
+PATH_FIELD = 2147483546
+"""The field of the data file's path in position delete files."""
+
+_Partition = tuple[int, tuple[Any, ...]]
+_Sequenced = tuple[DataFile, int]
+
+
+def partition_key(file: DataFile) -> _Partition:
+    """Tell a file's spec and partition, as something that can be looked up."""
+    return file.spec_id, partition_values(file)
+
+
+def partition_values(file: DataFile) -> tuple[Any, ...]:
+    """Take the values of a file's partition."""
+    return tuple(file.partition[place] for place in range(len(file.partition)))
+
+
+def referenced_data_file(delete: DataFile) -> str | None:
+    """Tell the one data file that a position delete file is about, if its bounds name one.
+
+    Parameters
+    ----------
+    delete : pyiceberg.manifest.DataFile
+        A delete file.
+
+    Returns
+    -------
+    str or None
+        The path of the data file.
+    """
+    if delete.content != DataFileContent.POSITION_DELETES:
+        return None
+    lower = (delete.lower_bounds or {}).get(PATH_FIELD)
+    upper = (delete.upper_bounds or {}).get(PATH_FIELD)
+    return lower.decode() if lower is not None and lower == upper else None
+
+
+@dataclass
+class DeleteIndex:
+    """The delete files of a snapshot.
+
+    Parameters
+    ----------
+    schema : pyiceberg.schema.Schema
+        Where the types of equality fields are looked up.
+    unpartitioned : frozenset of int
+        The specs without fields that partition.
+    """
+
+    schema: Schema
+    unpartitioned: frozenset[int]
+    _positions: dict[_Partition, list[_Sequenced]] = field(default_factory=dict)
+    _positions_by_path: dict[str, list[_Sequenced]] = field(default_factory=dict)
+    _equalities: dict[_Partition, list[_Sequenced]] = field(default_factory=dict)
+    _global_equalities: list[_Sequenced] = field(default_factory=list)
+
+    def add(self, delete: DataFile, sequence_number: int) -> None:
+        """Add a delete file and its data sequence number."""
+        sequenced = (delete, sequence_number)
+        if delete.content == DataFileContent.EQUALITY_DELETES:
+            if delete.spec_id in self.unpartitioned:
+                self._global_equalities.append(sequenced)
+            else:
+                self._equalities.setdefault(partition_key(delete), []).append(sequenced)
+        elif path := referenced_data_file(delete):
+            self._positions_by_path.setdefault(path, []).append(sequenced)
+        else:
+            self._positions.setdefault(partition_key(delete), []).append(sequenced)
+
+    def position_deletes(self, data: DataFile, sequence_number: int) -> tuple[DataFile, ...]:
+        """Find the position deletes that may name rows of a data file with this data sequence number."""
+        candidates = self._positions.get(partition_key(data), []) + self._positions_by_path.get(data.file_path, [])
+        return tuple(delete for delete, sequence in candidates if sequence >= sequence_number)
+
+    def equality_deletes(self, data: DataFile, sequence_number: int) -> tuple[DataFile, ...]:
+        """Find the equality deletes that may equal rows of a data file with this data sequence number."""
+        candidates = self._global_equalities + self._equalities.get(partition_key(data), [])
+        return tuple(
+            delete for delete, sequence in candidates if sequence > sequence_number and self._may_equal(data, delete)
+        )
+
+    def _may_equal(self, data: DataFile, delete: DataFile) -> bool:
+        """Tell by counts and bounds whether a data file may hold a row that an equality delete file names."""
+        fields = (self._field(field_id) for field_id in delete.equality_ids or [])
+        return all(_columns_may_equal(data, delete, each) for each in fields if each is not None)
+
+    def _field(self, field_id: int) -> NestedField | None:
+        try:
+            found = self.schema.find_field(field_id)
+        except ValueError:
+            return None
+        return found if isinstance(found.field_type, PrimitiveType) else None
+
+
+def _columns_may_equal(data: DataFile, delete: DataFile, column: NestedField) -> bool:
+    of_data, of_delete = _nulls(data, column), _nulls(delete, column)
+    if of_data != "none" and of_delete != "none" and not (of_data == "all" and of_delete == "all"):
+        return True
+    if of_data == "all" or of_delete == "all":
+        return of_data != "none" and of_delete != "none"
+    bounds = [(file.lower_bounds or {}).get(column.field_id) for file in (data, delete)] + [
+        (file.upper_bounds or {}).get(column.field_id) for file in (data, delete)
+    ]
+    if any(bound is None for bound in bounds):
+        return True
+    data_lower, delete_lower, data_upper, delete_upper = (
+        from_bytes(column.field_type, bound)  # type: ignore[arg-type]
+        for bound in bounds
+    )
+    # NaN in the bounds of old writers compares with nothing, and so rules nothing out.
+    return not (data_lower > delete_upper or delete_lower > data_upper)
+
+
+def _nulls(file: DataFile, column: NestedField) -> str:
+    """Tell how many of a file's values are NULL: ``none``, ``some`` (or not known), or ``all``."""
+    if column.required:
+        return "none"
+    nulls = (file.null_value_counts or {}).get(column.field_id)
+    if nulls is None:
+        return "some"
+    if nulls <= 0:
+        return "none"
+    return "all" if (file.value_counts or {}).get(column.field_id) == nulls else "some"
+
+
+def rows_deleted_by_position(deletes: Iterable[DataFile]) -> int:
+    """Count the rows that position deletes of one data file each delete."""
+    return sum(delete.record_count for delete in deletes if referenced_data_file(delete) is not None)

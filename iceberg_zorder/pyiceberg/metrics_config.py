@@ -1,0 +1,137 @@
+"""Which metrics a table keeps of a column: Iceberg's rules for ``write.metadata.metrics.*``."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.types import IcebergType, ListType, MapType, StructType
+
+_LOG = logging.getLogger(__name__)
+_DEFAULT = "write.metadata.metrics.default"
+_COLUMN = "write.metadata.metrics.column."
+_INFERRED = "write.metadata.metrics.max-inferred-column-defaults"
+_TRUNCATE = re.compile(r"truncate\((\d+)\)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class MetricsMode:
+    """What is kept of a column: ``none``, ``counts``, ``truncate`` to some length, or ``full``.
+
+    Examples
+    --------
+    >>> str(MetricsMode("truncate", 16)), MetricsMode("truncate", 16).keeps_bounds, MetricsMode("counts").keeps_bounds
+    ('truncate(16)', True, False)
+    """
+
+    kind: str
+    length: int | None = None
+
+    @property
+    def keeps_bounds(self) -> bool:
+        """Whether lower and upper bounds are kept."""
+        return self.kind in ("truncate", "full")
+
+    def __str__(self) -> str:
+        return self.kind if self.length is None else f"{self.kind}({self.length})"
+
+
+_TRUNCATED = MetricsMode("truncate", 16)
+_NONE = MetricsMode("none")
+
+
+@dataclass(frozen=True)
+class MetricsConfig:
+    """The modes of a table's columns.
+
+    Parameters
+    ----------
+    columns : dict of str to MetricsMode
+        By the column's full name.
+    default : MetricsMode
+        That of all others.
+    """
+
+    columns: dict[str, MetricsMode]
+    default: MetricsMode
+
+    def mode(self, name: str) -> MetricsMode:
+        """Tell the mode of a column, by its full name."""
+        return self.columns.get(name, self.default)
+
+
+def metrics_config(table: Table) -> MetricsConfig:
+    """Read the modes from a table's properties, schema and sort order.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table. Past the first 100 fields (or as many as its properties say), a column has no metrics by default.
+
+    Returns
+    -------
+    MetricsConfig
+        The modes.
+    """
+    properties, schema = table.properties, table.schema()
+    columns: dict[str, MetricsMode] = {}
+    if _DEFAULT in properties:
+        default = _mode(properties[_DEFAULT], _TRUNCATED)
+    else:
+        most = int(properties.get(_INFERRED, "100"))
+        default = _TRUNCATED
+        if len(_all_ids(schema.as_struct())) > most:
+            default = _NONE
+            columns = {_name(schema, each): _TRUNCATED for each in list(_eligible(schema.as_struct()))[:most]}
+    promoted = default if default.keeps_bounds else _TRUNCATED
+    for ordered in table.sort_order().fields:
+        if ordered.transform.preserves_order and (name := schema.find_column_name(ordered.source_id)):
+            columns[name] = promoted
+    for key, text in properties.items():
+        if key.startswith(_COLUMN):
+            columns[key[len(_COLUMN) :]] = _mode(text, default)
+    return MetricsConfig(columns, default)
+
+
+def _mode(text: str, otherwise: MetricsMode) -> MetricsMode:
+    if text.lower() in ("none", "counts", "full"):
+        return MetricsMode(text.lower())
+    if (truncate := _TRUNCATE.fullmatch(text)) and int(truncate[1]) > 0:
+        return MetricsMode("truncate", int(truncate[1]))
+    _LOG.warning("Ignoring metrics mode %s, which is none of none, counts, truncate(n) and full", text)
+    return otherwise
+
+
+def _name(schema: Schema, field_id: int) -> str:
+    name = schema.find_column_name(field_id)
+    assert name is not None  # noqa: S101
+    return name
+
+
+def _all_ids(of: IcebergType) -> list[int]:
+    """Ids of all fields, those of structs, lists and maps included."""
+    found: list[int] = []
+    for field_id, kind in _children(of):
+        found += [field_id, *_all_ids(kind)]
+    return found
+
+
+def _eligible(of: IcebergType) -> Iterator[int]:
+    """Ids of primitive fields in the order in which Iceberg counts them: a struct's own first, then what is nested."""
+    yield from (field_id for field_id, kind in _children(of) if kind.is_primitive)
+    for _, kind in _children(of):
+        yield from _eligible(kind)
+
+
+def _children(of: IcebergType) -> list[tuple[int, IcebergType]]:
+    if isinstance(of, StructType):
+        return [(field.field_id, field.field_type) for field in of.fields]
+    if isinstance(of, ListType):
+        return [(of.element_id, of.element_type)]
+    if isinstance(of, MapType):
+        return [(of.key_id, of.key_type), (of.value_id, of.value_type)]
+    return []

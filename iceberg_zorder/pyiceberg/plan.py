@@ -1,0 +1,299 @@
+"""Choose data files by Iceberg's rules, and plan their file groups: one for each partition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyiceberg.expressions import AlwaysTrue, BooleanExpression
+from pyiceberg.expressions.parser import parse
+from pyiceberg.manifest import DataFile, FileFormat, ManifestContent, ManifestEntry
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.transforms import VoidTransform
+from pyiceberg.typedef import Record
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.delete_index import DeleteIndex, partition_values
+from iceberg_zorder.pyiceberg.internals import (
+    display_name,
+    file_may_match,
+    manifest_may_match,
+    partition_may_match,
+)
+from iceberg_zorder.pyiceberg.sizes import SizeRules, size_rules
+from iceberg_zorder.rewrite_options import RewriteOptions
+
+NEWEST_FORMAT = 2
+_ENGINE = "use the Spark engine (iceberg_zorder.spark.rewrite_data_files)"
+_JOB_ORDERS = ("bytes-asc", "bytes-desc", "files-asc", "files-desc", "none")
+
+
+@dataclass(frozen=True, eq=False)
+class DataFileTask:
+    """A data file to be rewritten, with the delete files that apply to it.
+
+    Parameters
+    ----------
+    data_file : pyiceberg.manifest.DataFile
+        The data file.
+    data_sequence_number : int
+        Its data sequence number.
+    position_deletes, equality_deletes : tuple of pyiceberg.manifest.DataFile
+        The delete files.
+    """
+
+    data_file: DataFile
+    data_sequence_number: int
+    position_deletes: tuple[DataFile, ...] = ()
+    equality_deletes: tuple[DataFile, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class FileGroup:
+    """Data files that are rewritten together.
+
+    Parameters
+    ----------
+    index : int
+        Its place in the plan, from 1.
+    spec_id : int
+        The partition spec of the files to be written.
+    partition : pyiceberg.typedef.Record or None
+        Their partition, or None where rows of several partitions come together: their data files are of other specs.
+    tasks : tuple of DataFileTask
+        The data files, at least one.
+    expected_output_files : int
+        How many files to write.
+    max_output_file_size : int
+        The size in bytes above which a file is not planned to be.
+    """
+
+    index: int
+    spec_id: int
+    partition: Record | None
+    tasks: tuple[DataFileTask, ...]
+    expected_output_files: int
+    max_output_file_size: int
+
+    @property
+    def input_size(self) -> int:
+        """Bytes of the data files."""
+        return sum(task.data_file.file_size_in_bytes for task in self.tasks)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the data files, deleted ones included."""
+        return sum(task.data_file.record_count for task in self.tasks)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a rewrite would do.
+
+    Parameters
+    ----------
+    groups : tuple of FileGroup
+        The file groups, in the order of the jobs.
+    seen_files : int
+        Data files that the filter leaves, whatever their size.
+    reason : str or None
+        Why there is no file group, and what would force one.
+    """
+
+    groups: tuple[FileGroup, ...]
+    seen_files: int
+    reason: str | None
+
+
+class Planner:
+    """Plans rewrites of one table; what is wrong with the options is refused when it is made, before anything is read.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+    options : RewriteOptions
+        The options.
+    where : str or pyiceberg.expressions.BooleanExpression or None, optional
+        Files that may hold rows for which this is true are rewritten, as a whole.
+    case_sensitive : bool, optional
+        Whether names in the filter differ by case.
+
+    Raises
+    ------
+    InvalidInputError
+        When the table's format, an option, or the filter cannot be honoured.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        options: RewriteOptions,
+        where: str | BooleanExpression | None = None,
+        *,
+        case_sensitive: bool = False,
+    ) -> None:
+        self._table = table
+        self._options = options
+        self._case_sensitive = case_sensitive
+        if table.format_version > NEWEST_FORMAT:
+            raise InvalidInputError(
+                f"Cannot rewrite data files of {display_name(table)}, because it is of format version "
+                f"{table.format_version} and PyIceberg writes versions 1 and 2: {_ENGINE}"
+            )
+        self._filter = _row_filter(table, where, case_sensitive)
+        self._sizes: SizeRules = size_rules(table, options)
+        order = options.rewrite_job_order.replace("_", "-").lower()
+        if order not in _JOB_ORDERS:
+            self._refuse(f"Invalid rewrite job order name: {options.rewrite_job_order}")
+        self._job_order = order
+        self._spec_id = table.spec().spec_id if options.output_spec_id is None else options.output_spec_id
+
+    def plan(self, snapshot: Snapshot) -> Plan:
+        """Plan the rewrite of a snapshot's data files.
+
+        Parameters
+        ----------
+        snapshot : pyiceberg.table.snapshots.Snapshot
+            The snapshot; its manifests are read, and no data.
+
+        Returns
+        -------
+        Plan
+            The file groups, or the reason why there is none.
+
+        Raises
+        ------
+        InvalidInputError
+            When a chosen data file, or a delete file of one, is not Parquet.
+        """
+        tasks = self._tasks(snapshot)
+        selected = tasks if self._options.rewrite_all else [task for task in tasks if self._sizes.wants(task)]
+        by_partition: dict[Any, list[DataFileTask]] = {}
+        current = self._table.spec().spec_id
+        for task in selected:
+            own = task.data_file.spec_id == current
+            by_partition.setdefault(partition_values(task.data_file) if own else (), []).append(task)
+        chosen = [
+            group for group in by_partition.values() if self._options.rewrite_all or self._sizes.wants_group(group)
+        ]
+        groups = self._groups(chosen)
+        for group in groups:
+            self._check_formats(group)
+        reason = None if groups else self._explain_nothing(len(tasks), len(selected))
+        return Plan(tuple(sorted(groups, key=self._job_key)), len(tasks), reason)
+
+    def _groups(self, chosen: Sequence[Sequence[DataFileTask]]) -> list[FileGroup]:
+        left = self._options.max_files_to_rewrite or math.inf
+        groups: list[FileGroup] = []
+        for each in chosen:
+            if left <= 0:
+                break
+            tasks = tuple(each[: len(each) if left == math.inf else int(left)])
+            left -= len(tasks)
+            size = sum(task.data_file.file_size_in_bytes for task in tasks)
+            same = all(task.data_file.spec_id == self._spec_id for task in tasks)
+            partitions = {partition_values(task.data_file) for task in tasks}
+            groups.append(
+                FileGroup(
+                    len(groups) + 1,
+                    self._spec_id,
+                    tasks[0].data_file.partition if same and len(partitions) == 1 else None,
+                    tasks,
+                    self._sizes.expected_output_files(size),
+                    self._sizes.write_max_file_size,
+                )
+            )
+        return groups
+
+    def _job_key(self, group: FileGroup) -> int:
+        value = {"bytes": group.input_size, "files": len(group.tasks)}.get(self._job_order.partition("-")[0], 0)
+        return -value if self._job_order.endswith("desc") else value
+
+    def _tasks(self, snapshot: Snapshot) -> list[DataFileTask]:
+        """Every data file that may hold matching rows, with the deletes that apply to it."""
+        table, io = self._table, self._table.io
+        specs, schema = table.specs(), table.schema()
+        manifest_filters = {
+            each: manifest_may_match(spec, schema, self._filter, self._case_sensitive) for each, spec in specs.items()
+        }
+        partition_filters = {
+            each: partition_may_match(spec, schema, self._filter, self._case_sensitive) for each, spec in specs.items()
+        }
+        metrics_filter = file_may_match(schema, self._filter, self._case_sensitive)
+        unpartitioned = frozenset(
+            each for each, spec in specs.items() if all(isinstance(f.transform, VoidTransform) for f in spec.fields)
+        )
+        deletes = DeleteIndex(schema, unpartitioned)
+        entries: list[ManifestEntry] = []
+        for manifest in snapshot.manifests(io):
+            if manifest.content == ManifestContent.DELETES:
+                for entry in manifest.fetch_manifest_entry(io, discard_deleted=True):
+                    deletes.add(entry.data_file, entry.sequence_number or 0)
+            elif manifest_filters[manifest.partition_spec_id](manifest):
+                may_match = partition_filters[manifest.partition_spec_id]
+                entries += [
+                    entry
+                    for entry in manifest.fetch_manifest_entry(io, discard_deleted=True)
+                    if may_match(entry.data_file) and metrics_filter(entry.data_file)
+                ]
+        return [
+            DataFileTask(
+                entry.data_file,
+                sequence,
+                deletes.position_deletes(entry.data_file, sequence),
+                deletes.equality_deletes(entry.data_file, sequence),
+            )
+            for entry in entries
+            for sequence in [entry.sequence_number or 0]
+        ]
+
+    def _check_formats(self, group: FileGroup) -> None:
+        for task in group.tasks:
+            for file in (task.data_file, *task.position_deletes, *task.equality_deletes):
+                if file.file_format != FileFormat.PARQUET:
+                    self._refuse(f"{file.file_path} is of format {file.file_format.value} and not Parquet: {_ENGINE}")
+
+    def _explain_nothing(self, seen: int, selected: int) -> str:
+        sizes, table = self._sizes, display_name(self._table)
+        if seen == 0:
+            return f"Nothing to rewrite in {table}: no data file can hold rows that match the filter."
+        if selected == 0:
+            return (
+                f"Nothing to rewrite in {table}: its size is in order for each of {seen:,} data files (between "
+                f"min-file-size-bytes {sizes.min_file_size:,} and max-file-size-bytes {sizes.max_file_size:,}, for a "
+                f"target of {sizes.target_file_size:,} bytes), and none has deletes above delete-file-threshold or "
+                "delete-ratio-threshold. To rewrite them anyway, set option rewrite-all to true."
+            )
+        return (
+            f"Nothing to rewrite in {table}: {selected:,} of {seen:,} data files are outside min-file-size-bytes "
+            f"{sizes.min_file_size:,} to max-file-size-bytes {sizes.max_file_size:,}, but no file group of them has "
+            f"min-input-files {self._options.min_input_files:,} files or more than target-file-size-bytes "
+            f"{sizes.target_file_size:,} of data. To rewrite them anyway, set option rewrite-all to true, or lower "
+            "min-input-files or target-file-size-bytes."
+        )
+
+    def _refuse(self, why: str) -> None:
+        raise InvalidInputError(f"Cannot rewrite data files of {display_name(self._table)}, because {why}")
+
+
+def no_snapshot(table: Table) -> str:
+    """Say that a table without a snapshot has nothing to rewrite."""
+    return f"Nothing to rewrite in {display_name(table)}: the table has no snapshot yet."
+
+
+def _row_filter(table: Table, where: str | BooleanExpression | None, case_sensitive: bool) -> BooleanExpression:
+    if where is None:
+        return AlwaysTrue()
+    try:
+        parsed = parse(where) if isinstance(where, str) else where
+        # Binding tells of unknown columns and of values of another type.
+        file_may_match(table.schema(), parsed, case_sensitive)
+    except Exception as error:  # the parser's own exceptions have no base class of PyIceberg's
+        raise InvalidInputError(
+            f"Cannot use the filter '{where}' on {display_name(table)}, because {str(error).strip()}"
+        ) from error
+    return parsed
