@@ -18,10 +18,8 @@ _MASK = (1 << 64) - 1
 _SPARK_SEED = 42
 
 
-def row_hashes(
-    file_path: str, positions: npt.NDArray[np.int64], seed: int | None = None
-) -> npt.NDArray[np.int64]:
-    """Hash rows as Spark's ``xxhash64(file_path, position, seed)``, or without a seed ``xxhash64(file_path, position)``.
+def row_hashes(file_path: str, positions: npt.NDArray[np.int64], seed: int | None = None) -> npt.NDArray[np.int64]:
+    """Hash rows as Spark's ``xxhash64(file_path, position, seed)``, the last argument only where it is given.
 
     Parameters
     ----------

@@ -1,0 +1,133 @@
+"""Tell the partitions of rows by a spec that their data files were not written with."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import IdentityTransform, VoidTransform
+from pyiceberg.typedef import Record
+from pyiceberg.types import UUIDType
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.deletes import field_paths
+from iceberg_zorder.pyiceberg.internals import arrow_transform
+from iceberg_zorder.pyiceberg.projection import file_fields, leaf
+
+
+class Partitions:
+    """Numbers the partitions of rows in the order in which they come.
+
+    Parameters
+    ----------
+    spec : pyiceberg.partitioning.PartitionSpec
+        The spec.
+    schema : pyiceberg.schema.Schema
+        The table's schema.
+    arrow : pyarrow.Schema
+        The schema of the batches, with field ids.
+
+    Raises
+    ------
+    InvalidInputError
+        When the spec has a transform that PyIceberg does not know.
+    """
+
+    def __init__(self, spec: PartitionSpec, schema: Schema, arrow: pa.Schema) -> None:
+        self.records: list[Record] = []
+        """The partitions, by their number."""
+        self._numbers: dict[tuple[Any, ...], int] = {}
+        self._fields = [_Field.of(field, schema, arrow) for field in spec.fields]
+
+    def number(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+        """Find the number of every row's partition."""
+        code = np.zeros(batch.num_rows, np.int64)
+        values: list[list[Any]] = []
+        for field in self._fields:
+            encoded = field.partition(batch).dictionary_encode(null_encoding="encode")
+            values.append(field.values(encoded.dictionary))
+            code = code * max(1, len(values[-1])) + encoded.indices.to_numpy(zero_copy_only=False)
+        found, inverse = np.unique(code, return_inverse=True)
+        numbers = [self._number(self._decoded(int(each), values)) for each in found]
+        return np.array(numbers, np.int64)[inverse]
+
+    def _decoded(self, code: int, values: list[list[Any]]) -> tuple[Any, ...]:
+        parts: list[Any] = []
+        for each in reversed(values):
+            code, place = divmod(code, max(1, len(each)))
+            parts.append(each[place])
+        return tuple(reversed(parts))
+
+    def _number(self, partition: tuple[Any, ...]) -> int:
+        if partition not in self._numbers:
+            self._numbers[partition] = len(self.records)
+            self.records.append(Record(*partition))
+        return self._numbers[partition]
+
+
+class _Field:
+    """One field of a spec."""
+
+    def __init__(self, field: PartitionField, path: tuple[int, ...] | None, source: Any) -> None:
+        self._field = field
+        self._path = path
+        self._source = source
+        self._arrow = None if source is None else arrow_transform(field.transform, source)
+        self._is_uuid = isinstance(source, UUIDType) and isinstance(field.transform, IdentityTransform)
+
+    @classmethod
+    def of(cls, field: PartitionField, schema: Schema, arrow: pa.Schema) -> _Field:
+        if isinstance(field.transform, VoidTransform):
+            return cls(field, None, None)
+        path = field_paths(file_fields(arrow, None)).get(field.source_id)
+        if path is None or not _is_known(field, schema):
+            raise InvalidInputError(
+                f"Cannot partition by {field.name}, because PyIceberg cannot compute {field.transform} of field "
+                f"{field.source_id}"
+            )
+        return cls(field, path, schema.find_field(field.source_id).field_type)
+
+    def partition(self, batch: pa.RecordBatch) -> pa.Array:
+        """Transform the source column."""
+        if self._path is None:
+            return pa.nulls(batch.num_rows, pa.int32())
+        array = leaf(batch, self._path)
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        if self._arrow and not isinstance(array, pa.ExtensionArray):
+            array = self._arrow(array)
+        elif not isinstance(self._field.transform, IdentityTransform):
+            return self._of_distinct(array)
+        return array.storage if isinstance(array, pa.ExtensionArray) else array
+
+    def values(self, distinct: pa.Array) -> list[Any]:
+        """Take transformed values as a partition holds them: times as numbers."""
+        if pa.types.is_temporal(distinct.type):
+            distinct = distinct.view(pa.int32() if distinct.type.bit_width == 32 else pa.int64())
+        values: list[Any] = distinct.to_pylist()
+        return [value and UUID(bytes=value) for value in values] if self._is_uuid else values
+
+    def _of_distinct(self, array: pa.Array) -> pa.Array:
+        """Transform each distinct value, one by one."""
+        if isinstance(array, pa.ExtensionArray):
+            array = array.storage
+        if pa.types.is_temporal(array.type):
+            array = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
+        encoded = array.dictionary_encode()
+        transform = self._field.transform.transform(self._source)
+        found = pa.array([transform(value) for value in encoded.dictionary.to_pylist()])
+        return pc.take(found, encoded.indices)
+
+
+def _is_known(field: PartitionField, schema: Schema) -> bool:
+    try:
+        field.transform.transform(schema.find_field(field.source_id).field_type)
+    except (NotImplementedError, ValueError, AttributeError):
+        return False
+    return True

@@ -1,0 +1,177 @@
+"""Find the file of every row, and its index there: what a layout says, by tables instead of searches where it can be.
+
+::
+
+    value --search--> bucket --table--> cell of its column's splits --sum--> cell of the space --table--> leaf
+                      bucket, leaf --table--> share of the index
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_zorder.box_tree import BoxTree, Split
+from iceberg_zorder.curve import HILBERT, hilbert_index, spread
+from iceberg_zorder.keys import NULL, KeyColumn, encode
+from iceberg_zorder.layout import Layout, LayoutColumn
+from iceberg_zorder.pyiceberg.row_hash import row_hashes
+
+_LARGEST_TABLE = 1 << 22
+_Longs = npt.NDArray[np.int64]
+
+
+class Router:
+    """Sends rows to their files.
+
+    Parameters
+    ----------
+    layout : Layout
+        The layout.
+
+    Examples
+    --------
+    >>> from iceberg_zorder.columns import ClusteringColumn
+    >>> from iceberg_zorder.layout import Wish, fit
+    >>> from iceberg_zorder.sample import Sample
+    >>> values = pa.array(range(8))
+    >>> layout = fit([ClusteringColumn(("a",), "long")], Sample((encode(values, "long"),)), Wish(files=2))
+    >>> file, index = Router(layout).route([values], "file:/a.parquet", np.arange(8))
+    >>> file
+    array([0, 0, 0, 0, 1, 1, 1, 1])
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        tree = layout.cuts if isinstance(layout.cuts, BoxTree) else None
+        self._cells = None if tree is None else _Cells.of(layout, tree)
+        self._shares = [self._share(place, column) for place, column in enumerate(layout.columns)]
+
+    def route(self, columns: Sequence[pa.Array], path: str, positions: _Longs) -> tuple[_Longs, _Longs]:
+        """Find the files and the indexes of some rows of a data file.
+
+        Parameters
+        ----------
+        columns : sequence of pyarrow.Array
+            The columns that the layout was fitted to.
+        path : str
+            The data file's path.
+        positions : ndarray of int64
+            Positions of the rows in the data file, by which rows that nothing else tells apart are spread.
+
+        Returns
+        -------
+        tuple of ndarray of int64
+            For every row its file, and its index.
+        """
+        layout = self._layout
+        buckets = [_buckets(column, columns[column.ordinal]) for column in layout.columns]
+        if not isinstance(layout.cuts, BoxTree):
+            index = self._index(buckets, None, len(positions))
+            return layout.cuts.file(index), index
+        leaf = self._leaf(buckets, len(positions))
+        hashes = row_hashes(path, positions) if layout.cuts.needs_tie_breakers else None
+        file = leaf if hashes is None else layout.cuts.file(leaf, hashes)
+        return file, self._index(buckets, leaf, len(positions))
+
+    def _leaf(self, buckets: list[_Longs], rows: int) -> _Longs:
+        if not buckets:
+            return np.zeros(rows, np.int64)
+        if self._cells:
+            return self._cells.leaf(buckets)
+        tree = self._layout.cuts
+        assert isinstance(tree, BoxTree)  # noqa: S101
+        return tree.leaf([column.positions[b] for column, b in zip(self._layout.columns, buckets, strict=True)])
+
+    def _share(self, place: int, column: LayoutColumn) -> _Longs | None:
+        """Tabulate a column's share of the index by bucket, and with a tree by leaf and bucket; not if too large."""
+        layout, curved = self._layout, len(self._layout.columns) - self._layout.prefix
+        if not isinstance(layout.cuts, BoxTree):
+            if place < layout.prefix:
+                return column.positions << layout.bits * (len(layout.columns) - 1 - place)
+            return spread(column.positions, place - layout.prefix, curved, layout.bits)
+        if place < layout.prefix or len(layout.cuts.leaves) * column.boundaries.buckets > _LARGEST_TABLE:
+            return None
+        leaves = np.arange(len(layout.cuts.leaves)).repeat(column.boundaries.buckets)
+        return self._share_in_leaf(place, leaves, np.tile(column.positions, len(layout.cuts.leaves)))
+
+    def _share_in_leaf(self, place: int, leaf: _Longs, positions: _Longs) -> _Longs:
+        layout = self._layout
+        assert isinstance(layout.cuts, BoxTree)  # noqa: S101
+        # Only the last of these is looked at.
+        (stretched,) = layout.cuts.rescaled([positions] * (place + 1), leaf, place, layout.bits)
+        return spread(stretched, place - layout.prefix, len(layout.columns) - layout.prefix, layout.bits)
+
+    def _index(self, buckets: list[_Longs], leaf: _Longs | None, rows: int) -> _Longs:
+        layout = self._layout
+        index, curved = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+        for place, (column, bucket, share) in enumerate(zip(layout.columns, buckets, self._shares, strict=True)):
+            if leaf is None:
+                part = share[bucket]  # type: ignore[index]
+                if place < layout.prefix:
+                    index |= part
+                    continue
+            elif place < layout.prefix:
+                continue
+            elif share is None:
+                part = self._share_in_leaf(place, leaf, column.positions[bucket])
+            else:
+                part = share[leaf * column.boundaries.buckets + bucket]
+            curved |= part
+        if layout.curve == HILBERT and len(layout.columns) > layout.prefix:
+            curved = hilbert_index(curved, len(layout.columns) - layout.prefix, layout.bits)
+        return index | curved
+
+
+class _Cells:
+    """The cells that the splits of a tree cut the space into, each wholly in one leaf."""
+
+    def __init__(self, shares: list[_Longs], leaves: _Longs) -> None:
+        self._shares = shares
+        self._leaves = leaves
+
+    @classmethod
+    def of(cls, layout: Layout, tree: BoxTree) -> _Cells | None:
+        starts = [
+            np.unique([node.start for node in tree.nodes if isinstance(node, Split) and node.column == place] + [0])
+            for place in range(len(layout.columns))
+        ]
+        if not starts or math.prod(len(each) for each in starts) > _LARGEST_TABLE:
+            return None
+        corners = [each.ravel() for each in np.meshgrid(*starts, indexing="ij")]
+        shares, stride = [], len(corners[0])
+        for column, each in zip(layout.columns, starts, strict=True):
+            stride //= len(each)
+            shares.append((np.searchsorted(each, column.positions, side="right") - 1) * stride)
+        return cls(shares, tree.leaf([corner.astype(np.int64) for corner in corners]))
+
+    def leaf(self, buckets: list[_Longs]) -> _Longs:
+        cell = self._shares[0][buckets[0]]
+        for share, bucket in zip(self._shares[1:], buckets[1:], strict=True):
+            cell += share[bucket]
+        return self._leaves[cell]
+
+
+def _buckets(column: LayoutColumn, array: pa.Array) -> _Longs:
+    """Find the buckets of values; those of a dictionary once for each entry."""
+    if not pa.types.is_dictionary(array.type):
+        return _searched(column, encode(array, column.column.type))
+    of_entries = _searched(column, encode(array.dictionary, column.column.type))
+    codes = pc.fill_null(array.indices, len(of_entries)).to_numpy(zero_copy_only=False)
+    buckets: _Longs = np.append(of_entries, column.boundaries.null_bucket)[codes]
+    return buckets
+
+
+def _searched(column: LayoutColumn, keys: KeyColumn) -> _Longs:
+    boundaries = column.boundaries
+    if isinstance(keys.keys, np.ndarray) or not boundaries.size or not hasattr(pc, "search_sorted"):
+        return boundaries.bucket_of(keys)
+    found: _Longs = pc.search_sorted(boundaries.keys, keys.keys, side="right").to_numpy(zero_copy_only=False)
+    found = found.astype(np.int64)
+    found[keys.states == NULL] = boundaries.null_bucket
+    return found

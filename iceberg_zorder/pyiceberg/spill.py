@@ -1,0 +1,314 @@
+"""Hold rows by the file that they go to: in memory as far as a budget allows, the rest on disk.
+
+Every bucket of rows has a file of its own on disk, a sequence of Arrow IPC streams compressed by LZ4, one for each time
+that it was flushed. When the budget is used up, the bucket that holds most memory is flushed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import ipc
+
+from iceberg_zorder.errors import InvalidInputError
+
+_LARGEST_DICTIONARY = 32_767
+_MANY_PARTS = 64
+_STREAM_ROWS = 65_536
+
+
+class MemoryBudget:
+    """Counts the bytes of rows in memory.
+
+    Parameters
+    ----------
+    limit : int
+        How many there may be.
+
+    Examples
+    --------
+    >>> budget = MemoryBudget(100)
+    >>> budget.take(70)
+    >>> budget.give_back(20)
+    >>> budget.used, budget.peak, budget.has_room_for(51)
+    (50, 70, False)
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.used = 0
+        self.peak = 0
+        self._lock = threading.Lock()
+
+    def take(self, size: int) -> None:
+        """Count more bytes."""
+        with self._lock:
+            self.used += size
+            self.peak = max(self.peak, self.used)
+
+    def give_back(self, size: int) -> None:
+        """Count fewer bytes."""
+        with self._lock:
+            self.used -= size
+
+    def has_room_for(self, size: int) -> bool:
+        """Tell whether so many more bytes are within the limit."""
+        return self.used + size <= self.limit
+
+
+class Bucket:
+    """Rows of one file.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Where it is flushed to.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.parts: list[pa.RecordBatch] = []
+        self.in_memory = 0
+        self.size = 0
+        self.rows = 0
+        self.is_spilled = False
+
+
+class Spill:
+    """Buckets of rows, within a budget; a context manager that leaves nothing on disk.
+
+    Parameters
+    ----------
+    budget : MemoryBudget
+        The budget, which may be shared.
+    schema : pyarrow.Schema
+        The schema of the rows.
+    directory : str or pathlib.Path, optional
+        Where to put the files; by default where temporary files are put.
+    """
+
+    def __init__(self, budget: MemoryBudget, schema: pa.Schema, directory: str | Path | None = None) -> None:
+        self.budget = budget
+        self.schema = schema
+        self.flushes = 0
+        self.flushed_bytes = 0
+        self._directory = directory
+        self._home: Path | None = None
+        self._buckets: dict[int, Bucket] = {}
+        self._created = 0
+        self._dictionaries = [Dictionary() for _ in schema]
+
+    def __enter__(self) -> Spill:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for bucket in self._buckets.values():
+            self.budget.give_back(bucket.in_memory)
+        self._buckets.clear()
+        if self._home:
+            shutil.rmtree(self._home, ignore_errors=True)
+
+    @property
+    def buckets(self) -> list[int]:
+        """The numbers of the buckets that have rows."""
+        return sorted(self._buckets)
+
+    def bucket(self, number: int) -> Bucket:
+        """Tell what is known of a bucket."""
+        return self._buckets[number]
+
+    def check_space(self, size: int) -> None:
+        """Check that so many bytes can be spilled, as far as can be told beforehand.
+
+        Raises
+        ------
+        InvalidInputError
+            When there is no room for them.
+        """
+        directory = self._directory or tempfile.gettempdir()
+        free = shutil.disk_usage(directory).free
+        if size > free:
+            raise InvalidInputError(
+                f"Cannot spill about {size:,} bytes of rows, because {directory} has {free:,} bytes left: point TMPDIR "
+                "to a larger disk, or raise memory-limit-bytes"
+            )
+
+    def add(self, batch: pa.RecordBatch, index: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> None:
+        """Add rows.
+
+        Parameters
+        ----------
+        batch : pyarrow.RecordBatch
+            The rows.
+        index : ndarray of int64
+            Their indexes.
+        numbers : ndarray of int64
+            Their buckets.
+        """
+        columns = [each.encoded(column) for each, column in zip(self._dictionaries, batch.columns, strict=True)]
+        names = [str(place) for place in range(len(columns) + 1)]
+        rows = pa.RecordBatch.from_arrays([*columns, pa.array(index)], names)
+        for number, part in _parted(rows, numbers):
+            self._add(number, part)
+        while self.budget.used > self.budget.limit and self._flush_largest():
+            pass
+
+    def _add(self, number: int, part: pa.RecordBatch) -> None:
+        if number not in self._buckets:
+            self._created += 1
+            self._buckets[number] = Bucket(Path(str(self._created)))
+        bucket = self._buckets[number]
+        bucket.parts.append(part)
+        size = part.nbytes
+        bucket.in_memory += size
+        bucket.size += size
+        bucket.rows += part.num_rows
+        self.budget.take(size)
+        if len(bucket.parts) > _MANY_PARTS and bucket.in_memory < _MANY_PARTS * size * 2:
+            bucket.parts = [pa.concat_batches(bucket.parts)]
+
+    def make_room(self, size: int, *, keep: int) -> bool:
+        """Flush buckets until there is room for so many bytes; tell whether there is."""
+        while not self.budget.has_room_for(size):
+            if not self._flush_largest(keep):
+                return False
+        return True
+
+    def _flush_largest(self, keep: int | None = None) -> bool:
+        number = max(
+            (each for each in self._buckets if each != keep), key=lambda n: self._buckets[n].in_memory, default=None
+        )
+        if number is None or not self._buckets[number].in_memory:
+            return False
+        self.flush(number)
+        return True
+
+    def flush(self, number: int) -> None:
+        """Write a bucket's rows to disk."""
+        bucket = self._buckets[number]
+        if not bucket.parts:
+            return
+        if self._home is None:
+            self._home = Path(tempfile.mkdtemp(prefix="iceberg-zorder-", dir=self._directory))
+        self.check_space(bucket.in_memory)
+        rows = pa.concat_batches(bucket.parts)
+        path = self._home / bucket.path
+        with pa.OSFile(str(path), "ab") as sink:
+            options = ipc.IpcWriteOptions(compression="lz4")
+            with ipc.new_stream(sink, rows.schema, options=options) as writer:
+                writer.write_table(pa.Table.from_batches([rows]), max_chunksize=_STREAM_ROWS)
+        self.flushes += 1
+        self.flushed_bytes += bucket.in_memory
+        self.budget.give_back(bucket.in_memory)
+        bucket.parts, bucket.in_memory, bucket.is_spilled = [], 0, True
+
+    def pop(self, number: int) -> Bucket:
+        """Take a bucket out; its rows are to be read, and then :meth:`drop` be called."""
+        return self._buckets.pop(number)
+
+    def read(self, bucket: Bucket) -> Iterator[tuple[list[pa.Array], npt.NDArray[np.int64]]]:
+        """Read the rows of a bucket that was taken out, some at a time: the columns and the indexes.
+
+        Dictionaries may come as numbers: see :meth:`joined` and :meth:`plain`.
+        """
+        for batch in self._parts(bucket):
+            *columns, index = batch.columns
+            yield columns, index.to_numpy()
+
+    def _parts(self, bucket: Bucket) -> Iterator[pa.RecordBatch]:
+        yield from bucket.parts
+        if bucket.is_spilled and self._home:
+            with pa.OSFile(str(self._home / bucket.path), "rb") as source:
+                while source.tell() < source.size():
+                    yield from ipc.open_stream(source)
+
+    def drop(self, bucket: Bucket) -> None:
+        """Forget the rows of a bucket that was taken out."""
+        self.budget.give_back(bucket.in_memory)
+        bucket.parts, bucket.in_memory = [], 0
+        if bucket.is_spilled and self._home:
+            (self._home / bucket.path).unlink(missing_ok=True)
+
+    def joined(self, place: int, parts: Sequence[pa.Array]) -> pa.Array:
+        """Join the parts of a column; it stays numbers of a dictionary if all of them are."""
+        kind = self.schema.field(place).type
+        if _mixed(parts, kind):
+            parts = [self._dictionaries[place].decoded(part, kind) for part in parts]
+        return pa.concat_arrays(parts)
+
+    def plain(self, place: int, column: pa.Array) -> pa.Array:
+        """Make a column of a dictionary's numbers the values again."""
+        return self._dictionaries[place].decoded(column, self.schema.field(place).type)
+
+    def finished(self, place: int, column: pa.Array) -> pa.Array:
+        """Make a column of a dictionary's numbers a dictionary."""
+        return self._dictionaries[place].attached(column, self.schema.field(place).type)
+
+
+class Dictionary:
+    """The different strings of a column, numbered in the order in which they come, as long as they are few."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._values: pa.Array | None = None
+        self._last: tuple[pa.Array, pa.Array] | None = None
+
+    def encoded(self, column: pa.Array) -> pa.Array:
+        """Replace a dictionary's numbers by those of this one, or by the values where there are too many."""
+        if not pa.types.is_dictionary(column.type):
+            return column
+        entries = column.dictionary
+        if self._last is None or not self._last[0].equals(entries):
+            new = [value for value in entries.to_pylist() if value is not None and value not in self._numbers]
+            if len(self._numbers) + len(new) > _LARGEST_DICTIONARY:
+                return column.dictionary_decode().cast(pa.large_string())
+            for value in new:
+                self._numbers.setdefault(value, len(self._numbers))
+            numbers = [None if value is None else self._numbers[value] for value in entries.to_pylist()]
+            self._last = (entries, pa.array(numbers, pa.int16()))
+        return self._last[1].take(column.indices)
+
+    def decoded(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
+        """Replace numbers by the values; what is no number stays."""
+        return column if column.type == kind else self._all(kind).take(column)
+
+    def attached(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
+        """Make numbers a dictionary; what is no number stays."""
+        if column.type == kind:
+            return column
+        return pa.DictionaryArray.from_arrays(column.cast(pa.int32()), self._all(kind))
+
+    def _all(self, kind: pa.DataType) -> pa.Array:
+        if self._values is None or len(self._values) != len(self._numbers):
+            self._values = pa.array(list(self._numbers), kind)
+        return self._values
+
+
+def _mixed(parts: Sequence[pa.Array], kind: pa.DataType) -> bool:
+    return 0 < sum(part.type == kind for part in parts) < len(parts)
+
+
+def _parted(rows: pa.RecordBatch, numbers: npt.NDArray[np.int64]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Copy the rows of every bucket, because a part of a batch would keep all of it in memory."""
+    highest = int(numbers.max(initial=0))
+    small: npt.NDArray[Any] = numbers.astype(np.uint16) if highest < 1 << 16 else numbers
+    order = np.argsort(small, kind="stable")
+    counts = np.bincount(numbers, minlength=1)
+    present = np.flatnonzero(counts)
+    ends = np.cumsum(counts[present])
+    if len(present) == 1:
+        yield int(present[0]), rows
+        return
+    for number, start, end in zip(present.tolist(), (ends - counts[present]).tolist(), ends.tolist(), strict=True):
+        yield number, rows.take(pa.array(order[start:end]))
