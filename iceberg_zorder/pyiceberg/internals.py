@@ -6,6 +6,8 @@ Tried with PyIceberg 0.12.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
@@ -17,11 +19,12 @@ from pyiceberg.expressions.visitors import (
 )
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.manifest import DataFile, ManifestFile
-from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.partitioning import PartitionKey, PartitionSpec
 from pyiceberg.schema import Schema, sanitize_column_names
 from pyiceberg.table import Table
 from pyiceberg.table.name_mapping import MappedField, NameMapping
 from pyiceberg.transforms import Transform
+from pyiceberg.typedef import Record
 
 __all__ = [
     "MappedField",
@@ -31,6 +34,7 @@ __all__ = [
     "file_may_match",
     "manifest_may_match",
     "partition_may_match",
+    "partition_path",
     "sanitize_column_names",
     "schema_to_pyarrow",
 ]
@@ -74,3 +78,19 @@ def arrow_transform(transform: Transform[Any, Any], source_type: Any) -> Callabl
     except (ImportError, NotImplementedError):
         return None
     return found
+
+
+def partition_path(spec: PartitionSpec, partition: Record, schema: Schema) -> PartitionKey:
+    """Make a key whose path is that of a partition's values as a manifest has them."""
+    return _RecordedPartition([], spec, schema, partition)
+
+
+@dataclass(frozen=True)
+class _RecordedPartition(PartitionKey):
+    """A partition whose values are transformed already; PyIceberg's own refuses two transforms of one column."""
+
+    record: Record
+
+    @cached_property
+    def partition(self) -> Record:
+        return self.record

@@ -120,6 +120,15 @@ class Spill:
             shutil.rmtree(self._home, ignore_errors=True)
 
     @property
+    def home(self) -> Path | None:
+        """Where the files are, if there are any."""
+        return self._home
+
+    def share_dictionaries(self, other: Spill) -> None:
+        """Take over the numbers of strings that another spill gave."""
+        self._dictionaries = other._dictionaries
+
+    @property
     def buckets(self) -> list[int]:
         """The numbers of the buckets that have rows."""
         return sorted(self._buckets)
@@ -157,6 +166,12 @@ class Spill:
             Their buckets.
         """
         columns = [each.encoded(column) for each, column in zip(self._dictionaries, batch.columns, strict=True)]
+        self.add_encoded(columns, index, numbers)
+
+    def add_encoded(
+        self, columns: Sequence[pa.Array], index: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]
+    ) -> None:
+        """Add rows as :meth:`read` gives them, of a spill with the same dictionaries."""
         names = [str(place) for place in range(len(columns) + 1)]
         rows = pa.RecordBatch.from_arrays([*columns, pa.array(index)], names)
         for number, part in _parted(rows, numbers):
@@ -176,14 +191,21 @@ class Spill:
         bucket.rows += part.num_rows
         self.budget.take(size)
         if len(bucket.parts) > _MANY_PARTS and bucket.in_memory < _MANY_PARTS * size * 2:
-            bucket.parts = [pa.concat_batches(bucket.parts)]
+            bucket.parts = [self._concatenated(bucket.parts)]
 
     def make_room(self, size: int, *, keep: int) -> bool:
-        """Flush buckets until there is room for so many bytes; tell whether there is."""
-        while not self.budget.has_room_for(size):
-            if not self._flush_largest(keep):
-                return False
+        """Flush buckets until there is room for so many bytes; flush none, and tell so, if it cannot be."""
+        others = sum(bucket.in_memory for number, bucket in self._buckets.items() if number != keep)
+        if not self.budget.has_room_for(size - others):
+            return False
+        while not self.budget.has_room_for(size) and self._flush_largest(keep):
+            pass
         return True
+
+    def flush_all(self) -> None:
+        """Write all rows to disk."""
+        for number in self._buckets:
+            self.flush(number)
 
     def _flush_largest(self, keep: int | None = None) -> bool:
         number = max(
@@ -202,7 +224,7 @@ class Spill:
         if self._home is None:
             self._home = Path(tempfile.mkdtemp(prefix="iceberg-zorder-", dir=self._directory))
         self.check_space(bucket.in_memory)
-        rows = pa.concat_batches(bucket.parts)
+        rows = self._concatenated(bucket.parts)
         path = self._home / bucket.path
         with pa.OSFile(str(path), "ab") as sink:
             options = ipc.IpcWriteOptions(compression="lz4")
@@ -212,6 +234,13 @@ class Spill:
         self.flushed_bytes += bucket.in_memory
         self.budget.give_back(bucket.in_memory)
         bucket.parts, bucket.in_memory, bucket.is_spilled = [], 0, True
+
+    def _concatenated(self, parts: list[pa.RecordBatch]) -> pa.RecordBatch:
+        if all(part.schema.equals(parts[0].schema) for part in parts):
+            return pa.concat_batches(parts)
+        columns = [self.joined(place, [part.column(place) for part in parts]) for place in range(len(self.schema))]
+        index = pa.concat_arrays([part.column(len(columns)) for part in parts])
+        return pa.RecordBatch.from_arrays([*columns, index], parts[0].schema.names)
 
     def pop(self, number: int) -> Bucket:
         """Take a bucket out; its rows are to be read, and then :meth:`drop` be called."""
@@ -296,7 +325,7 @@ class Dictionary:
 
 
 def _mixed(parts: Sequence[pa.Array], kind: pa.DataType) -> bool:
-    return 0 < sum(part.type == kind for part in parts) < len(parts)
+    return len({part.type == kind for part in parts}) > 1
 
 
 def _parted(rows: pa.RecordBatch, numbers: npt.NDArray[np.int64]) -> Iterator[tuple[int, pa.RecordBatch]]:

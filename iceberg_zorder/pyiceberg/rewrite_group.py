@@ -1,0 +1,339 @@
+"""Rewrite one file group by its layout: every row is read once, held with the rows of its file, sorted and written."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Generator, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
+from pyiceberg.typedef import Record
+
+from iceberg_zorder.layout import Layout
+from iceberg_zorder.pyiceberg.clustering import RowOrder
+from iceberg_zorder.pyiceberg.deletes import field_paths
+from iceberg_zorder.pyiceberg.partitions import Partitions
+from iceberg_zorder.pyiceberg.plan import DataFileTask, FileGroup
+from iceberg_zorder.pyiceberg.progress import READ, Progress, silent
+from iceberg_zorder.pyiceberg.projection import file_fields, leaf
+from iceberg_zorder.pyiceberg.read import Reader, Rows
+from iceberg_zorder.pyiceberg.routing import Router
+from iceberg_zorder.pyiceberg.sorting import SortKey, sort_keys, sort_order, split
+from iceberg_zorder.pyiceberg.spill import Bucket, MemoryBudget, Spill
+from iceberg_zorder.pyiceberg.write import FileWriter, delete_files
+from iceberg_zorder.rewrite_options import RewriteOptions
+
+# What is read may take so many times the room that it takes on disk.
+_INFLATION = 4
+_WRITERS = 2
+_ROWS_AT_A_TIME = 65_536
+_AHEAD = 2
+
+_T = TypeVar("_T")
+
+
+def rewrite_group(
+    table: Table,
+    group: FileGroup,
+    layout: Layout,
+    order: RowOrder,
+    options: RewriteOptions,
+    budget: MemoryBudget | None = None,
+    progress: Progress = silent,
+    *,
+    spill_directory: str | None = None,
+) -> list[DataFile]:
+    """Rewrite a file group; nothing is committed.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+    group : FileGroup
+        The file group.
+    layout : Layout
+        Its layout.
+    order : RowOrder
+        The columns that the layout was fitted to.
+    options : RewriteOptions
+        The options; the memory limit is used where no budget is given.
+    budget : MemoryBudget, optional
+        Bounds the rows in memory.
+    progress : Progress, optional
+        Told of every file that was read, and of every row group that was written.
+    spill_directory : str, optional
+        Where rows are held that have no room in memory, by default where temporary files are.
+
+    Returns
+    -------
+    list of pyiceberg.manifest.DataFile
+        The new data files, which the caller owns. Whatever goes wrong, or interrupts, the files are deleted.
+    """
+    reader = Reader(table, list(group.tasks), keep_dictionaries=True)
+    with Spill(budget or MemoryBudget(options.memory_limit), reader.schema, spill_directory) as spill:
+        expected = group.input_size * _INFLATION
+        if expected > spill.budget.limit:
+            spill.check_space(expected)
+        rewrite = _Rewrite(table, group, layout, order, reader, spill, progress)
+        rewrite.read()
+        try:
+            return rewrite.write()
+        except BaseException:
+            rewrite.delete()
+            raise
+
+
+class _Rewrite:
+    """The steps of rewriting one file group."""
+
+    def __init__(
+        self,
+        table: Table,
+        group: FileGroup,
+        layout: Layout,
+        order: RowOrder,
+        reader: Reader,
+        spill: Spill,
+        progress: Progress,
+    ) -> None:
+        self._table = table
+        self._group = group
+        self._layout = layout
+        self._order = order
+        self._reader = reader
+        self._spill = spill
+        self._progress = progress
+        self._writers: list[FileWriter] = []
+        paths = field_paths(file_fields(reader.schema, None))
+        self._paths = [paths[field_id] for field_id in order.field_ids]
+        spec = table.specs()[group.spec_id]
+        self._partitions = None if group.partition is not None else Partitions(spec, table.schema(), reader.schema)
+
+    def read(self) -> None:
+        """Read all rows, and hold each with those of its file."""
+        router = Router(self._layout)
+        with _Ahead(self._rows(), _AHEAD) as ahead:
+            for task, rows in ahead:
+                columns = [leaf(rows.batch, path) for path in self._paths]
+                file, index = router.route(columns, task.data_file.file_path, rows.positions)
+                if self._partitions:
+                    file = self._partitions.number(rows.batch) * self._layout.files + file
+                self._spill.add(rows.batch, index, file)
+
+    def _rows(self) -> Generator[tuple[DataFileTask, Rows], None, None]:
+        for task in self._group.tasks:
+            for rows in self._reader.rows(task):
+                yield task, rows
+            self._progress(READ, task.data_file.record_count, task.data_file.file_size_in_bytes)
+
+    def write(self) -> list[DataFile]:
+        """Sort and write the rows of one file after the other, of two at a time while there is room for both."""
+        running: set[Future[None]] = set()
+        with ThreadPoolExecutor(_WRITERS, "iceberg-zorder-write") as pool:
+            for number in self._spill.buckets:
+                need = self._need(self._spill.bucket(number))
+                while running and (len(running) == _WRITERS or not self._spill.make_room(need, keep=number)):
+                    running = _unfinished(running)
+                fits = self._spill.make_room(need, keep=number)
+                writer = self._writer(number)
+                bucket = self._spill.pop(number)
+                if fits:
+                    self._spill.budget.take(need)
+                    running.add(pool.submit(self._write_bucket, writer, bucket, need))
+                else:
+                    self._spill.flush_all()
+                    self._write_large(writer, bucket)
+                    writer.close()
+            while running:
+                running = _unfinished(running)
+        return [file for writer in self._writers for file in writer.files]
+
+    def delete(self) -> None:
+        """Delete the files that were written."""
+        for writer in self._writers:
+            writer.abort()
+        delete_files(self._table, [path for writer in self._writers for path in writer.paths])
+
+    def _need(self, bucket: Bucket) -> int:
+        """Tell how much memory sorting takes, beside what the rows take already: them joined, and a row group."""
+        return bucket.size - bucket.in_memory + bucket.size + min(bucket.size, self._row_group_bytes)
+
+    @property
+    def _row_group_bytes(self) -> int:
+        return self._spill.budget.limit // 4
+
+    def _writer(self, number: int) -> FileWriter:
+        bucket = self._spill.bucket(number)
+        partition, file = divmod(number, self._layout.files)
+        record = self._partitions.records[partition] if self._partitions else self._group.partition
+        width = max(1, bucket.size // max(1, bucket.rows))
+        writer = FileWriter(
+            self._table,
+            self._group.spec_id,
+            Record() if record is None else record,
+            f"{file:05d}-{partition}",
+            roll_at=self._roll_at(),
+            row_group_rows=max(1, self._row_group_bytes // width),
+            row_size=self._group.input_size / max(1, self._group.rows),
+            progress=self._progress,
+        )
+        self._writers.append(writer)
+        return writer
+
+    def _roll_at(self) -> int:
+        """Tell at which length another file is started: only where there are fewer files than planned."""
+        size = self._group.max_output_file_size
+        if self._layout.files < self._group.expected_output_files:
+            return size
+        return size + int(self._table.properties.get("write.parquet.row-group-size-bytes", 128 * 1024 * 1024))
+
+    def _write_bucket(self, writer: FileWriter, bucket: Bucket, need: int) -> None:
+        """Write one file; the memory that this needs was counted before."""
+        try:
+            self._write_piece(writer, bucket)
+            writer.close()
+        finally:
+            self._spill.budget.give_back(need)
+
+    def _write_piece(self, writer: FileWriter, bucket: Bucket) -> None:
+        parts = list(self._spill.read(bucket))
+        index = np.concatenate([part for _, part in parts])
+        by_column = [[columns[place] for columns, _ in parts] for place in range(len(self._spill.schema))]
+        del parts
+        self._spill.drop(bucket)
+        columns = []
+        for place, each in enumerate(by_column):
+            # One column after the other, so that no more than one is there twice.
+            columns.append(self._spill.joined(place, each))
+            each.clear()
+        self._write_sorted(writer, columns, index)
+
+    def _write_sorted(self, writer: FileWriter, columns: list[pa.Array], index: npt.NDArray[np.int64]) -> None:
+        rows = sort_order(self._keys(columns, index))
+        start = 0
+        while start < len(rows):
+            end = min(len(rows), start + writer.row_group_rows)
+            writer.write(
+                [
+                    self._batch(columns, rows[at : min(end, at + _ROWS_AT_A_TIME)])
+                    for at in range(start, end, _ROWS_AT_A_TIME)
+                ]
+            )
+            start = end
+
+    def _batch(self, columns: list[pa.Array], rows: npt.NDArray[np.int64]) -> pa.RecordBatch:
+        taken = pa.array(rows)
+        arrays = [self._spill.finished(place, column.take(taken)) for place, column in enumerate(columns)]
+        return pa.RecordBatch.from_arrays(arrays, self._spill.schema.names)
+
+    def _write_large(self, writer: FileWriter, bucket: Bucket) -> None:
+        """Write rows that have no room in memory together: split by ranges of their keys, in order."""
+        pieces = max(2, -(-2 * self._need(bucket) // self._spill.budget.limit))
+        ranges = split((self._keys(columns, index) for columns, index in self._spill.read(bucket)), pieces)
+        if ranges is None:
+            self._write_alike(writer, bucket)
+            return
+        with Spill(self._spill.budget, self._spill.schema, self._spill.home) as inner:
+            inner.share_dictionaries(self._spill)
+            for columns, index in self._spill.read(bucket):
+                inner.add_encoded(columns, index, ranges.of(self._keys(columns, index)))
+            self._spill.drop(bucket)
+            outer, self._spill = self._spill, inner
+            try:
+                for number in inner.buckets:
+                    need = self._need(inner.bucket(number))
+                    fits = inner.make_room(need, keep=number)
+                    piece = inner.pop(number)
+                    if fits:
+                        inner.budget.take(need)
+                        try:
+                            self._write_piece(writer, piece)
+                        finally:
+                            inner.budget.give_back(need)
+                    else:
+                        inner.flush_all()
+                        self._write_large(writer, piece)
+            finally:
+                self._spill = outer
+
+    def _write_alike(self, writer: FileWriter, bucket: Bucket) -> None:
+        """Write rows that are alike in every key, in any order."""
+        waiting: list[pa.RecordBatch] = []
+        for columns, _ in self._spill.read(bucket):
+            arrays = [self._spill.finished(place, column) for place, column in enumerate(columns)]
+            waiting.append(pa.RecordBatch.from_arrays(arrays, self._spill.schema.names))
+            if sum(batch.num_rows for batch in waiting) >= writer.row_group_rows:
+                writer.write(waiting)
+                waiting = []
+        writer.write(waiting)
+        self._spill.drop(bucket)
+
+    def _keys(self, columns: list[pa.Array], index: npt.NDArray[np.int64]) -> list[SortKey]:
+        prefix = len(self._order.prefix)
+        if not prefix:
+            return [SortKey(index)]
+        plain = [
+            self._spill.plain(place, column) if place in {path[0] for path in self._paths[:prefix]} else column
+            for place, column in enumerate(columns)
+        ]
+        rows = pa.RecordBatch.from_arrays(plain, self._spill.schema.names)
+        values = [leaf(rows, path) for path in self._paths[:prefix]]
+        return sort_keys(self._order.prefix, self._order.prefix_orders, values, index)
+
+
+def _unfinished(running: set[Future[None]]) -> set[Future[None]]:
+    """Wait until one is finished, and raise what went wrong with it."""
+    done, rest = wait(running, return_when=FIRST_COMPLETED)
+    for future in done:
+        future.result()
+    return rest
+
+
+class _Ahead(Iterator[_T]):
+    """Runs an iterator in a thread of its own, a few items ahead of who takes them."""
+
+    def __init__(self, items: Generator[_T, None, None], ahead: int) -> None:
+        self._items = items
+        self._queue: queue.Queue[tuple[_T | None, BaseException | None]] = queue.Queue(ahead)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="iceberg-zorder-read", daemon=True)
+
+    def __enter__(self) -> _Ahead[_T]:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        while self._thread.is_alive():
+            self._emptied()
+            self._thread.join(0.05)
+
+    def __next__(self) -> _T:
+        item, error = self._queue.get()
+        if error is not None:
+            raise error
+        return item  # type: ignore[return-value]
+
+    def _emptied(self) -> None:
+        try:
+            self._queue.get_nowait()
+        except queue.Empty:
+            return
+
+    def _run(self) -> None:
+        try:
+            for item in self._items:
+                self._queue.put((item, None))
+                if self._stopped.is_set():
+                    return
+            self._queue.put((None, StopIteration()))
+        except BaseException as error:  # the taker is to see whatever it is
+            self._queue.put((None, error))
+        finally:
+            self._items.close()
