@@ -89,8 +89,9 @@ def file_fields(schema: pa.Schema, mapping: NameMapping | None) -> tuple[FileFie
 def _file_field(field: pa.Field, around: tuple[str, ...], mapped: Sequence[MappedField]) -> FileField:
     mine = next((each for each in mapped if field.name in each.names), None)
     own = (field.metadata or {}).get(_FIELD_ID)
-    field_id = int(own) if own is not None else mine.field_id if mine else None
-    inner = mine.fields if mine else ()
+    field_id = int(own) if own is not None else None if mine is None else mine.field_id
+    # A mapped field without inner ones is false.
+    inner = () if mine is None else mine.fields
     path = (*around, field.name)
     return FileField(
         field_id, path, field.type, tuple(_file_field(child, path, inner) for child in _children(field.type))

@@ -18,11 +18,12 @@ import pyarrow.compute as pc
 
 from iceberg_zorder.box_tree import BoxTree, Split
 from iceberg_zorder.curve import HILBERT, hilbert_index, spread
-from iceberg_zorder.keys import NULL, KeyColumn, encode
+from iceberg_zorder.keys import NAN, NULL, KeyColumn, encode
 from iceberg_zorder.layout import Layout, LayoutColumn
 from iceberg_zorder.pyiceberg.row_hash import row_hashes
 
 _LARGEST_TABLE = 1 << 22
+_RANGE_BITS = 18
 _Longs = npt.NDArray[np.int64]
 
 
@@ -50,6 +51,7 @@ class Router:
         self._layout = layout
         tree = layout.cuts if isinstance(layout.cuts, BoxTree) else None
         self._cells = None if tree is None else _Cells.of(layout, tree)
+        self._searches = [_Search(column) for column in layout.columns]
         self._shares = [self._share(place, column) for place, column in enumerate(layout.columns)]
 
     def route(self, columns: Sequence[pa.Array], path: str, positions: _Longs) -> tuple[_Longs, _Longs]:
@@ -70,7 +72,10 @@ class Router:
             For every row its file, and its index.
         """
         layout = self._layout
-        buckets = [_buckets(column, columns[column.ordinal]) for column in layout.columns]
+        buckets = [
+            search.buckets(columns[column.ordinal])
+            for search, column in zip(self._searches, layout.columns, strict=True)
+        ]
         if not isinstance(layout.cuts, BoxTree):
             index = self._index(buckets, None, len(positions))
             return layout.cuts.file(index), index
@@ -157,21 +162,67 @@ class _Cells:
         return self._leaves[cell]
 
 
-def _buckets(column: LayoutColumn, array: pa.Array) -> _Longs:
-    """Find the buckets of values; those of a dictionary once for each entry."""
-    if not pa.types.is_dictionary(array.type):
-        return _searched(column, encode(array, column.column.type))
-    of_entries = _searched(column, encode(array.dictionary, column.column.type))
-    codes = pc.fill_null(array.indices, len(of_entries)).to_numpy(zero_copy_only=False)
-    buckets: _Longs = np.append(of_entries, column.boundaries.null_bucket)[codes]
-    return buckets
+class _Search:
+    """Finds the buckets of values of one column."""
+
+    def __init__(self, column: LayoutColumn) -> None:
+        self._type = column.column.type
+        self._boundaries = column.boundaries
+        keys = column.boundaries.keys
+        self._table = _RangeTable(keys) if isinstance(keys, np.ndarray) and len(keys) else None
+
+    def buckets(self, array: pa.Array) -> _Longs:
+        """Find the buckets of values; those of a dictionary once for each entry."""
+        if not pa.types.is_dictionary(array.type):
+            return self._of(encode(array, self._type))
+        of_entries = self._of(encode(array.dictionary, self._type))
+        codes = pc.fill_null(array.indices, len(of_entries)).to_numpy(zero_copy_only=False)
+        buckets: _Longs = np.append(of_entries, self._boundaries.null_bucket)[codes]
+        return buckets
+
+    def _of(self, column: KeyColumn) -> _Longs:
+        if self._table and isinstance(column.keys, np.ndarray):
+            found = self._table.find(column.keys)
+        elif isinstance(column.keys, np.ndarray) or not self._boundaries.size or not hasattr(pc, "search_sorted"):
+            return self._boundaries.bucket_of(column)
+        else:
+            found = pc.search_sorted(self._boundaries.keys, column.keys, side="right").to_numpy(zero_copy_only=False)
+            found = found.astype(np.int64)
+        if column.states.any():
+            found[column.states == NAN] = self._boundaries.nan_bucket
+            found[column.states == NULL] = self._boundaries.null_bucket
+        return found
 
 
-def _searched(column: LayoutColumn, keys: KeyColumn) -> _Longs:
-    boundaries = column.boundaries
-    if isinstance(keys.keys, np.ndarray) or not boundaries.size or not hasattr(pc, "search_sorted"):
-        return boundaries.bucket_of(keys)
-    found: _Longs = pc.search_sorted(boundaries.keys, keys.keys, side="right").to_numpy(zero_copy_only=False)
-    found = found.astype(np.int64)
-    found[keys.states == NULL] = boundaries.null_bucket
-    return found
+class _RangeTable:
+    """Counts the boundaries that are not above a key: by a table of equal ranges, and a search where one is in a range.
+
+    A range without a boundary inside has one answer, and most ranges are such.
+    """
+
+    def __init__(self, boundaries: _Longs) -> None:
+        low, high = int(boundaries[0]), int(boundaries[-1])
+        self._boundaries = boundaries
+        self._base = np.int64(max(low - 1, -(2**63)))
+        self._high = np.int64(high)
+        self._shift = np.uint64(max(0, (high - int(self._base)).bit_length() - _RANGE_BITS))
+        count = ((high - int(self._base)) >> int(self._shift)) + 1
+        starts = ((np.arange(count + 1, dtype=np.uint64) << self._shift) + self._base.view(np.uint64)).view(np.int64)
+        if starts[-1] < starts[0]:
+            starts[-1] = np.iinfo(np.int64).max
+        before = np.searchsorted(boundaries, starts, side="left").astype(np.int64)
+        at_start = np.searchsorted(boundaries, starts[:-1], side="right").astype(np.int64)
+        self._answers = at_start
+        ends = before[1:]
+        ends[-1] = len(boundaries)
+        self._is_open = None if not self._shift else at_start != ends
+
+    def find(self, keys: _Longs) -> _Longs:
+        offsets = np.clip(keys, self._base, self._high).view(np.uint64) - self._base.view(np.uint64)
+        ranges = (offsets >> self._shift).view(np.int64)
+        found: _Longs = self._answers[ranges]
+        if self._is_open is not None:
+            rest = np.flatnonzero(self._is_open[ranges])
+            if len(rest):
+                found[rest] = np.searchsorted(self._boundaries, keys[rest], side="right")
+        return found

@@ -174,10 +174,11 @@ class Spill:
         """Add rows as :meth:`read` gives them, of a spill with the same dictionaries."""
         names = [str(place) for place in range(len(columns) + 1)]
         rows = pa.RecordBatch.from_arrays([*columns, pa.array(index)], names)
+        size = rows.nbytes
+        while not self.budget.has_room_for(size) and self._flush_largest():
+            pass
         for number, part in _parted(rows, numbers):
             self._add(number, part)
-        while self.budget.used > self.budget.limit and self._flush_largest():
-            pass
 
     def _add(self, number: int, part: pa.RecordBatch) -> None:
         if number not in self._buckets:

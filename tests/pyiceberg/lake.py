@@ -1,0 +1,217 @@
+"""Tables made with PyIceberg on a SQLite catalog, delete files written by hand, and a rewrite without its commit."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.manifest import (
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    ManifestWriterV2,
+)
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation
+from pyiceberg.table.update.snapshot import _FastAppendFiles
+from pyiceberg.typedef import Record
+
+from iceberg_zorder.layout import Layout
+from iceberg_zorder.pyiceberg.clustering import RowOrder, resolve
+from iceberg_zorder.pyiceberg.plan import Plan, Planner
+from iceberg_zorder.pyiceberg.rewrite_group import rewrite_group
+from iceberg_zorder.pyiceberg.sampling import fit_layouts
+from iceberg_zorder.pyiceberg.spill import MemoryBudget
+from iceberg_zorder.rewrite_options import rewrite_options
+from iceberg_zorder.sort_order import parse_sort_order
+
+PATH = pa.field("file_path", pa.string(), nullable=False, metadata={"PARQUET:field_id": "2147483546"})
+POSITION = pa.field("pos", pa.int64(), nullable=False, metadata={"PARQUET:field_id": "2147483545"})
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """What came of a rewrite."""
+
+    plan: Plan
+    layouts: list[Layout]
+    files: list[DataFile]
+    budget: MemoryBudget
+
+    @property
+    def paths(self) -> list[str]:
+        return [local(file) for file in self.files]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """All rows of the new files, in their order."""
+        return [row for path in self.paths for row in pq.read_table(path).to_pylist()]
+
+
+def local(file: DataFile) -> str:
+    return file.file_path.removeprefix("file://")
+
+
+def rewrite(
+    table: Table, by: str, options: Mapping[str, str] | None = None, where: str | None = None, **arguments: Any
+) -> Rewritten:
+    """Rewrite the files of a table's current snapshot, all of them unless the options say otherwise."""
+    read = rewrite_options({"rewrite-all": "true", **(options or {})})
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    plan = Planner(table, read, where).plan(snapshot)
+    order = row_order(table, by, output_spec=read.output_spec_id)
+    layouts = fit_layouts(table, plan.groups, order, read.layout) if plan.groups else []
+    budget = MemoryBudget(arguments.pop("limit", read.memory_limit))
+    files = [
+        file
+        for group, layout in zip(plan.groups, layouts, strict=True)
+        for file in rewrite_group(table, group, layout, order, read, budget, **arguments)
+    ]
+    return Rewritten(plan, layouts, files, budget)
+
+
+def row_order(table: Table, by: str, *, output_spec: int | None = None) -> RowOrder:
+    spec = table.spec() if output_spec is None else table.specs()[output_spec]
+    return resolve(table, parse_sort_order(by), output_spec=spec)
+
+
+def data_files(table: Table) -> list[DataFile]:
+    """The data files of the current snapshot, in the order of their manifests, the oldest first."""
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    found = [
+        entry
+        for manifest in snapshot.manifests(table.io)
+        if manifest.content == ManifestContent.DATA
+        for entry in manifest.fetch_manifest_entry(table.io)
+    ]
+    return [entry.data_file for entry in sorted(found, key=lambda entry: entry.sequence_number or 0)]
+
+
+def data_file(
+    table: Table, rows: Sequence[Mapping[str, Any]], partition: Record | None = None, spec_id: int | None = None
+) -> DataFile:
+    """Write a data file with Arrow alone: PyIceberg's writer makes NULL lists and maps of structs empty ones."""
+    written = pa.Table.from_pylist([dict(row) for row in rows], schema_to_pyarrow(table.schema()))
+    return _file(
+        table,
+        written,
+        DataFileContent.DATA,
+        Record() if partition is None else partition,
+        table.spec().spec_id if spec_id is None else spec_id,
+        None,
+        {},
+    )
+
+
+def position_delete(table: Table, data: DataFile, positions: Sequence[int], *, bounds: bool = True) -> DataFile:
+    """Write a position delete file of one data file, which its bounds name or not."""
+    rows = pa.table([[data.file_path] * len(positions), list(positions)], pa.schema([PATH, POSITION]))
+    name = data.file_path.encode()
+    known = {2147483546: name} if bounds else {}
+    return _file(table, rows, DataFileContent.POSITION_DELETES, data.partition, data.spec_id, None, known)
+
+
+def equality_delete(
+    table: Table,
+    rows: Sequence[Mapping[str, Any]],
+    fields: Sequence[str],
+    partition: Record | None = None,
+    spec_id: int | None = None,
+    *,
+    schema: Schema | None = None,
+) -> DataFile:
+    """Write an equality delete file."""
+    of = schema or table.schema()
+    top = list(dict.fromkeys(field.split(".")[0] for field in fields))
+    ids = [of.find_field(field).field_id for field in fields]
+    written = pa.Table.from_pylist([dict(row) for row in rows], schema_to_pyarrow(of.select(*top)))
+    return _file(
+        table,
+        written,
+        DataFileContent.EQUALITY_DELETES,
+        Record() if partition is None else partition,
+        table.spec().spec_id if spec_id is None else spec_id,
+        ids,
+        {},
+    )
+
+
+def _file(
+    table: Table,
+    rows: pa.Table,
+    content: DataFileContent,
+    partition: Record,
+    spec_id: int,
+    equality_ids: list[int] | None,
+    bounds: Mapping[int, bytes],
+) -> DataFile:
+    path = f"{table.location()}/data/{uuid.uuid4()}.parquet"
+    output = table.io.new_output(path)
+    with output.create() as stream:
+        pq.write_table(rows, stream)
+    file = DataFile.from_args(
+        content=content,
+        file_path=path,
+        file_format=FileFormat.PARQUET,
+        partition=partition,
+        record_count=rows.num_rows,
+        file_size_in_bytes=len(output.to_input_file()),
+        equality_ids=equality_ids,
+        lower_bounds=dict(bounds),
+        upper_bounds=dict(bounds),
+    )
+    file.spec_id = spec_id
+    return file
+
+
+class _DeleteManifestWriter(ManifestWriterV2):
+    def content(self) -> ManifestContent:
+        return ManifestContent.DELETES
+
+    @property
+    def _meta(self) -> dict[str, str]:
+        return {**super()._meta, "content": "deletes"}
+
+
+class _AppendDeletes(_FastAppendFiles):
+    """Appends data files and delete files, each to the spec that it is of."""
+
+    files: Sequence[DataFile] = ()
+
+    def _manifests(self) -> list[ManifestFile]:
+        written = self._existing_manifests()
+        for file in self.files:
+            is_data = file.content == DataFileContent.DATA
+            spec = self._transaction.table_metadata.specs()[file.spec_id]
+            kind = ManifestWriterV2 if is_data else _DeleteManifestWriter
+            output = self.new_manifest_output()
+            with kind(spec, self.schema(), output, self._snapshot_id, "gzip") as writer:  # type: ignore[abstract]
+                writer.add_entry(
+                    ManifestEntry.from_args(
+                        status=ManifestEntryStatus.ADDED, snapshot_id=self._snapshot_id, data_file=file
+                    )
+                )
+            written.append(writer.to_manifest_file())
+        return written
+
+    def schema(self) -> Schema:
+        return self._transaction.table_metadata.schema()
+
+
+def commit(table: Table, *files: DataFile) -> None:
+    """Append data files or delete files in one snapshot."""
+    with table.transaction() as transaction:
+        append = _AppendDeletes(Operation.APPEND, transaction, table.io)
+        append.files = files
+        append.commit()

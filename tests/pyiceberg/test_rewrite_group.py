@@ -1,0 +1,443 @@
+"""A file group is rewritten: every row once, none changed, deletes applied, files as planned."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.transforms import (
+    BucketTransform,
+    DayTransform,
+    HourTransform,
+    IdentityTransform,
+    MonthTransform,
+    TruncateTransform,
+    YearTransform,
+)
+from pyiceberg.types import (
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampType,
+)
+
+from tests.pyiceberg.lake import commit, data_file, data_files, equality_delete, local, position_delete, rewrite
+
+Rows = Sequence[dict[str, Any]]
+
+
+def canonical(rows: Rows) -> list[str]:
+    """Rows in any order, NaN equal to NaN."""
+    return sorted(repr(sorted(row.items(), key=lambda item: item[0])) for row in rows)
+
+
+def made(catalog: SqlCatalog, rows: Rows, schema: pa.Schema, files: int = 4, **arguments: Any) -> Table:
+    table = catalog.create_table("db.t", schema, **arguments)
+    size = -(-len(rows) // files)
+    for start in range(0, len(rows), size):
+        table.append(pa.Table.from_pylist(list(rows[start : start + size]), schema))
+    return table
+
+
+def numbers(count: int, seed: int = 0) -> list[dict[str, Any]]:
+    made_of = random.Random(seed)
+    return [{"a": made_of.randrange(1000), "b": made_of.randrange(1000), "id": i} for i in range(count)]
+
+
+NUMBERS = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("id", pa.int64())])
+
+
+def small_files(table: Table, files: int) -> dict[str, str]:
+    """The option that asks for so many files."""
+    return {"target-file-size-bytes": str(sum(file.file_size_in_bytes for file in data_files(table)) // files)}
+
+
+def test_rows_are_the_same_and_files_are_boxes(catalog: SqlCatalog) -> None:
+    rows = numbers(20_000)
+    table = made(catalog, rows, NUMBERS)
+    done = rewrite(table, "zorder(a, b)", small_files(table, 16))
+
+    assert canonical(done.rows()) == canonical(rows)
+    assert len(done.files) == done.plan.groups[0].expected_output_files == 16
+    assert sum(file.record_count for file in done.files) == 20_000
+    assert done.budget.used == 0
+    spans = []
+    for path in done.paths:
+        read = pq.read_table(path).to_pylist()
+        spans.append(len({row["a"] for row in read}) * len({row["b"] for row in read}))
+    # A file of the input spans the whole square of a thousand by a thousand values.
+    assert sum(spans) / len(spans) < 1000 * 1000 / 8
+
+
+def test_metrics_are_those_of_the_rows(catalog: SqlCatalog) -> None:
+    rows = numbers(1000)
+    table = made(catalog, rows, NUMBERS)
+    for file in rewrite(table, "a, b", small_files(table, 4)).files:
+        read = pq.read_table(local(file))
+        low = {field: int.from_bytes(file.lower_bounds[field], "little", signed=True) for field in (1, 2, 3)}
+        high = {field: int.from_bytes(file.upper_bounds[field], "little", signed=True) for field in (1, 2, 3)}
+        for field, name in enumerate(("a", "b", "id"), 1):
+            assert (low[field], high[field]) == (min(read[name].to_pylist()), max(read[name].to_pylist()))
+        assert file.value_counts == dict.fromkeys((1, 2, 3), read.num_rows)
+        assert file.null_value_counts == dict.fromkeys((1, 2, 3), 0)
+        assert file.file_size_in_bytes == Path(local(file)).stat().st_size
+        assert file.split_offsets == [4]
+        assert file.sort_order_id is None
+
+
+def test_rows_are_sorted_by_prefix_and_then_along_the_curve(catalog: SqlCatalog) -> None:
+    rows = [{**row, "a": None if row["a"] < 50 else row["a"] % 7} for row in numbers(3000)]
+    table = made(catalog, rows, NUMBERS)
+    done = rewrite(table, "a DESC NULLS LAST, zorder(b)", small_files(table, 3))
+    assert canonical(done.rows()) == canonical(rows)
+    for path in done.paths:
+        found = pq.read_table(path)["a"].to_pylist()
+        assert found == sorted(found, key=lambda a: (a is None, -(a or 0)))
+
+
+ALL_TYPES = pa.schema(
+    [
+        ("boolean", pa.bool_()),
+        ("int", pa.int32()),
+        ("long", pa.int64()),
+        ("float", pa.float32()),
+        ("double", pa.float64()),
+        ("date", pa.date32()),
+        ("time", pa.time64("us")),
+        ("timestamp", pa.timestamp("us")),
+        ("timestamptz", pa.timestamp("us", "UTC")),
+        ("decimal9", pa.decimal128(9, 2)),
+        ("decimal18", pa.decimal128(18, 0)),
+        ("decimal38", pa.decimal128(38, 10)),
+        ("string", pa.string()),
+        ("binary", pa.binary()),
+        ("fixed", pa.binary(3)),
+        ("uuid", pa.uuid()),
+        ("nested", pa.struct([("inner", pa.struct([("value", pa.int32()), ("text", pa.string())]))])),
+        ("list", pa.list_(pa.struct([("x", pa.int32())]))),
+        ("map", pa.map_(pa.string(), pa.struct([("y", pa.float64())]))),
+    ]
+)
+
+
+def all_types(count: int) -> list[dict[str, Any]]:
+    made_of = random.Random(7)
+    rows = []
+    for _ in range(count):
+        number = made_of.randrange(-500, 500)
+        day = dt.date(1970, 1, 1) + dt.timedelta(days=number)
+        moment = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=number * 3601, microseconds=number % 7)
+        row = {
+            "boolean": number % 2 == 0,
+            "int": number,
+            "long": number * 2**40,
+            "float": float("nan") if number % 9 == 0 else number / 8,
+            "double": -0.0 if number % 9 == 0 else number / 3,
+            "date": day,
+            "time": (dt.datetime.min + dt.timedelta(seconds=abs(number) * 60)).time(),
+            "timestamp": moment,
+            "timestamptz": moment.replace(tzinfo=dt.timezone.utc),
+            "decimal9": Decimal(number) / 4,
+            "decimal18": Decimal(number) * 10**14,
+            "decimal38": Decimal(number) * 10**20,
+            "string": f"a common prefix of many letters {number}",
+            "binary": bytes([abs(number) % 256]) * (abs(number) % 40),
+            "fixed": abs(number).to_bytes(3, "big"),
+            "uuid": UUID(int=abs(number) << 100).bytes,
+            "nested": made_of.choice([None, {"inner": None}, {"inner": {"value": number, "text": str(number)}}]),
+            "list": made_of.choice([None, [], [None], [{"x": number}, {"x": None}]]),
+            "map": made_of.choice([None, [], [("k", None), ("l", {"y": number / 2})]]),
+        }
+        rows.append({key: None if made_of.random() < 0.05 else value for key, value in row.items()})
+    return rows
+
+
+KEYS = [field.name for field in ALL_TYPES if field.name not in ("nested", "list", "map")]
+
+
+@pytest.mark.parametrize("by", [*KEYS, "nested.inner.value", "nested.inner.text"])
+def test_every_type_can_be_clustered_by(catalog: SqlCatalog, by: str) -> None:
+    rows = all_types(600)
+    table = catalog.create_table("db.t", ALL_TYPES)
+    commit(table, data_file(table, rows[:200]), data_file(table, rows[200:]))
+    before = table.scan().to_arrow().select(KEYS).to_pylist()
+    done = rewrite(table, f"zorder({by}, long)" if by != "long" else "long", small_files(table, 3))
+    prefixed = rewrite(table, f"{by} DESC, zorder(int)" if by != "int" else "int", {"cuts": "even"})
+
+    for each in (done, prefixed):
+        written = pa.concat_tables([pq.read_table(path) for path in each.paths])
+        assert canonical(written.select(KEYS).to_pylist()) == canonical(before)
+        for name in ("nested", "list", "map"):
+            assert canonical(written.select([name]).to_pylist()) == canonical([{name: row[name]} for row in rows])
+
+
+def test_bounds_of_nested_fields_and_counts_of_nan_are_kept(catalog: SqlCatalog) -> None:
+    rows = all_types(300)
+    table = made(catalog, rows, ALL_TYPES, files=2)
+    (file,) = rewrite(table, "int").files
+    value, text = (table.schema().find_field(f"nested.inner.{name}").field_id for name in ("value", "text"))
+    inner = [row["nested"]["inner"] for row in rows if row["nested"] and row["nested"]["inner"]]
+    assert int.from_bytes(file.lower_bounds[value], "little", signed=True) == min(each["value"] for each in inner)
+    assert file.lower_bounds[text] == min(each["text"] for each in inner).encode()
+    assert file.null_value_counts[value] == 300 - len(inner)
+    nan = table.schema().find_field("float").field_id
+    assert file.nan_value_counts[nan] == sum(row["float"] != row["float"] for row in rows)
+    string = table.schema().find_field("string").field_id
+    assert (file.lower_bounds[string], file.upper_bounds[string]) == (b"a common prefix ", b"a common prefix!")
+    decimal = table.schema().find_field("decimal38").field_id
+    lowest = min(row["decimal38"] for row in rows if row["decimal38"] is not None)
+    assert int.from_bytes(file.lower_bounds[decimal], "big", signed=True) == int(lowest.scaleb(10))
+    repeated = {table.schema().find_field(name).field_id for name in ("list.element.x", "map.key", "map.value.y")}
+    assert repeated <= set(file.column_sizes)
+    assert not repeated & set(file.value_counts)
+
+
+def test_new_files_can_be_scanned_with_filters(catalog: SqlCatalog) -> None:
+    rows = all_types(600)
+    table = made(catalog, rows, ALL_TYPES, files=2)
+    done = rewrite(table, "zorder(int, string)", small_files(table, 4))
+    copy = catalog.create_table("db.copy", table.schema())
+    commit(copy, *done.files)
+    for where in ("int < -100", "date >= '1970-06-01'", "string = 'a common prefix of many letters 7'", "float is nan"):
+        assert canonical(copy.scan(where).select("long", "int").to_arrow().to_pylist()) == canonical(
+            table.scan(where).select("long", "int").to_arrow().to_pylist()
+        )
+    assert copy.scan("int < -400").plan_files() != []
+    assert len(list(copy.scan("int < -400").plan_files())) < len(done.files)
+
+
+def test_deletes_are_applied(catalog: SqlCatalog) -> None:
+    rows = [{**row, "b": None if row["b"] < 100 else row["b"]} for row in numbers(4000)]
+    table = made(catalog, rows, NUMBERS, properties={"format-version": "2"})
+    first, second, *_ = data_files(table)
+    commit(table, position_delete(table, first, [0, 5, 999]), position_delete(table, second, [7], bounds=False))
+    commit(table, equality_delete(table, [{"a": 5, "b": None}, {"a": 8, "b": rows[8]["b"]}], ["a", "b"]))
+    commit(table, equality_delete(table, [{"id": 2500}], ["id"]))
+    table.append(pa.Table.from_pylist([{"a": 1, "b": 1, "id": 2500}], NUMBERS))
+
+    gone = {0, 5, 999, 1007, 2500}
+    equal = {(5, None), (8, rows[8]["b"])}
+    expected = [row for row in rows if row["id"] not in gone and (row["a"], row["b"]) not in equal]
+    expected.append({"a": 1, "b": 1, "id": 2500})
+    assert len(expected) < 4000 - 4
+    for options in (small_files(table, 4), {"sample-rows": "100", "cuts": "even"}):
+        assert canonical(rewrite(table, "zorder(a, b)", options).rows()) == canonical(expected)
+
+
+def test_equality_deletes_by_floats_and_by_dropped_columns(catalog: SqlCatalog) -> None:
+    schema = pa.schema([("id", pa.int64()), ("f", pa.float64()), ("gone", pa.string())])
+    rows = [{"id": i, "f": [float("nan"), None, 0.5, 1.5][i % 4], "gone": f"g{i}"} for i in range(40)]
+    table = made(catalog, rows, schema)
+    old = table.schema()
+    commit(table, equality_delete(table, [{"f": float("nan")}, {"f": 0.5}], ["f"]))
+    commit(table, equality_delete(table, [{"gone": "g1"}], ["gone"], schema=old))
+    with table.update_schema() as update:
+        update.delete_column("gone")
+    kept = [row["id"] for row in rows if row["id"] % 4 in (1, 3) and row["id"] != 1]
+    done = rewrite(table, "id")
+    assert sorted(row["id"] for row in done.rows()) == kept
+    assert pq.read_schema(done.paths[0]).names == ["id", "f"]
+
+
+def test_equality_delete_of_a_nested_field_applies_to_its_partition_only(catalog: SqlCatalog) -> None:
+    schema = Schema(
+        NestedField(1, "p", IntegerType()),
+        NestedField(2, "s", StructType(NestedField(3, "x", LongType()))),
+    )
+    spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "p"))
+    table = catalog.create_table("db.t", schema, partition_spec=spec)
+    rows = [{"p": p, "s": None if x == 3 else {"x": x}} for p in (0, 1) for x in range(5)]
+    table.append(pa.Table.from_pylist(rows, table.schema().as_arrow()))
+    partition = next(file.partition for file in data_files(table) if file.partition[0] == 1)
+    commit(table, equality_delete(table, [{"s": {"x": 2}}, {"s": None}], ["s.x"], partition, 0))
+    done = rewrite(table, "s.x")
+    assert canonical(done.rows()) == canonical([r for r in rows if r["p"] == 0 or r["s"] not in (None, {"x": 2})])
+    assert sorted(file.partition[0] for file in done.files) == [0, 1]
+
+
+def test_old_files_are_read_as_the_schema_is_now(catalog: SqlCatalog) -> None:
+    inner = StructType(NestedField(5, "x", IntegerType()), NestedField(6, "y", StringType()))
+    schema = Schema(
+        NestedField(1, "a", IntegerType()),
+        NestedField(2, "b", StringType()),
+        NestedField(3, "dropped", StringType()),
+        NestedField(4, "s", inner),
+        NestedField(7, "l", ListType(8, inner_of(9), element_required=False)),
+        NestedField(10, "m", MapType(11, StringType(), 12, inner_of(13), value_required=False)),
+    )
+    table = catalog.create_table("db.t", schema)
+    rows = [
+        {"a": 1, "b": "x", "dropped": "d", "s": {"x": 1, "y": "y"}, "l": [{"z": 1}], "m": [("k", {"z": 2})]},
+        {"a": 2, "b": None, "dropped": "d", "s": None, "l": None, "m": None},
+        {"a": 3, "b": "z", "dropped": "d", "s": {"x": None, "y": "y"}, "l": [], "m": []},
+    ]
+    commit(table, data_file(table, rows))
+    with table.update_schema() as update:
+        update.update_column("a", LongType())
+        update.rename_column("b", "text with blanks")
+        update.delete_column("dropped")
+        update.add_column("added", StringType())
+        update.update_column("s.x", LongType())
+        update.rename_column("s.y", "why")
+        update.add_column(("s", "new"), LongType())
+        update.add_column(("l", "more"), StringType())
+        update.move_first("added")
+    done = rewrite(table, "zorder(a, `text with blanks`)")
+    assert done.rows() != []
+    fields = {"text_x20with_x20blanks": "text with blanks"}
+    written = [{fields.get(key, key): value for key, value in row.items()} for row in done.rows()]
+    assert canonical(written) == canonical(
+        [
+            {
+                "added": None,
+                "a": 1,
+                "text with blanks": "x",
+                "s": {"x": 1, "why": "y", "new": None},
+                "l": [{"z": 1, "more": None}],
+                "m": [("k", {"z": 2})],
+            },
+            {"added": None, "a": 2, "text with blanks": None, "s": None, "l": None, "m": None},
+            {
+                "added": None,
+                "a": 3,
+                "text with blanks": "z",
+                "s": {"x": None, "why": "y", "new": None},
+                "l": [],
+                "m": [],
+            },
+        ]
+    )
+
+
+def inner_of(field_id: int) -> StructType:
+    return StructType(NestedField(field_id, "z", IntegerType()))
+
+
+def test_files_without_field_ids_are_read_by_the_name_mapping_and_their_partition(
+    catalog: SqlCatalog, tmp_path: Path
+) -> None:
+    schema = Schema(NestedField(1, "p", StringType()), NestedField(2, "a", LongType()))
+    spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "p"))
+    mapping = '[{"field-id": 1, "names": ["p"]}, {"field-id": 2, "names": ["old_a"]}]'
+    table = catalog.create_table(
+        "db.t", schema, partition_spec=spec, properties={"schema.name-mapping.default": mapping}
+    )
+    table.append(pa.Table.from_pylist([{"p": "x", "a": 9}], table.schema().as_arrow()))
+    (like,) = data_files(table)
+    path = tmp_path / "migrated.parquet"
+    pq.write_table(pa.table({"old_a": pa.array([1, 2], pa.int32())}), path)
+    migrated = DataFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=f"file://{path}",
+        file_format=FileFormat.PARQUET,
+        partition=like.partition,
+        record_count=2,
+        file_size_in_bytes=path.stat().st_size,
+    )
+    migrated.spec_id = like.spec_id
+    commit(table, migrated)
+    done = rewrite(table, "a")
+    assert canonical(done.rows()) == canonical([{"p": "x", "a": a} for a in (9, 1, 2)])
+
+
+TRANSFORMS = [
+    ("ts", YearTransform()),
+    ("ts", MonthTransform()),
+    ("ts", DayTransform()),
+    ("ts", HourTransform()),
+    ("s", IdentityTransform()),
+    ("s", TruncateTransform(2)),
+    ("s", BucketTransform(3)),
+    ("n", TruncateTransform(10)),
+    ("n", BucketTransform(4)),
+]
+
+
+@pytest.mark.parametrize(("column", "transform"), TRANSFORMS, ids=lambda value: str(value))
+def test_rows_of_an_old_spec_go_to_the_partitions_of_the_new_one(
+    catalog: SqlCatalog, column: str, transform: Any
+) -> None:
+    schema = Schema(
+        NestedField(1, "n", LongType()), NestedField(2, "s", StringType()), NestedField(3, "ts", TimestampType())
+    )
+    table = catalog.create_table("db.t", schema)
+    made_of = random.Random(3)
+    rows = [
+        {
+            "n": None if i % 11 == 0 else made_of.randrange(-40, 40),
+            "s": None if i % 13 == 0 else made_of.choice(["", "ab", "abc", "b/c", "é中x"]),
+            "ts": None if i % 17 == 0 else dt.datetime(1969, 12, 30) + dt.timedelta(hours=made_of.randrange(80)),
+        }
+        for i in range(200)
+    ]
+    arrow = table.schema().as_arrow()
+    table.append(pa.Table.from_pylist(rows[:100], arrow))
+    with table.update_spec() as update:
+        update.add_field(column, transform, "p")
+    table.append(pa.Table.from_pylist(rows[100:], arrow))
+    done = rewrite(table, "zorder(n, s)" if transform != IdentityTransform() else "n")
+
+    assert canonical(done.rows()) == canonical(rows)
+    source = table.schema().find_field(column).field_type
+    apply = transform.transform(source)
+    assert {file.spec_id for file in done.files} == {1}
+    for file in done.files:
+        values = pq.read_table(local(file))[column].to_pylist()
+        if column == "ts":
+            values = [v and round((v - dt.datetime(1970, 1, 1)) / dt.timedelta(microseconds=1)) for v in values]
+        assert {apply(value) for value in values} == {file.partition[0]}
+    # Each partition that PyIceberg itself wrote to has the same record in the new files.
+    old = {tuple(file.partition._data) for file in data_files(table) if file.spec_id == 1}
+    assert old <= {tuple(file.partition._data) for file in done.files}
+
+
+def test_rows_go_to_no_partition_when_the_spec_is_dropped(catalog: SqlCatalog) -> None:
+    rows = numbers(300)
+    table = catalog.create_table("db.t", NUMBERS)
+    with table.update_spec() as update:
+        update.add_field("a", BucketTransform(4), "p")
+    table.append(pa.Table.from_pylist(rows, NUMBERS))
+    with table.update_spec() as update:
+        update.remove_field("p")
+    done = rewrite(table, "a, b")
+    assert canonical(done.rows()) == canonical(rows)
+    old_spec = rewrite(table, "a, b", {"output-spec-id": "1"})
+    assert canonical(old_spec.rows()) == canonical(rows)
+    assert {file.partition[0] for file in old_spec.files} == {0, 1, 2, 3}
+
+
+def test_partitions_keep_their_files_apart(catalog: SqlCatalog) -> None:
+    rows = numbers(1000)
+    table = catalog.create_table("db.t", NUMBERS)
+    with table.update_spec() as update:
+        update.add_field("a", BucketTransform(4), "p")
+    for start in (0, 500):
+        table.append(pa.Table.from_pylist(rows[start : start + 500], NUMBERS))
+    done = rewrite(table, "a, b")
+    assert len(done.plan.groups) == 4
+    assert canonical(done.rows()) == canonical(rows)
+    assert all(f"/p={file.partition[0]}/" in file.file_path for file in done.files)
+
+
+def test_version_1_tables(catalog: SqlCatalog) -> None:
+    rows = numbers(1000)
+    table = made(catalog, rows, NUMBERS, properties={"format-version": "1"})
+    assert table.format_version == 1
+    assert canonical(rewrite(table, "a, b", small_files(table, 3)).rows()) == canonical(rows)
