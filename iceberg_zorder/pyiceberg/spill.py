@@ -174,11 +174,16 @@ class Spill:
         """Add rows as :meth:`read` gives them, of a spill with the same dictionaries."""
         names = [str(place) for place in range(len(columns) + 1)]
         rows = pa.RecordBatch.from_arrays([*columns, pa.array(index)], names)
-        size = rows.nbytes
-        while not self.budget.has_room_for(size) and self._flush_largest():
-            pass
-        for number, part in _parted(rows, numbers):
-            self._add(number, part)
+        # Where a batch is a large part of the budget, its parts take turns.
+        step = max(1, rows.num_rows // max(1, -(-4 * rows.nbytes // self.budget.limit)))
+        for start in range(0, rows.num_rows, step):
+            whole = step >= rows.num_rows
+            some = rows if whole else rows.slice(start, step)
+            size = some.nbytes
+            while not self.budget.has_room_for(size) and self._flush_largest():
+                pass
+            for number, part in _parted(some, numbers[start : start + step], is_owned=whole):
+                self._add(number, part)
 
     def _add(self, number: int, part: pa.RecordBatch) -> None:
         if number not in self._buckets:
@@ -329,7 +334,9 @@ def _mixed(parts: Sequence[pa.Array], kind: pa.DataType) -> bool:
     return len({part.type == kind for part in parts}) > 1
 
 
-def _parted(rows: pa.RecordBatch, numbers: npt.NDArray[np.int64]) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _parted(
+    rows: pa.RecordBatch, numbers: npt.NDArray[np.int64], *, is_owned: bool
+) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Copy the rows of every bucket, because a part of a batch would keep all of it in memory."""
     highest = int(numbers.max(initial=0))
     small: npt.NDArray[Any] = numbers.astype(np.uint16) if highest < 1 << 16 else numbers
@@ -337,7 +344,7 @@ def _parted(rows: pa.RecordBatch, numbers: npt.NDArray[np.int64]) -> Iterator[tu
     counts = np.bincount(numbers, minlength=1)
     present = np.flatnonzero(counts)
     ends = np.cumsum(counts[present])
-    if len(present) == 1:
+    if len(present) == 1 and is_owned:
         yield int(present[0]), rows
         return
     for number, start, end in zip(present.tolist(), (ends - counts[present]).tolist(), ends.tolist(), strict=True):
