@@ -1,0 +1,260 @@
+"""Files are chosen and grouped by Iceberg's rules, and everything that can be wrong is refused before data is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.conversions import to_bytes
+from pyiceberg.expressions import EqualTo
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.schema import Schema
+from pyiceberg.table import StaticTable, Table
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.typedef import Record
+from pyiceberg.types import LongType, NestedField
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.delete_index import PATH_FIELD, DeleteIndex
+from iceberg_zorder.pyiceberg.plan import Plan, Planner, no_snapshot
+from iceberg_zorder.rewrite_options import rewrite_options
+from tests.pyiceberg.lake import commit, data_file, data_files, equality_delete, position_delete
+
+SCHEMA = pa.schema([("p", pa.int64()), ("a", pa.int64())])
+
+
+def made(catalog: SqlCatalog, files: Sequence[Sequence[int]], **arguments: Any) -> Table:
+    """A table of files, each of rows of p = 0 and these values."""
+    table = catalog.create_table("db.t", SCHEMA, **arguments)
+    for values in files:
+        table.append(pa.table({"p": pa.array([0] * len(values), pa.int64()), "a": pa.array(values, pa.int64())}))
+    return table
+
+
+def plan(table: Table, where: Any = None, /, **options: str) -> Plan:
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    read = rewrite_options({name.replace("_", "-"): value for name, value in options.items()})
+    return Planner(table, read, where).plan(snapshot)
+
+
+def test_files_are_chosen_by_size_and_number(catalog: SqlCatalog) -> None:
+    table = made(catalog, [[i] for i in range(6)])
+    size = data_files(table)[0].file_size_in_bytes
+    assert [len(group.tasks) for group in plan(table).groups] == [6]
+    assert plan(table).seen_files == 6
+    none = plan(table, min_input_files="7")
+    assert none.groups == ()
+    assert none.reason == (
+        "Nothing to rewrite in lake.db.t: 6 of 6 data files are outside min-file-size-bytes 402,653,184 to "
+        "max-file-size-bytes 966,367,641, but no file group of them has min-input-files 7 files or more than "
+        "target-file-size-bytes 536,870,912 of data. To rewrite them anyway, set option rewrite-all to true, or lower "
+        "min-input-files or target-file-size-bytes."
+    )
+    in_order = plan(table, target_file_size_bytes=str(size))
+    assert in_order.reason == (
+        "Nothing to rewrite in lake.db.t: its size is in order for each of 6 data files (between min-file-size-bytes "
+        f"{int(size * 0.75):,} and max-file-size-bytes {int(size * 1.8):,}, for a target of {size:,} bytes), and none "
+        "has deletes above delete-file-threshold or delete-ratio-threshold. To rewrite them anyway, set option "
+        "rewrite-all to true."
+    )
+    all_files = plan(table, target_file_size_bytes=str(size), rewrite_all="true")
+    assert [group.expected_output_files for group in all_files.groups] == [6]
+    assert plan(table, min_input_files="7", target_file_size_bytes=str(size * 4)).groups != ()
+    few = plan(table, rewrite_all="true", max_files_to_rewrite="4")
+    assert [len(group.tasks) for group in few.groups] == [4]
+    half = plan(table, rewrite_all="true", target_file_size_bytes=str(size), compression_factor="0.5")
+    assert [group.expected_output_files for group in half.groups] == [3]
+
+
+def test_files_are_chosen_by_their_deletes(catalog: SqlCatalog) -> None:
+    table = made(catalog, [list(range(10)), list(range(10))])
+    size = str(data_files(table)[0].file_size_in_bytes)
+    first, second = data_files(table)
+    commit(table, position_delete(table, first, [0, 1]))
+    assert plan(table, target_file_size_bytes=size).groups == ()
+    (group,) = plan(table, target_file_size_bytes=size, delete_ratio_threshold="0.2").groups
+    assert [task.data_file.file_path for task in group.tasks] == [first.file_path]
+    (group,) = plan(table, target_file_size_bytes=size, delete_file_threshold="1").groups
+    assert [task.data_file.file_path for task in group.tasks] == [first.file_path]
+    commit(table, position_delete(table, second, [3, 4, 5], bounds=False))
+    # Whose rows a delete file of a whole partition deletes is not known.
+    assert plan(table, target_file_size_bytes=size).groups == ()
+
+
+def test_where_leaves_files_that_may_match(catalog: SqlCatalog) -> None:
+    table = made(catalog, [[1, 2], [5, 9], [20, 30]])
+
+    def chosen(where: Any) -> int:
+        return plan(table, where, rewrite_all="true").seen_files
+
+    assert chosen("a > 4") == 2
+    assert chosen("A > 4 and a < 10") == 1
+    assert chosen(EqualTo("a", 2)) == 1
+    assert chosen("a = 7") == 1
+    nothing = plan(table, "a = 100")
+    assert nothing.reason == "Nothing to rewrite in lake.db.t: no data file can hold rows that match the filter."
+    for wrong in ("nope = 1", "a = = 1", "a = 'x'"):
+        with pytest.raises(InvalidInputError, match=r"^Cannot use the filter '.*' on lake\.db\.t, because "):
+            plan(table, wrong)
+
+
+def test_a_partition_is_a_group_and_other_specs_are_one(catalog: SqlCatalog) -> None:
+    table = made(catalog, [[1], [2]])
+    with table.update_spec() as update:
+        update.add_field("p", IdentityTransform(), "p")
+    for p in (3, 4, 4):
+        table.append(pa.table({"p": pa.array([p], pa.int64()), "a": pa.array([p], pa.int64())}))
+    groups = plan(table, rewrite_all="true").groups
+    assert sorted((len(group.tasks), repr(group.partition)) for group in groups) == [
+        (1, "Record[3]"),
+        (2, "None"),
+        (2, "Record[4]"),
+    ]
+    assert {group.spec_id for group in groups} == {1}
+    by_files = plan(table, rewrite_all="true", rewrite_job_order="files-asc").groups
+    assert [len(group.tasks) for group in by_files] == [1, 2, 2]
+    by_bytes = plan(table, rewrite_all="true", rewrite_job_order="bytes-desc").groups
+    assert [group.input_size for group in by_bytes] == sorted((group.input_size for group in groups), reverse=True)
+    old = plan(table, rewrite_all="true", output_spec_id="0").groups
+    assert {(group.spec_id, group.partition) for group in old if len(group.tasks) == 1} == {(0, None)}
+    # The old files are of p = 0, by their bounds.
+    assert plan(table, "p = 4", rewrite_all="true").seen_files == 2
+
+
+REFUSED = {
+    "'target-file-size-bytes' is set to 0 but must be > 0": {"target_file_size_bytes": "0"},
+    "'min-file-size-bytes' is set to -1 but must be >= 0": {"min_file_size_bytes": "-1"},
+    "'target-file-size-bytes' (100) must be > 'min-file-size-bytes' (200), all new files will be smaller than the min "
+    "threshold": {"target_file_size_bytes": "100", "min_file_size_bytes": "200"},
+    "'target-file-size-bytes' (100) must be < 'max-file-size-bytes' (50), all new files will be larger than the max "
+    "threshold": {"target_file_size_bytes": "100", "max_file_size_bytes": "50"},
+    "'min-input-files' is set to 0 but must be > 0": {"min_input_files": "0"},
+    "'max-file-group-size-bytes' is set to 0 but must be > 0": {"max_file_group_size_bytes": "0"},
+    "'max-file-group-input-files' is set to 0 but must be > 0": {"max_file_group_input_files": "0"},
+    "Cannot use output spec id 7 because the table does not contain a reference to this spec-id.": {
+        "output_spec_id": "7"
+    },
+    "'delete-file-threshold' is set to -1 but must be >= 0": {"delete_file_threshold": "-1"},
+    "'delete-ratio-threshold' is set to 0.0 but must be > 0": {"delete_ratio_threshold": "0"},
+    "'delete-ratio-threshold' is set to 1.5 but must be <= 1": {"delete_ratio_threshold": "1.5"},
+    "Cannot set max-files-to-rewrite to 0, the value must be positive integer.": {"max_files_to_rewrite": "0"},
+    "Invalid rewrite job order name: random": {"rewrite_job_order": "random"},
+    "'compression-factor' is set to 0.0 but must be > 0": {"compression_factor": "0"},
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_options_out_of_their_domain_are_refused(catalog: SqlCatalog, why: str) -> None:
+    table = made(catalog, [[1]])
+    with pytest.raises(InvalidInputError) as refused:
+        plan(table, **REFUSED[why])
+    assert str(refused.value) == f"Cannot rewrite data files of lake.db.t, because {why}"
+
+
+def test_what_pyiceberg_cannot_write_is_refused(catalog: SqlCatalog) -> None:
+    table = made(catalog, [[1]])
+    orc = data_file(table, [{"p": 1, "a": 1}])
+    orc[2] = FileFormat.ORC
+    commit(table, orc)
+    with pytest.raises(InvalidInputError, match=r"is of format ORC and not Parquet: use the Spark engine"):
+        plan(table, rewrite_all="true")
+
+
+def test_newer_formats_are_refused(catalog: SqlCatalog, tmp_path: Path) -> None:
+    table = made(catalog, [[1]])
+    metadata = json.loads(Path(table.metadata_location.removeprefix("file://")).read_text())
+    newer = tmp_path / "v3.metadata.json"
+    newer.write_text(json.dumps({**metadata, "format-version": 3, "next-row-id": 0}))
+    with pytest.raises(
+        InvalidInputError,
+        match=r"because it is of format version 3 and PyIceberg writes versions 1 and 2: use the Spark engine "
+        r"\(iceberg_zorder\.spark\.rewrite_data_files\)$",
+    ):
+        Planner(StaticTable.from_metadata(str(newer)), rewrite_options({}))
+
+
+def test_a_table_without_snapshot_is_told_of(catalog: SqlCatalog) -> None:
+    assert no_snapshot(made(catalog, [])) == "Nothing to rewrite in lake.db.t: the table has no snapshot yet."
+
+
+def test_equality_deletes_of_an_unpartitioned_spec_are_global(catalog: SqlCatalog) -> None:
+    table = made(catalog, [[1, 2, 3]])
+    commit(table, equality_delete(table, [{"a": 2}], ["a"]))
+    with table.update_spec() as update:
+        update.add_field("p", IdentityTransform(), "p")
+    table.append(pa.table({"p": pa.array([0], pa.int64()), "a": pa.array([2], pa.int64())}))
+    counts = [
+        (task.data_file.spec_id, len(task.equality_deletes))
+        for group in plan(table, rewrite_all="true").groups
+        for task in group.tasks
+    ]
+    assert sorted(counts) == [(0, 1), (1, 0)]
+
+
+FILES = st.builds(
+    dict,
+    spec=st.integers(0, 2),
+    partition=st.integers(0, 2),
+    sequence=st.integers(1, 4),
+    path=st.sampled_from(["a", "b", "c"]),
+    kind=st.sampled_from(["partition", "path", "equality"]),
+    low=st.integers(0, 9),
+    span=st.integers(0, 4),
+)
+
+
+def _file(of: dict[str, Any], content: DataFileContent) -> DataFile:
+    bounds = {1: (of["low"], of["low"] + of["span"])}
+    lower = {field: to_bytes(LongType(), low) for field, (low, _) in bounds.items()}
+    upper = {field: to_bytes(LongType(), high) for field, (_, high) in bounds.items()}
+    if content == DataFileContent.POSITION_DELETES:
+        lower = upper = {PATH_FIELD: of["path"].encode()} if of["kind"] == "path" else {}
+    file = DataFile.from_args(
+        content=content,
+        file_path=of["path"],
+        partition=Record() if of["spec"] == 0 else Record(of["partition"]),
+        record_count=10,
+        value_counts={1: 10},
+        null_value_counts={1: 0},
+        lower_bounds=lower,
+        upper_bounds=upper,
+        equality_ids=[1],
+    )
+    file.spec_id = of["spec"]
+    return file
+
+
+@given(data=FILES, deletes=st.lists(FILES, max_size=6))
+def test_deletes_apply_by_partition_path_sequence_and_bounds(
+    data: dict[str, Any], deletes: list[dict[str, Any]]
+) -> None:
+    index = DeleteIndex(Schema(NestedField(1, "x", LongType())), frozenset({0}))
+    position, equality = [], []
+    for delete in deletes:
+        is_equality = delete["kind"] == "equality"
+        content = DataFileContent.EQUALITY_DELETES if is_equality else DataFileContent.POSITION_DELETES
+        file = _file(delete, content)
+        index.add(file, delete["sequence"])
+        same = delete["spec"] == data["spec"] and (data["spec"] == 0 or delete["partition"] == data["partition"])
+        if is_equality:
+            overlap = range(
+                max(data["low"], delete["low"]),
+                min(data["low"] + data["span"], delete["low"] + delete["span"]) + 1,
+            )
+            if (same or delete["spec"] == 0) and delete["sequence"] > data["sequence"] and overlap:
+                equality.append(id(file))
+        elif delete["sequence"] >= data["sequence"] and (
+            delete["path"] == data["path"] if delete["kind"] == "path" else same
+        ):
+            position.append(id(file))
+    of = _file(data, DataFileContent.DATA)
+    assert sorted(id(file) for file in index.position_deletes(of, data["sequence"])) == sorted(position)
+    assert sorted(id(file) for file in index.equality_deletes(of, data["sequence"])) == sorted(equality)

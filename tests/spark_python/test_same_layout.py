@@ -1,0 +1,184 @@
+"""Both engines plan the same file groups and fit the same layouts to the same snapshot."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+
+import pytest
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.table import Table
+from pyspark.sql import SparkSession
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout_json import layout_hash
+from iceberg_zorder.pyiceberg.clustering import resolve
+from iceberg_zorder.pyiceberg.plan import Planner
+from iceberg_zorder.pyiceberg.sampling import fit_layouts
+from iceberg_zorder.rewrite_options import rewrite_options
+from iceberg_zorder.sort_order import parse_sort_order
+from iceberg_zorder.spark import rewrite_data_files
+from tests.conftest import CATALOG
+from tests.pyiceberg.lake import commit, rewrite
+
+
+@pytest.fixture(scope="module")
+def catalog(spark: SparkSession, lake_dir: Any) -> Catalog:
+    return load_catalog(
+        CATALOG, type="sql", uri=f"sqlite:///{lake_dir}/catalog.db", warehouse=f"file://{lake_dir}/warehouse"
+    )
+
+
+def make(spark: SparkSession, name: str, partitioned: str = "", properties: str = "'format-version'='2'") -> str:
+    full = f"{CATALOG}.db.{name}"
+    spark.sql(f"DROP TABLE IF EXISTS {full}")
+    spark.sql(
+        f"CREATE TABLE {full} (id BIGINT, f DOUBLE, name STRING, at TIMESTAMP, d DECIMAL(20, 3), p INT, "
+        f"s STRUCT<x: INT, b: BINARY>) USING iceberg {partitioned} TBLPROPERTIES ({properties})"
+    )
+    for start in range(0, 12_000, 3_000):
+        spark.sql(
+            f"INSERT INTO {full} SELECT /*+ REPARTITION(1) */ id, "
+            "CASE WHEN id % 50 = 0 THEN double('NaN') WHEN id % 33 = 0 THEN NULL ELSE (id * 7919 % 1000) / 8 - 60 END, "
+            "CASE WHEN id % 40 = 0 THEN NULL ELSE concat('common prefix ', id * 31 % 977) END, "
+            "timestamp_micros(id * 104729 % 100000000), CAST((id * 17 % 501 - 250) / 3 AS DECIMAL(20, 3)), "
+            "CAST(id % 3 AS INT), IF(id % 10 = 0, NULL, named_struct('x', CAST(id % 5 AS INT), 'b', unhex(hex(id)))) "
+            f"FROM range({start}, {start + 3_000})"
+        )
+    return full
+
+
+CASES = {
+    "plain": ("", "zorder(f, name)", {}),
+    "sparse": ("", "zorder(id, at)", {"sample-rows": "500", "sample-seed": "-7"}),
+    "even": ("", "zorder(d, f, s.x)", {"cuts": "even", "boundaries": "50"}),
+    "hilbert": ("", "hilbert(s.b, at)", {"sample-rows": "2000"}),
+    "prefix": ("", "name DESC NULLS LAST, zorder(f, id)", {"column-weights": "id=3"}),
+    "partitioned": ("PARTITIONED BY (p)", "zorder(p, id, name)", {"sample-rows": "900"}),
+    "bucketed": ("PARTITIONED BY (bucket(2, id))", "zorder(id, f)", {"size-tolerance": "0.5"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_layouts_are_the_same(spark: SparkSession, catalog: Catalog, case: str) -> None:
+    partitioned, by, options = CASES[case]
+    full = make(spark, f"same_{case}", partitioned)
+    if case in ("plain", "sparse"):
+        spark.sql(f"ALTER TABLE {full} SET TBLPROPERTIES ('write.delete.mode'='merge-on-read')")
+        spark.sql(f"DELETE FROM {full} WHERE id % 7 = 1")
+    given = {"rewrite-all": "true", "target-file-size-bytes": "40000", **options}
+    ours = layout_hashes(catalog.load_table(f"db.same_{case}"), by, given)
+
+    rewrite_data_files(spark, full, by, options=given)
+    summary = spark.sql(f"SELECT summary FROM {full}.snapshots ORDER BY committed_at DESC LIMIT 1").collect()[0][0]
+    assert summary["zorder.layout-hash"] == ours
+
+
+def layout_hashes(table: Table, by: str, given: dict[str, str]) -> str:
+    read = rewrite_options(given)
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    plan = Planner(table, read).plan(snapshot)
+    order = resolve(table, parse_sort_order(by), read.layout.column_weights)
+    layouts = fit_layouts(table, plan.groups, order, read.layout)
+    return summary_hash([layout_hash(layout) for layout in layouts])
+
+
+def test_spark_reads_what_pyiceberg_wrote(spark: SparkSession, catalog: Catalog) -> None:
+    full = make(spark, "same_rows", "PARTITIONED BY (bucket(3, id))")
+    spark.sql(f"ALTER TABLE {full} SET TBLPROPERTIES ('write.delete.mode'='merge-on-read')")
+    spark.sql(f"DELETE FROM {full} WHERE id % 7 = 1")
+    table = catalog.load_table("db.same_rows")
+    rows = spark.table(full).count()
+    # Appended to the rows that are there already, each row is there twice, by every way to filter.
+    commit(table, *rewrite(table, "zorder(f, name, s.x)", {"target-file-size-bytes": "40000"}).files)
+    spark.sql(f"REFRESH TABLE {full}")
+    assert spark.table(full).count() == 2 * rows
+    for where in (
+        "true",
+        "id = 77",
+        "f < -20",
+        "isnan(f)",
+        "name = 'common prefix 5'",
+        "s.x = 3",
+        "d > 10.5",
+        "s IS NULL",
+    ):
+        counts = spark.sql(f"SELECT count(*) AS n FROM {full} WHERE {where} GROUP BY id, f, name, at, d, p, s")
+        assert {row["n"] for row in counts.collect()} == {2}, where
+
+
+def summary_hash(hashes: list[str]) -> str:
+    return hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(sorted(hashes)).encode()).hexdigest()
+
+
+PLANS: dict[str, tuple[dict[str, str], str | None]] = {
+    "nothing": ({}, None),
+    "all": ({"rewrite-all": "true"}, None),
+    "where": ({"rewrite-all": "true"}, "id < 4000"),
+    "where none": ({"rewrite-all": "true"}, "id < 0"),
+    "target": ({"target-file-size-bytes": "50000"}, None),
+    "few": ({"min-input-files": "3"}, None),
+    "in order": ({"target-file-size-bytes": "90000", "min-file-size-bytes": "1"}, None),
+    "at most": ({"rewrite-all": "true", "max-files-to-rewrite": "3"}, None),
+    "factor": ({"rewrite-all": "true", "target-file-size-bytes": "10000", "compression-factor": "0.37"}, None),
+}
+
+
+@pytest.mark.parametrize("case", PLANS)
+def test_plans_are_the_same(spark: SparkSession, catalog: Catalog, case: str) -> None:
+    options, where = PLANS[case]
+    full = f"{CATALOG}.db.same_plan"
+    if not spark.catalog.tableExists(full):
+        make(spark, "same_plan")
+    pairs = ", ".join(f"'{key}', '{value}'" for key, value in options.items())
+    given = f", options => map({pairs})" if options else ""
+    given += f", where => '{where}'" if where else ""
+    row = spark.sql(
+        f"CALL {CATALOG}.system.zorder_plan(table => 'db.same_plan', sort_order => 'zorder(id, f)'{given})"
+    ).collect()[0]
+    table = catalog.load_table("db.same_plan")
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    plan = Planner(table, rewrite_options(options), where).plan(snapshot)
+    assert tuple(row) == (
+        plan.seen_files,
+        sum(len(group.tasks) for group in plan.groups),
+        len(plan.groups),
+        sum(group.expected_output_files for group in plan.groups),
+        plan.reason,
+    )
+
+
+WRONG = [
+    "zorder(nope)",
+    "zorder(ID, id)",
+    "zorder(s)",
+    "zorder(s.nope)",
+    "zorder(id.x)",
+    "name, zorder(name)",
+    "zorder(at)",
+    "zorder(p)",
+]
+
+
+def test_refusals_are_the_same(spark: SparkSession, catalog: Catalog) -> None:
+    full = make(
+        spark,
+        "same_refusals",
+        "PARTITIONED BY (p)",
+        "'format-version'='2', 'write.metadata.metrics.column.at'='counts'",
+    )
+    table = catalog.load_table("db.same_refusals")
+    for by in WRONG:
+        with pytest.raises(InvalidInputError) as ours:
+            resolve(table, parse_sort_order(by))
+        with pytest.raises(Exception, match="Cannot cluster by") as theirs:
+            rewrite_data_files(spark, full, by)
+        assert str(ours.value) in re.sub(r"\s+", " ", str(theirs.value)), by
+    with pytest.raises(InvalidInputError) as ours:
+        resolve(table, parse_sort_order("zorder(id, f)"), [(("name",), 2.0)])
+    with pytest.raises(Exception, match="Cannot set column-weights") as theirs:
+        rewrite_data_files(spark, full, "zorder(id, f)", options={"column-weights": "name=2"})
+    assert str(ours.value) in str(theirs.value)
