@@ -20,6 +20,9 @@ HILBERT = "hilbert"
 
 MAX_HILBERT_COLUMNS = 8
 
+# Tables of so many bits stay in the processor's cache.
+_TABLE_BITS = 12
+
 MAX_INDEX_BITS = 63
 """An index is a non-negative long."""
 
@@ -141,13 +144,17 @@ def hilbert_index(zorder: npt.NDArray[np.int64], columns: int, bits: int) -> npt
     >>> hilbert_index(np.array([0b00, 0b01, 0b10, 0b11]), columns=2, bits=1)
     array([0, 3, 1, 2])
     """
-    digits, states = _hilbert_tables(columns)
     index = np.zeros(zorder.shape, np.int64)
-    state = np.zeros(zorder.shape, np.int64)
-    for level in range(bits - 1, -1, -1):
-        corner = (zorder >> (level * columns)) & ((1 << columns) - 1)
-        index = (index << columns) | digits[state, corner]
-        state = states[state, corner]
+    state: npt.NDArray[np.int16] = np.zeros(zorder.shape, np.int16)
+    level = bits
+    while level > 0:
+        step = min(level, max(1, _TABLE_BITS // columns))
+        level -= step
+        digits, states = _joined_hilbert_tables(columns, step)
+        corners = (zorder >> (level * columns)) & ((1 << columns * step) - 1)
+        at = state.astype(np.int64) << columns * step | corners
+        index = (index << columns * step) | digits[at]
+        state = states[at]
     return index
 
 
@@ -175,6 +182,21 @@ def curve_index(curve: str, positions: Sequence[npt.NDArray[np.int64]], bits: in
     """
     index = zorder_index(positions, bits)
     return hilbert_index(index, len(positions), bits) if curve == HILBERT else index
+
+
+@functools.cache
+def _joined_hilbert_tables(columns: int, levels: int) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
+    """Tabulate some levels at once, by state and by the corners of these levels, side by side in one number."""
+    first_digits, first_states = _hilbert_tables(columns)
+    digits, states = first_digits, first_states
+    for _ in range(levels - 1):
+        # The first level, and then the levels after it from where it leads to.
+        below = digits[first_states]
+        digits = ((first_digits[:, :, np.newaxis] << (digits.shape[1].bit_length() - 1)) | below).reshape(
+            len(first_digits), -1
+        )
+        states = states[first_states].reshape(len(first_digits), -1)
+    return digits.ravel().astype(np.int16), states.ravel().astype(np.int16)
 
 
 @functools.cache

@@ -9,6 +9,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Iterator[SqlCatalog]:
-    with SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}") as made:
-        made.create_namespace("db")
-        yield made
+    made = SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}")
+    made.create_namespace("db")
+    yield made
+    made.close()

@@ -196,7 +196,7 @@ class _AppendDeletes(_FastAppendFiles):
             spec = self._transaction.table_metadata.specs()[file.spec_id]
             kind = ManifestWriterV2 if is_data else _DeleteManifestWriter
             output = self.new_manifest_output()
-            with kind(spec, self.schema(), output, self._snapshot_id, "gzip") as writer:  # type: ignore[abstract]
+            with kind(spec, self.schema(), output, self._snapshot_id, "deflate") as writer:
                 writer.add_entry(
                     ManifestEntry.from_args(
                         status=ManifestEntryStatus.ADDED, snapshot_id=self._snapshot_id, data_file=file

@@ -243,7 +243,9 @@ def test_deletes_are_applied(catalog: SqlCatalog) -> None:
 
 def test_equality_deletes_by_floats_and_by_dropped_columns(catalog: SqlCatalog) -> None:
     schema = pa.schema([("id", pa.int64()), ("f", pa.float64()), ("gone", pa.string())])
-    rows = [{"id": i, "f": [float("nan"), None, 0.5, 1.5][i % 4], "gone": f"g{i}"} for i in range(40)]
+    rows: list[dict[str, Any]] = [
+        {"id": i, "f": [float("nan"), None, 0.5, 1.5][i % 4], "gone": f"g{i}"} for i in range(40)
+    ]
     table = made(catalog, rows, schema)
     old = table.schema()
     commit(table, equality_delete(table, [{"f": float("nan")}, {"f": 0.5}], ["f"]))
@@ -283,7 +285,7 @@ def test_old_files_are_read_as_the_schema_is_now(catalog: SqlCatalog) -> None:
         NestedField(10, "m", MapType(11, StringType(), 12, inner_of(13), value_required=False)),
     )
     table = catalog.create_table("db.t", schema)
-    rows = [
+    rows: Rows = [
         {"a": 1, "b": "x", "dropped": "d", "s": {"x": 1, "y": "y"}, "l": [{"z": 1}], "m": [("k", {"z": 2})]},
         {"a": 2, "b": None, "dropped": "d", "s": None, "l": None, "m": None},
         {"a": 3, "b": "z", "dropped": "d", "s": {"x": None, "y": "y"}, "l": [], "m": []},
@@ -357,7 +359,7 @@ def test_files_without_field_ids_are_read_by_the_name_mapping_and_their_partitio
     assert canonical(done.rows()) == canonical([{"p": "x", "a": a} for a in (9, 1, 2)])
 
 
-TRANSFORMS = [
+TRANSFORMS: list[tuple[str, Any]] = [
     ("ts", YearTransform()),
     ("ts", MonthTransform()),
     ("ts", DayTransform()),
