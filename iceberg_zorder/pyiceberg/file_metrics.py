@@ -18,7 +18,6 @@ from pyiceberg.types import (
     BinaryType,
     DecimalType,
     DoubleType,
-    FixedType,
     FloatType,
     ListType,
     MapType,
@@ -148,7 +147,7 @@ class FileMetrics:
         values = [(_value(column.type, low), _value(column.type, high)) for low, high in extremes]
         low, high = min(value for value, _ in values), max(value for _, value in values)
         length = column.mode.length
-        if isinstance(column.type, StringType | BinaryType | FixedType):
+        if isinstance(column.type, StringType | BinaryType):
             return _truncated(low, length, column.type), _incremented(high, length, column.type)
         return to_bytes(column.type, low), to_bytes(column.type, high)
 

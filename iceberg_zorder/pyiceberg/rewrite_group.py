@@ -33,7 +33,7 @@ from iceberg_zorder.rewrite_options import RewriteOptions
 _INFLATION = 4
 _WRITERS = 2
 _ROWS_AT_A_TIME = 65_536
-_AHEAD = 2
+_AHEAD = 1
 
 _T = TypeVar("_T")
 
@@ -180,6 +180,7 @@ class _Rewrite:
             f"{file:05d}-{partition}",
             roll_at=self._roll_at(),
             row_group_rows=max(1, self._row_group_bytes // width),
+            width=width,
             row_size=self._group.input_size / max(1, self._group.rows),
             progress=self._progress,
         )
@@ -240,7 +241,7 @@ class _Rewrite:
             self._write_alike(writer, bucket)
             return
         with Spill(self._spill.budget, self._spill.schema, self._spill.home) as inner:
-            inner.share_dictionaries(self._spill)
+            inner.share_codecs(self._spill)
             for columns, index in self._spill.read(bucket):
                 inner.add_encoded(columns, index, ranges.of(self._keys(columns, index)))
             self._spill.drop(bucket)

@@ -20,8 +20,8 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.codecs import codec
 
-_LARGEST_DICTIONARY = 32_767
 _MANY_PARTS = 64
 _STREAM_ROWS = 65_536
 
@@ -105,7 +105,7 @@ class Spill:
         self._home: Path | None = None
         self._buckets: dict[int, Bucket] = {}
         self._created = 0
-        self._dictionaries = [Dictionary() for _ in schema]
+        self._codecs = [codec(field.type) for field in schema]
 
     def __enter__(self) -> Spill:
         return self
@@ -124,9 +124,9 @@ class Spill:
         """Where the files are, if there are any."""
         return self._home
 
-    def share_dictionaries(self, other: Spill) -> None:
-        """Take over the numbers of strings that another spill gave."""
-        self._dictionaries = other._dictionaries
+    def share_codecs(self, other: Spill) -> None:
+        """Take over how another spill encodes columns."""
+        self._codecs = other._codecs
 
     @property
     def buckets(self) -> list[int]:
@@ -165,13 +165,13 @@ class Spill:
         numbers : ndarray of int64
             Their buckets.
         """
-        columns = [each.encoded(column) for each, column in zip(self._dictionaries, batch.columns, strict=True)]
+        columns = [each.encoded(column) for each, column in zip(self._codecs, batch.columns, strict=True)]
         self.add_encoded(columns, index, numbers)
 
     def add_encoded(
         self, columns: Sequence[pa.Array], index: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]
     ) -> None:
-        """Add rows as :meth:`read` gives them, of a spill with the same dictionaries."""
+        """Add rows as :meth:`read` gives them, of a spill that encodes columns alike."""
         names = [str(place) for place in range(len(columns) + 1)]
         rows = pa.RecordBatch.from_arrays([*columns, pa.array(index)], names)
         # Where a batch is a large part of the budget, its parts take turns.
@@ -255,7 +255,7 @@ class Spill:
     def read(self, bucket: Bucket) -> Iterator[tuple[list[pa.Array], npt.NDArray[np.int64]]]:
         """Read the rows of a bucket that was taken out, some at a time: the columns and the indexes.
 
-        Dictionaries may come as numbers: see :meth:`joined` and :meth:`plain`.
+        Columns come encoded: see :meth:`joined`, :meth:`plain` and :meth:`finished`.
         """
         for batch in self._parts(bucket):
             *columns, index = batch.columns
@@ -276,58 +276,19 @@ class Spill:
             (self._home / bucket.path).unlink(missing_ok=True)
 
     def joined(self, place: int, parts: Sequence[pa.Array]) -> pa.Array:
-        """Join the parts of a column; it stays numbers of a dictionary if all of them are."""
+        """Join the parts of a column; it stays encoded if all of them are."""
         kind = self.schema.field(place).type
         if _mixed(parts, kind):
-            parts = [self._dictionaries[place].decoded(part, kind) for part in parts]
+            parts = [self._codecs[place].decoded(part, kind) for part in parts]
         return pa.concat_arrays(parts)
 
     def plain(self, place: int, column: pa.Array) -> pa.Array:
-        """Make a column of a dictionary's numbers the values again."""
-        return self._dictionaries[place].decoded(column, self.schema.field(place).type)
+        """Decode a column."""
+        return self._codecs[place].decoded(column, self.schema.field(place).type)
 
     def finished(self, place: int, column: pa.Array) -> pa.Array:
-        """Make a column of a dictionary's numbers a dictionary."""
-        return self._dictionaries[place].attached(column, self.schema.field(place).type)
-
-
-class Dictionary:
-    """The different strings of a column, numbered in the order in which they come, as long as they are few."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._values: pa.Array | None = None
-        self._last: tuple[pa.Array, pa.Array] | None = None
-
-    def encoded(self, column: pa.Array) -> pa.Array:
-        """Replace a dictionary's numbers by those of this one, or by the values where there are too many."""
-        if not pa.types.is_dictionary(column.type):
-            return column
-        entries = column.dictionary
-        if self._last is None or not self._last[0].equals(entries):
-            new = [value for value in entries.to_pylist() if value is not None and value not in self._numbers]
-            if len(self._numbers) + len(new) > _LARGEST_DICTIONARY:
-                return column.dictionary_decode().cast(pa.large_string())
-            for value in new:
-                self._numbers.setdefault(value, len(self._numbers))
-            numbers = [None if value is None else self._numbers[value] for value in entries.to_pylist()]
-            self._last = (entries, pa.array(numbers, pa.int16()))
-        return self._last[1].take(column.indices)
-
-    def decoded(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
-        """Replace numbers by the values; what is no number stays."""
-        return column if column.type == kind else self._all(kind).take(column)
-
-    def attached(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
-        """Make numbers a dictionary; what is no number stays."""
-        if column.type == kind:
-            return column
-        return pa.DictionaryArray.from_arrays(column.cast(pa.int32()), self._all(kind))
-
-    def _all(self, kind: pa.DataType) -> pa.Array:
-        if self._values is None or len(self._values) != len(self._numbers):
-            self._values = pa.array(list(self._numbers), kind)
-        return self._values
+        """Make a column what is to be written; strings may stay in a dictionary."""
+        return self._codecs[place].attached(column, self.schema.field(place).type)
 
 
 def _mixed(parts: Sequence[pa.Array], kind: pa.DataType) -> bool:

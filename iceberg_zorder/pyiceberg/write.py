@@ -24,6 +24,8 @@ from iceberg_zorder.pyiceberg.progress import WRITE, Progress, silent
 _LOG = logging.getLogger(__name__)
 _PREFIX = "write.parquet."
 _WITH_LEVELS = ("zstd", "gzip", "brotli")
+# Older versions of pyarrow lack these.
+_NEWER = ("max_rows_per_page", "bloom_filter_options")
 _KNOWN = inspect.signature(pq.ParquetWriter.__init__).parameters
 
 
@@ -44,6 +46,8 @@ class FileWriter:
         Bytes after which another file is started, at the next row group.
     row_group_rows : int
         Rows of a row group at most.
+    width : int
+        Bytes of a row in memory, about.
     row_size : float
         Bytes of a row on disk as far as known, by which the first row group is sized.
     progress : Progress, optional
@@ -59,6 +63,7 @@ class FileWriter:
         *,
         roll_at: int,
         row_group_rows: int,
+        width: int,
         row_size: float,
         progress: Progress = silent,
     ) -> None:
@@ -71,6 +76,8 @@ class FileWriter:
         schema = sanitize_column_names(table.schema())
         self._arrow = schema_to_pyarrow(schema)
         self._settings = parquet_settings(table)
+        # A page may exceed its size by one such batch; larger ones are encoded faster.
+        self._settings["write_batch_size"] = max(1, min(8192, self._settings["data_page_size"] // max(1, width)))
         self._row_group_size = _number(table.properties, "row-group-size-bytes", 128 * 1024 * 1024)
         self._most_rows = min(row_group_rows, _number(table.properties, "row-group-limit", 1_048_576))
         self._row_size = max(1.0, row_size)
@@ -224,7 +231,7 @@ def parquet_settings(table: Table) -> dict[str, Any]:
         # Readers are to see Iceberg's types, not Arrow's.
         "store_schema": False,
     }
-    if settings["compression"] != "none" and not pa.Codec.is_available(codec):
+    if settings["compression"] != "none" and not _is_codec(codec):
         raise InvalidInputError(
             f"Cannot set {_PREFIX}compression-codec to '{codec}', because pyarrow has no such codec"
         )
@@ -234,7 +241,14 @@ def parquet_settings(table: Table) -> dict[str, Any]:
         settings["bloom_filter_options"] = blooms
         if "bloom_filter_options" not in _KNOWN:
             _LOG.warning("Writing no bloom filters: this version of pyarrow has none")
-    return {name: value for name, value in settings.items() if name in _KNOWN}
+    return {name: value for name, value in settings.items() if name not in _NEWER or name in _KNOWN}
+
+
+def _is_codec(name: str) -> bool:
+    try:
+        return bool(pa.Codec.is_available(name))
+    except ValueError:
+        return False
 
 
 def _bloom_filters(table: Table) -> dict[str, dict[str, Any]]:

@@ -120,7 +120,7 @@ def test_one_value_among_others_is_split_off(catalog: SqlCatalog, spills: list[S
 
 
 def test_dictionaries_that_grow_too_large_become_plain(catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("iceberg_zorder.pyiceberg.spill._LARGEST_DICTIONARY", 2)
+    monkeypatch.setattr("iceberg_zorder.pyiceberg.codecs._LARGEST_DICTIONARY", 2)
     of = rows(20_000)
     of = pa.concat_tables([of.filter(pc.equal(of["few"], "x")), of.filter(pc.not_equal(of["few"], "x"))])
     table = made(catalog, of)

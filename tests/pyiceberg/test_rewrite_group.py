@@ -204,6 +204,11 @@ def test_bounds_of_nested_fields_and_counts_of_nan_are_kept(catalog: SqlCatalog)
     decimal = table.schema().find_field("decimal38").field_id
     lowest = min(row["decimal38"] for row in rows if row["decimal38"] is not None)
     assert int.from_bytes(file.lower_bounds[decimal], "big", signed=True) == int(lowest.scaleb(10))
+    for name, size in (("fixed", 3), ("uuid", 16)):
+        field = table.schema().find_field(name).field_id
+        values = [value.bytes if isinstance(value, UUID) else value for value in (row[name] for row in rows) if value]
+        assert (file.lower_bounds[field], file.upper_bounds[field]) == (min(values), max(values))
+        assert len(file.lower_bounds[field]) == size
     repeated = {table.schema().find_field(name).field_id for name in ("list.element.x", "map.key", "map.value.y")}
     assert repeated <= set(file.column_sizes)
     assert not repeated & set(file.value_counts)
