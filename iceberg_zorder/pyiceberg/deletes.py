@@ -84,9 +84,13 @@ class DeletedRows:
             for batch in batches:
                 paths, positions = batch.column("file_path"), batch.column("pos").to_numpy(zero_copy_only=False)
                 codes = paths.indices.to_numpy(zero_copy_only=False)
-                for code, path in enumerate(paths.dictionary.to_pylist()):
+                order = np.argsort(codes, kind="stable")
+                ends = np.searchsorted(codes[order], np.arange(len(paths.dictionary)), side="right")
+                start = 0
+                for path, end in zip(paths.dictionary.to_pylist(), ends.tolist(), strict=True):
                     if path in self._paths:
-                        found.setdefault(path, []).append(positions[codes == code])
+                        found.setdefault(path, []).append(positions[order[start:end]])
+                    start = end
         joined = {path: np.concatenate(parts) for path, parts in found.items()}
         self._positions[delete.file_path] = joined
         return joined

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import queue
-import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +13,7 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 
 from iceberg_zorder.layout import Layout
+from iceberg_zorder.pyiceberg.ahead import Ahead
 from iceberg_zorder.pyiceberg.clustering import RowOrder
 from iceberg_zorder.pyiceberg.deletes import field_paths
 from iceberg_zorder.pyiceberg.partitions import Partitions
@@ -34,8 +32,6 @@ _INFLATION = 4
 _WRITERS = 2
 _ROWS_AT_A_TIME = 65_536
 _AHEAD = 1
-
-_T = TypeVar("_T")
 
 
 def rewrite_group(
@@ -118,7 +114,7 @@ class _Rewrite:
     def read(self) -> None:
         """Read all rows, and hold each with those of its file."""
         router = Router(self._layout)
-        with _Ahead(self._rows(), _AHEAD) as ahead:
+        with Ahead(self._rows(), _AHEAD) as ahead:
             for task, rows in ahead:
                 columns = [leaf(rows.batch, path) for path in self._paths]
                 file, index = router.route(columns, task.data_file.file_path, rows.positions)
@@ -294,47 +290,3 @@ def _unfinished(running: set[Future[None]]) -> set[Future[None]]:
     for future in done:
         future.result()
     return rest
-
-
-class _Ahead(Iterator[_T]):
-    """Runs an iterator in a thread of its own, a few items ahead of who takes them."""
-
-    def __init__(self, items: Generator[_T, None, None], ahead: int) -> None:
-        self._items = items
-        self._queue: queue.Queue[tuple[_T | None, BaseException | None]] = queue.Queue(ahead)
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="iceberg-zorder-read", daemon=True)
-
-    def __enter__(self) -> _Ahead[_T]:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopped.set()
-        while self._thread.is_alive():
-            self._emptied()
-            self._thread.join(0.05)
-
-    def __next__(self) -> _T:
-        item, error = self._queue.get()
-        if error is not None:
-            raise error
-        return item  # type: ignore[return-value]
-
-    def _emptied(self) -> None:
-        try:
-            self._queue.get_nowait()
-        except queue.Empty:
-            return
-
-    def _run(self) -> None:
-        try:
-            for item in self._items:
-                self._queue.put((item, None))
-                if self._stopped.is_set():
-                    return
-            self._queue.put((None, StopIteration()))
-        except BaseException as error:  # the taker is to see whatever it is
-            self._queue.put((None, error))
-        finally:
-            self._items.close()

@@ -114,11 +114,19 @@ def data_file(
     )
 
 
-def position_delete(table: Table, data: DataFile, positions: Sequence[int], *, bounds: bool = True) -> DataFile:
-    """Write a position delete file of one data file, which its bounds name or not."""
-    rows = pa.table([[data.file_path] * len(positions), list(positions)], pa.schema([PATH, POSITION]))
-    name = data.file_path.encode()
-    known = {2147483546: name} if bounds else {}
+def position_delete(
+    table: Table,
+    data: DataFile,
+    positions: Sequence[int],
+    *,
+    bounds: bool = True,
+    also: Mapping[str, Sequence[int]] | None = None,
+) -> DataFile:
+    """Write a position delete file of one data file, which its bounds name or not, or of others too."""
+    deleted = {data.file_path: positions, **(also or {})}
+    paths = [path for path, found in deleted.items() for _ in found]
+    rows = pa.table([paths, [each for found in deleted.values() for each in found]], pa.schema([PATH, POSITION]))
+    known = {2147483546: data.file_path.encode()} if bounds and not also else {}
     return _file(table, rows, DataFileContent.POSITION_DELETES, data.partition, data.spec_id, None, known)
 
 

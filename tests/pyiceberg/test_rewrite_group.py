@@ -377,9 +377,10 @@ TRANSFORMS: list[tuple[str, Any]] = [
 ]
 
 
+@pytest.mark.parametrize("with_core", [True, False])
 @pytest.mark.parametrize(("column", "transform"), TRANSFORMS, ids=lambda value: str(value))
 def test_rows_of_an_old_spec_go_to_the_partitions_of_the_new_one(
-    catalog: SqlCatalog, column: str, transform: Any
+    catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch, column: str, transform: Any, with_core: bool
 ) -> None:
     schema = Schema(
         NestedField(1, "n", LongType()), NestedField(2, "s", StringType()), NestedField(3, "ts", TimestampType())
@@ -399,6 +400,9 @@ def test_rows_of_an_old_spec_go_to_the_partitions_of_the_new_one(
     with table.update_spec() as update:
         update.add_field(column, transform, "p")
     table.append(pa.Table.from_pylist(rows[100:], arrow))
+    if not with_core:
+        # The optional package pyiceberg-core is missing.
+        monkeypatch.setattr("iceberg_zorder.pyiceberg.partitions.arrow_transform", lambda *_: None)
     done = rewrite(table, "zorder(n, s)" if transform != IdentityTransform() else "n")
 
     assert canonical(done.rows()) == canonical(rows)
@@ -448,3 +452,21 @@ def test_version_1_tables(catalog: SqlCatalog) -> None:
     table = made(catalog, rows, NUMBERS, properties={"format-version": "1"})
     assert table.format_version == 1
     assert canonical(rewrite(table, "a, b", small_files(table, 3)).rows()) == canonical(rows)
+
+
+def test_nothing_is_written_where_every_row_is_deleted(catalog: SqlCatalog) -> None:
+    schema = pa.schema([("id", pa.int64()), ("u", pa.uuid()), ("s", pa.string()), ("d", pa.decimal128(30, 2))])
+    table = made(catalog, [{"id": 1, "u": UUID(int=1).bytes, "s": "x", "d": Decimal(1)}], schema, files=1)
+    commit(table, equality_delete(table, [{"id": 1}], ["id"]))
+    done = rewrite(table, "zorder(u, s, d, id)")
+    assert len(done.plan.groups) == 1
+    assert done.files == []
+
+
+def test_position_deletes_of_many_files_in_one(catalog: SqlCatalog) -> None:
+    rows = numbers(600)
+    table = made(catalog, rows, NUMBERS, files=6)
+    files = data_files(table)
+    commit(table, position_delete(table, files[0], [0, 1], also={files[3].file_path: [99, 0], "file:/elsewhere": [5]}))
+    done = rewrite(table, "a, b")
+    assert canonical(done.rows()) == canonical([row for row in rows if row["id"] not in (0, 1, 300, 399)])
