@@ -21,7 +21,7 @@ STAGES = [
     {"grow", "options"},
     {"layout"},
     {"layout_json"},
-    {"scan_fraction", "rewrite_options"},
+    {"scan_fraction", "rewrite_options", "rewrite_request"},
     {"spark", "pyiceberg"},
     {"cli"},
 ]

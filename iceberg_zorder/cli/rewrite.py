@@ -11,12 +11,12 @@ from iceberg_zorder.cli.output import Output
 from iceberg_zorder.columns import quoted_name
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog import catalog_properties
+from iceberg_zorder.rewrite_request import RewriteResult, name_parts
 from iceberg_zorder.sort_order import parse_sort_order
 from iceberg_zorder.spark.catalogs import SparkCatalog, spark_catalog
 from iceberg_zorder.spark.failures import failure_message
 from iceberg_zorder.spark.local import local_session, plugin_lines
-from iceberg_zorder.spark.rewrite import RewriteResult, rewrite_data_files
-from iceberg_zorder.spark.sql_text import name_parts
+from iceberg_zorder.spark.rewrite import rewrite_data_files
 
 
 @dataclass(frozen=True)

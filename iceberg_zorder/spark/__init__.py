@@ -18,7 +18,8 @@ except ModuleNotFoundError as error:
         name="pyspark",
     ) from error
 
-from iceberg_zorder.spark.rewrite import RewriteResult, rewrite_data_files
+from iceberg_zorder.rewrite_request import RewriteResult
+from iceberg_zorder.spark.rewrite import rewrite_data_files
 from iceberg_zorder.spark.session import configure_spark
 
 __all__ = ["RewriteResult", "configure_spark", "rewrite_data_files"]

@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from iceberg_zorder.errors import InvalidInputError
-
-# One part of a dotted name: in backticks (doubled inside), or bare.
-_PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\s`.,()'\"]+))\s*(\.|$)")
+from iceberg_zorder.rewrite_request import quoted_identifier
 
 # A dollar before a brace is split off: Spark would put the value of a variable in the place of ${...}.
 _NEEDS_CHR = re.compile(r"['\\]|\$(?=\{)")
@@ -50,53 +47,6 @@ def string_literal(text: str, *, escaped_string_literals: bool = False) -> str:
     if start < len(text) or not pieces:
         pieces.append(f"'{text[start:]}'")
     return pieces[0] if len(pieces) == 1 else f"concat({', '.join(pieces)})"
-
-
-def quoted_identifier(part: str) -> str:
-    """Put one part of a name in backticks.
-
-    Examples
-    --------
-    >>> quoted_identifier("a`b")
-    '`a``b`'
-    """
-    return "`" + part.replace("`", "``") + "`"
-
-
-def name_parts(name: str) -> list[str]:
-    """Split a dotted name into its parts.
-
-    Parameters
-    ----------
-    name : str
-        As in Spark SQL; a part with special characters stands in backticks.
-
-    Returns
-    -------
-    list of str
-        At least one part, without backticks.
-
-    Raises
-    ------
-    InvalidInputError
-        When it is no such name.
-
-    Examples
-    --------
-    >>> name_parts("lake.`my db`.events")
-    ['lake', 'my db', 'events']
-    """
-    parts = []
-    position = 0
-    while True:
-        match = _PART.match(name, position)
-        if match is None:
-            raise InvalidInputError(f"Cannot read the name '{name}', because no part of a name starts at {position}")
-        quoted, bare, end = match.groups()
-        parts.append(bare if quoted is None else quoted.replace("``", "`"))
-        if not end:
-            return parts
-        position = match.end()
 
 
 def procedure_call(catalog: str, procedure: str, arguments: Mapping[str, str]) -> str:

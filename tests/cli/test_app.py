@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from iceberg_zorder import __version__
 from iceberg_zorder.cli import rewrite
 from iceberg_zorder.cli.app import app
-from iceberg_zorder.spark import RewriteResult
+from iceberg_zorder.rewrite_request import RewriteResult
 
 CATALOG = ["--catalog", "lake", "--uri", "sqlite:////c.db", "--warehouse", "/wh"]
 

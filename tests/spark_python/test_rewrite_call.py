@@ -8,8 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.rewrite_request import option_text, sort_order_text
 from iceberg_zorder.spark import RewriteResult, rewrite_data_files
-from iceberg_zorder.spark.rewrite import RewriteCall, option_text, sort_order_text
+from iceberg_zorder.spark.rewrite import RewriteCall
 
 # No attribute of it can be used: nothing must be sent.
 NO_SESSION = cast(SparkSession, object())

@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.spark.sql_text import name_parts, procedure_call, quoted_identifier, string_literal
+from iceberg_zorder.rewrite_request import name_parts, quoted_identifier
+from iceberg_zorder.spark.sql_text import procedure_call, string_literal
 
 TEXTS = [
     "",
