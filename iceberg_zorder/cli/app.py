@@ -61,6 +61,10 @@ def rewrite(
         list[str] | None, typer.Option(metavar="K=V", help="An option of the rewrite; repeat for more.")
     ] = None,
     branch: Annotated[str | None, typer.Option(help="The branch to rewrite.")] = None,
+    engine: Annotated[
+        Literal["auto", "spark", "pyiceberg"],
+        typer.Option(help="What does the work; auto is Spark where it is installed."),
+    ] = "auto",
     catalog: Annotated[
         str | None,
         typer.Option(help="The catalog's name in PyIceberg's configuration.", show_default="PyIceberg's default"),
@@ -81,14 +85,16 @@ def rewrite(
     shown = (JsonOutput if output == "json" else ConsoleOutput)(quiet=quiet)
     try:
         # PySpark is an extra, and it and PyIceberg take seconds to import: help and version must not wait for them.
-        from iceberg_zorder.cli import rewrite as command
+        from iceberg_zorder.cli.request import RewriteRequest
+        from iceberg_zorder.cli.rewrite import run
 
-        request = command.RewriteRequest.of(
+        request = RewriteRequest.of(
             table,
             by=by,
             where=where,
             options=_pairs("--option", option),
             branch=branch,
+            engine=engine,
             catalog=catalog,
             uri=uri,
             warehouse=warehouse,
@@ -100,7 +106,7 @@ def rewrite(
     except InvalidInputError as error:
         shown.failure(str(error))
         raise typer.Exit(2) from error
-    if not command.run(request, shown):
+    if not run(request, shown):
         raise typer.Exit(1)
 
 

@@ -10,10 +10,11 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from threading import Lock
 
 from rich.console import Console
 from rich.filesize import decimal
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -62,9 +63,76 @@ class Output(ABC):
         else:
             yield self._line
 
+    @contextmanager
+    def work(self) -> Iterator[Callable[[str, int, int], None]]:
+        """Give a function that is told of finished work: the stage, its rows, and their bytes.
+
+        The stage ``plan`` tells how much there is of every other. On a terminal there is a bar for each stage,
+        elsewhere a line for each tenth of it. The function may be called from several threads.
+        """
+        if self._quiet:
+            yield lambda *_: None
+        elif self._stderr.is_terminal:
+            columns = (
+                TextColumn("{task.description:>6}"),
+                BarColumn(),
+                TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows, {task.fields[size]}"),
+                TimeElapsedColumn(),
+            )
+            with Progress(*columns, console=self._stderr, transient=True) as progress:
+                yield _Bars(progress)
+        else:
+            yield _Tenths(self._line)
+
     def _line(self, text: str, *, style: str = "") -> None:
         # Messages hold brackets that are no markup, and a line that is wrapped cannot be searched for.
         self._stderr.print(Text(text, style=style), soft_wrap=True)
+
+
+class _Bars:
+    """A bar for each stage of the work."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._total = 0
+        self._tasks: dict[str, TaskID] = {}
+        self._sizes: dict[str, int] = {}
+        self._lock = Lock()
+
+    def __call__(self, stage: str, rows: int, size: int) -> None:
+        with self._lock:
+            if stage == "plan":
+                self._total += rows
+                for task in self._tasks.values():
+                    self._progress.update(task, total=self._total)
+                return
+            self._sizes[stage] = self._sizes.get(stage, 0) + size
+            if stage not in self._tasks:
+                self._tasks[stage] = self._progress.add_task(stage, total=self._total, size="")
+            self._progress.update(self._tasks[stage], advance=rows, size=decimal(self._sizes[stage]))
+
+
+class _Tenths:
+    """A line for each tenth of each stage of the work."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._total = 0
+        self._done: dict[str, tuple[int, int]] = {}
+        self._lock = Lock()
+
+    def __call__(self, stage: str, rows: int, size: int) -> None:
+        with self._lock:
+            if stage == "plan":
+                self._total += rows
+                self._say(f"Planned {rows:,} rows in {decimal(size)}")
+                return
+            before, bytes_before = self._done.get(stage, (0, 0))
+            done, size = before + rows, bytes_before + size
+            self._done[stage] = done, size
+            if self._total and done * 10 // self._total > before * 10 // self._total:
+                share = done / self._total
+                self._say(f"{stage}: {share:.0%}, {done:,} rows, {decimal(size)}")
 
 
 class ConsoleOutput(Output):

@@ -14,11 +14,14 @@ import strictyaml  # type: ignore[import-untyped]
 from pyiceberg.typedef import RecursiveDict
 from pyiceberg.utils.config import Config, merge_config
 
+from iceberg_zorder.columns import quoted_name
 from iceberg_zorder.errors import InvalidInputError
 
 try:
     # Importing this module reads the configuration already.
-    from pyiceberg.catalog import CatalogType, infer_catalog_type
+    from pyiceberg.catalog import CatalogType, infer_catalog_type, load_catalog
+    from pyiceberg.exceptions import NoSuchTableError
+    from pyiceberg.table import Table
 except (strictyaml.YAMLError, ValueError) as error:
     raise InvalidInputError(f"Cannot read the configuration of PyIceberg, because {error}") from error
 
@@ -112,3 +115,32 @@ def _catalog_type(name: str, properties: RecursiveDict) -> str:
             f"Cannot find catalog '{name}', because its uri starts with '{scheme}:', which tells no type: set 'type'"
         )
     return inferred.value
+
+
+def load_table(catalog: CatalogConfiguration, identifier: tuple[str, ...]) -> Table:
+    """Load a table from a catalog.
+
+    Parameters
+    ----------
+    catalog : CatalogConfiguration
+        The catalog.
+    identifier : tuple of str
+        The parts of its namespace, and its name.
+
+    Returns
+    -------
+    pyiceberg.table.Table
+        The table.
+
+    Raises
+    ------
+    InvalidInputError
+        When there is no such table.
+    """
+    try:
+        return load_catalog(catalog.name, **cast(dict[str, str], catalog.properties)).load_table(identifier)
+    except NoSuchTableError as error:
+        name = quoted_name((catalog.name, *identifier))
+        raise InvalidInputError(
+            f"Cannot load table {name}, because there is no such table in catalog {catalog.name}"
+        ) from error

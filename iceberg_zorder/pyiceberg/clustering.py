@@ -39,6 +39,8 @@ class RowOrder:
         The curve that was asked for.
     field_ids : tuple of int
         The fields of all columns, those of the prefix first.
+    partition : tuple of ClusteringColumn
+        The keys of the partition fields, to cut by before all else, where the partition spec of files changes.
 
     Examples
     --------
@@ -54,11 +56,22 @@ class RowOrder:
     weights: tuple[float, ...]
     curve: str
     field_ids: tuple[int, ...]
+    partition: tuple[ClusteringColumn, ...] = ()
 
     @property
     def all(self) -> tuple[ClusteringColumn, ...]:
-        """The columns of the prefix, then the clustering columns: what a layout is fitted to."""
+        """The partition fields, then the columns that were named: what a layout is fitted to."""
+        return self.partition + self.named
+
+    @property
+    def named(self) -> tuple[ClusteringColumn, ...]:
+        """The columns of the prefix, then the clustering columns."""
         return self.prefix + self.columns
+
+    @property
+    def leading_orders(self) -> tuple[tuple[bool, bool], ...]:
+        """How the columns that a layout splits first are sorted: the partition fields, then the prefix."""
+        return ((False, False),) * len(self.partition) + self.prefix_orders
 
     def names(self, separator: str) -> str:
         """Join the names of the clustering columns."""

@@ -15,7 +15,9 @@ from pyiceberg.transforms import IdentityTransform, VoidTransform
 from pyiceberg.typedef import Record
 from pyiceberg.types import UUIDType
 
+from iceberg_zorder.columns import ClusteringColumn
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.keys import NULL, domain, encode
 from iceberg_zorder.pyiceberg.deletes import field_paths
 from iceberg_zorder.pyiceberg.internals import arrow_transform
 from iceberg_zorder.pyiceberg.projection import file_fields, leaf
@@ -123,6 +125,93 @@ class _Field:
         transform = self._field.transform.transform(self._source)
         found = pa.array([transform(value) for value in encoded.dictionary.to_pylist()])
         return pc.take(found, encoded.indices)
+
+
+def partition_fields(schema: Schema, spec: PartitionSpec) -> list[PartitionField]:
+    """List the fields of a spec that can differ from row to row."""
+    return [
+        field
+        for field in spec.fields
+        if not isinstance(field.transform, VoidTransform) and schema.find_column_name(field.source_id) is not None
+    ]
+
+
+def partition_columns(schema: Schema, spec: PartitionSpec) -> tuple[ClusteringColumn, ...]:
+    """Describe the keys of a spec's fields as columns to cut by.
+
+    Parameters
+    ----------
+    schema : pyiceberg.schema.Schema
+        The table's schema.
+    spec : pyiceberg.partitioning.PartitionSpec
+        The spec.
+
+    Returns
+    -------
+    tuple of ClusteringColumn
+        One for each of :func:`partition_fields`: its name, and ``long`` or ``binary``.
+
+    Examples
+    --------
+    >>> from pyiceberg.transforms import TruncateTransform
+    >>> from pyiceberg.types import NestedField, StringType
+    >>> schema = Schema(NestedField(1, "name", StringType()))
+    >>> partition_columns(schema, PartitionSpec(PartitionField(1, 1000, TruncateTransform(2), "name_trunc")))
+    (ClusteringColumn(parts=('name_trunc',), type='binary'),)
+    """
+    return tuple(
+        ClusteringColumn((field.name,), "long" if domain(_result_type(schema, field)) == "long" else "binary")
+        for field in partition_fields(schema, spec)
+    )
+
+
+class PartitionKeys:
+    """Turns rows into the keys of their partition: two rows have the same keys only if they share the partition.
+
+    Parameters
+    ----------
+    spec : pyiceberg.partitioning.PartitionSpec
+        The spec.
+    schema : pyiceberg.schema.Schema
+        The table's schema.
+    arrow : pyarrow.Schema
+        The schema of the batches, with field ids.
+
+    Raises
+    ------
+    InvalidInputError
+        When the spec has a transform that PyIceberg does not know.
+    """
+
+    def __init__(self, spec: PartitionSpec, schema: Schema, arrow: pa.Schema) -> None:
+        fields = partition_fields(schema, spec)
+        self._fields = [(_Field.of(field, schema, arrow), _result_type(schema, field)) for field in fields]
+
+    @property
+    def types(self) -> list[pa.DataType]:
+        """The Arrow types of the keys."""
+        return [pa.int64() if domain(kind) == "long" else pa.large_binary() for _, kind in self._fields]
+
+    def of(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """Find the keys of rows, field by field."""
+        return [_keys(field.partition(batch), kind) for field, kind in self._fields]
+
+
+def _keys(values: pa.Array, kind: str) -> pa.Array:
+    column = encode(values, kind)
+    null = column.states == NULL
+    if kind in ("float", "double"):
+        # Unlike the key of a clustering column, -0.0 is not 0.0: they are two partitions.
+        numbers = pc.fill_null(values.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
+        bits = np.where(np.isnan(numbers), np.float64("nan"), numbers).view(np.int64)
+        return pa.array(np.where(bits >= 0, bits, bits ^ np.int64(np.iinfo(np.int64).max)), mask=null)
+    if isinstance(column.keys, np.ndarray):
+        return pa.array(column.keys, mask=null)
+    return pc.if_else(pa.array(null), pa.scalar(None, pa.large_binary()), column.keys)
+
+
+def _result_type(schema: Schema, field: PartitionField) -> str:
+    return str(field.transform.result_type(schema.find_field(field.source_id).field_type))
 
 
 def _is_known(field: PartitionField, schema: Schema) -> bool:

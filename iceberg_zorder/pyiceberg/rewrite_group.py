@@ -16,7 +16,7 @@ from iceberg_zorder.layout import Layout
 from iceberg_zorder.pyiceberg.ahead import Ahead
 from iceberg_zorder.pyiceberg.clustering import RowOrder
 from iceberg_zorder.pyiceberg.deletes import field_paths
-from iceberg_zorder.pyiceberg.partitions import Partitions
+from iceberg_zorder.pyiceberg.partitions import PartitionKeys, Partitions
 from iceberg_zorder.pyiceberg.plan import DataFileTask, FileGroup
 from iceberg_zorder.pyiceberg.progress import READ, Progress, silent
 from iceberg_zorder.pyiceberg.projection import file_fields, leaf
@@ -110,13 +110,15 @@ class _Rewrite:
         self._paths = [paths[field_id] for field_id in order.field_ids]
         spec = table.specs()[group.spec_id]
         self._partitions = None if group.partition is not None else Partitions(spec, table.schema(), reader.schema)
+        self._keys_of_partition = PartitionKeys(spec, table.schema(), reader.schema) if order.partition else None
 
     def read(self) -> None:
         """Read all rows, and hold each with those of its file."""
         router = Router(self._layout)
         with Ahead(self._rows(), _AHEAD) as ahead:
             for task, rows in ahead:
-                columns = [leaf(rows.batch, path) for path in self._paths]
+                keys = self._keys_of_partition.of(rows.batch) if self._keys_of_partition else []
+                columns = [*keys, *(leaf(rows.batch, path) for path in self._paths)]
                 file, index = router.route(columns, task.data_file.file_path, rows.positions)
                 if self._partitions:
                     file = self._partitions.number(rows.batch) * self._layout.files + file

@@ -23,6 +23,7 @@ from iceberg_zorder.pyiceberg.clustering import RowOrder
 from iceberg_zorder.pyiceberg.deletes import field_paths
 from iceberg_zorder.pyiceberg.internals import display_name
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
+from iceberg_zorder.pyiceberg.partitions import PartitionKeys, partition_fields
 from iceberg_zorder.pyiceberg.plan import FileGroup
 from iceberg_zorder.pyiceberg.progress import SAMPLE, Progress, silent
 from iceberg_zorder.pyiceberg.projection import file_fields, leaf
@@ -86,21 +87,28 @@ def _sample(table: Table, group: FileGroup, order: RowOrder, share: int, seed: i
     def is_drawn(path: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_] | None:
         return None if limit is None else row_hashes(path, positions, seed) < limit
 
-    wanted = prune_columns(table.schema(), set(order.field_ids), select_full_types=True)
+    spec = table.specs()[group.spec_id]
+    sources = {field.source_id for field in partition_fields(table.schema(), spec)} if order.partition else set()
+    wanted = prune_columns(table.schema(), {*order.field_ids, *sources}, select_full_types=True)
     reader = Reader(table, list(group.tasks), wanted)
     paths = field_paths(file_fields(reader.schema, None))
-    found: list[list[pa.Array]] = [[] for _ in order.field_ids]
+    keys = PartitionKeys(spec, table.schema(), reader.schema) if order.partition else None
+    found: list[list[pa.Array]] = [[] for _ in order.all]
     for task in group.tasks:
         for rows in reader.rows(task, is_drawn):
-            for column, field_id in zip(found, order.field_ids, strict=True):
-                column.append(leaf(rows.batch, paths[field_id]))
+            columns = [
+                *(keys.of(rows.batch) if keys else []),
+                *(leaf(rows.batch, paths[each]) for each in order.field_ids),
+            ]
+            for column, values in zip(found, columns, strict=True):
+                column.append(values)
         progress(SAMPLE, task.data_file.record_count, task.data_file.file_size_in_bytes)
-    types = [_type_at(reader.schema, paths[field_id]) for field_id in order.field_ids]
-    columns = [
+    types = [*(keys.types if keys else []), *(_type_at(reader.schema, paths[each]) for each in order.field_ids)]
+    encoded = [
         encode(pa.chunked_array(parts, kind), column.type)
         for parts, kind, column in zip(found, types, order.all, strict=True)
     ]
-    return Sample(tuple(columns))
+    return Sample(tuple(encoded))
 
 
 def _type_at(schema: pa.Schema, path: Sequence[int]) -> pa.DataType:
@@ -138,7 +146,7 @@ def fit_layouts(
         As many layouts, in the same order: those that the Spark engine fits to the same snapshot.
     """
     samples = draw_samples(table, groups, order, options, progress)
-    _warn_of_truncated_bounds(table, order.all, samples)
+    _warn_of_truncated_bounds(table, order, samples)
     layouts = [
         fit(
             order.all,
@@ -147,7 +155,7 @@ def fit_layouts(
                 group.expected_output_files,
                 options.cuts,
                 order.curve,
-                order.prefix_orders,
+                order.leading_orders,
                 options.boundaries,
                 options.size_tolerance,
                 order.weights,
@@ -155,13 +163,13 @@ def fit_layouts(
         )
         for group, sample in zip(groups, samples, strict=True)
     ]
-    _log_left_out(table, order.all, layouts)
+    _log_left_out(table, order.named, layouts)
     return layouts
 
 
-def _warn_of_truncated_bounds(table: Table, columns: Sequence[ClusteringColumn], samples: Sequence[Sample]) -> None:
+def _warn_of_truncated_bounds(table: Table, order: RowOrder, samples: Sequence[Sample]) -> None:
     metrics = metrics_config(table)
-    for place, column in enumerate(columns):
+    for place, column in enumerate(order.named, len(order.partition)):
         name = ".".join(column.parts)
         length = metrics.mode(name).length
         if length is None or column.type not in ("string", "binary"):

@@ -11,8 +11,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from iceberg_zorder import __version__
-from iceberg_zorder.cli import rewrite
 from iceberg_zorder.cli.app import app
+from iceberg_zorder.cli.pyiceberg_engine import PyIcebergEngine
+from iceberg_zorder.cli.request import EngineError, RewriteRequest
+from iceberg_zorder.cli.spark_engine import SparkEngine
 from iceberg_zorder.rewrite_request import RewriteResult
 
 CATALOG = ["--catalog", "lake", "--uri", "sqlite:////c.db", "--warehouse", "/wh"]
@@ -25,15 +27,16 @@ def no_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def requests(monkeypatch: pytest.MonkeyPatch) -> list[rewrite.RewriteRequest]:
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[RewriteRequest]:
     """Requests that would be carried out; each ends well."""
-    seen: list[rewrite.RewriteRequest] = []
+    seen: list[RewriteRequest] = []
 
-    def record(request: rewrite.RewriteRequest, output: object, directory: Path) -> RewriteResult:
+    def record(self: object, request: RewriteRequest, output: object) -> RewriteResult:
         seen.append(request)
         return RewriteResult(4, 2, 1000, 0, 0)
 
-    monkeypatch.setattr(rewrite, "_rewrite", record)
+    monkeypatch.setattr(SparkEngine, "rewrite", record)
+    monkeypatch.setattr(PyIcebergEngine, "rewrite", record)
     return seen
 
 
@@ -58,7 +61,7 @@ def test_help_imports_neither_engine() -> None:
     assert "--by" in done.stdout
 
 
-def test_request(requests: list[rewrite.RewriteRequest]) -> None:
+def test_request(requests: list[RewriteRequest]) -> None:
     result = run(
         *("rewrite", "db.my-events", "--by", "a,`b,c`.d", "--where", "x = 1", "--branch", "audit"),
         *("--option", "rewrite-all=true", "--option", "cuts=even", "--conf", "spark.driver.memory=1g", *CATALOG),
@@ -69,13 +72,22 @@ def test_request(requests: list[rewrite.RewriteRequest]) -> None:
     assert request.sort_order == "a,`b,c`.d"
     assert (request.where, request.branch) == ("x = 1", "audit")
     assert request.options == {"rewrite-all": "true", "cuts": "even"}
-    assert request.conf == {"spark.driver.memory": "1g"}
-    assert request.catalog.settings["spark.sql.catalog.lake.uri"] == "jdbc:sqlite:/c.db"
+    assert isinstance(request.engine, SparkEngine)
+    assert request.engine.conf == {"spark.driver.memory": "1g"}
+    assert request.engine.catalog.settings["spark.sql.catalog.lake.uri"] == "jdbc:sqlite:/c.db"
 
 
-def test_value_of_an_option_may_hold_an_equals_sign(requests: list[rewrite.RewriteRequest]) -> None:
+def test_value_of_an_option_may_hold_an_equals_sign(requests: list[RewriteRequest]) -> None:
     assert run("rewrite", "db.t", "--by", "a", "--conf", "spark.x=-Da=b", *CATALOG).exit_code == 0
-    assert requests[0].conf == {"spark.x": "-Da=b"}
+    assert isinstance(requests[0].engine, SparkEngine)
+    assert requests[0].engine.conf == {"spark.x": "-Da=b"}
+
+
+def test_the_engine_without_a_jvm(requests: list[RewriteRequest]) -> None:
+    assert run("rewrite", "db.t", "--by", "a", "--engine", "pyiceberg", *CATALOG).exit_code == 0
+    assert isinstance(requests[0].engine, PyIcebergEngine)
+    assert requests[0].engine.catalog.properties["warehouse"] == "/wh"
+    assert requests[0].identifier == ("db", "t")
 
 
 @pytest.mark.parametrize(
@@ -86,6 +98,11 @@ def test_value_of_an_option_may_hold_an_equals_sign(requests: list[rewrite.Rewri
         (["db.t", "--by", "a", "--option", "a=1", "--option", "a=2", *CATALOG], "Cannot set a twice, because"),
         (["db.t", "--by", "a", "--conf", "x", *CATALOG], "Cannot read --conf 'x', because"),
         (["db.t", "--by", "a", "--conf", "x=1", *CATALOG], "Cannot set --conf x, because"),
+        (
+            ["db.t", "--by", "a", "--engine", "pyiceberg", "--conf", "spark.x=1", *CATALOG],
+            "Cannot set --conf spark.x, because the engine is pyiceberg",
+        ),
+        (["db.t", "--by", "a", "--engine", "duckdb", *CATALOG], "'duckdb' is not one of"),
         (["db.t", "--by", "", *CATALOG], "Cannot parse sort_order '', because"),
         (["db.t", "--by", "a,", *CATALOG], "Cannot parse sort_order 'a,', because"),
         (["db.t", "--by", "peano(a)", *CATALOG], "'peano' is not a curve"),
@@ -103,7 +120,7 @@ def test_value_of_an_option_may_hold_an_equals_sign(requests: list[rewrite.Rewri
         (["db.t", "--by", "a", "--nosuch", *CATALOG], "No such option"),
     ],
 )
-def test_wrong_usage_is_2(requests: list[rewrite.RewriteRequest], arguments: list[str], said: str) -> None:
+def test_wrong_usage_is_2(requests: list[RewriteRequest], arguments: list[str], said: str) -> None:
     result = run("rewrite", *arguments)
     assert result.exit_code == 2, result.output
     assert said in " ".join(result.stderr.split())
@@ -113,9 +130,9 @@ def test_wrong_usage_is_2(requests: list[rewrite.RewriteRequest], arguments: lis
 
 def test_failure_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object) -> RewriteResult:
-        raise RuntimeError("Cannot rewrite lake.db.t, because a rewrite beside it won")
+        raise EngineError("Cannot rewrite lake.db.t, because a rewrite beside it won")
 
-    monkeypatch.setattr(rewrite, "_rewrite", fail)
+    monkeypatch.setattr(SparkEngine, "rewrite", fail)
     result = run("rewrite", "db.t", "--by", "a", *CATALOG)
     assert result.exit_code == 1
     assert (result.stdout, result.stderr) == ("", "Error: Cannot rewrite lake.db.t, because a rewrite beside it won\n")
@@ -123,7 +140,7 @@ def test_failure_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_failed_data_files_are_1_with_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     partial = RewriteResult(4, 2, 1000, 3, 0)
-    monkeypatch.setattr(rewrite, "_rewrite", lambda *arguments: partial)
+    monkeypatch.setattr(SparkEngine, "rewrite", lambda *arguments: partial)
     result = run("rewrite", "db.t", "--by", "a", "--output", "json", *CATALOG)
     assert result.exit_code == 1
     assert '"failed_data_files_count": 3' in result.stdout
@@ -132,7 +149,7 @@ def test_failed_data_files_are_1_with_the_result(monkeypatch: pytest.MonkeyPatch
 
 def test_nothing_to_do_is_0(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = replace(RewriteResult(0, 0, 0, 0, 0), message="Nothing to rewrite in lake.db.t: why")
-    monkeypatch.setattr(rewrite, "_rewrite", lambda *arguments: nothing)
+    monkeypatch.setattr(SparkEngine, "rewrite", lambda *arguments: nothing)
     result = run("rewrite", "db.t", "--by", "a", *CATALOG)
     assert (result.exit_code, result.stdout) == (0, "Nothing to rewrite in lake.db.t: why\n")
 
@@ -142,7 +159,7 @@ def test_pyspark_missing_is_1(tmp_path: Path) -> None:
         "import sys\n"
         "sys.modules['pyspark'] = None\n"
         "from iceberg_zorder.cli.app import main\n"
-        f"sys.argv = ['iceberg-zorder', 'rewrite', 'db.t', '--by', 'a', *{CATALOG!r}]\n"
+        f"sys.argv = ['iceberg-zorder', 'rewrite', 'db.t', '--by', 'a', '--engine', 'spark', *{CATALOG!r}]\n"
         "main()\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)

@@ -1,0 +1,80 @@
+"""The PyIceberg engine behind the command ``rewrite``: load the table, and rewrite it in this process."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from iceberg_zorder.cli.output import Output
+from iceberg_zorder.cli.request import EngineError, RewriteRequest
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.catalog import CatalogConfiguration, load_table
+from iceberg_zorder.pyiceberg.rewrite import rewrite_data_files
+from iceberg_zorder.rewrite_request import RewriteResult
+
+
+@dataclass(frozen=True)
+class PyIcebergEngine:
+    """Rewrites in this process, without a JVM.
+
+    Parameters
+    ----------
+    catalog : CatalogConfiguration
+        The catalog.
+    """
+
+    catalog: CatalogConfiguration
+
+    @staticmethod
+    def of(catalog: CatalogConfiguration, conf: dict[str, str]) -> PyIcebergEngine:
+        """Prepare the engine; raises InvalidInputError for wrong usage."""
+        for name in conf:
+            raise InvalidInputError(f"Cannot set --conf {name}, because the engine is pyiceberg and it is for Spark")
+        return PyIcebergEngine(catalog)
+
+    def rewrite(self, request: RewriteRequest, output: Output) -> RewriteResult:
+        """Carry out a request; raises EngineError with the cause."""
+        # The memory of rows that were written is needed no more, and mimalloc is slow to give it back.
+        pa.set_memory_pool(pa.system_memory_pool())
+        try:
+            table = load_table(self.catalog, request.identifier)
+            with output.progress() as say, output.work() as work, _warnings(output):
+                say(f"Rewriting {request.table} by {request.sort_order}")
+                return rewrite_data_files(
+                    table,
+                    request.sort_order,
+                    where=request.where,
+                    options=request.options,
+                    branch=request.branch,
+                    progress=work,
+                )
+        except Exception as error:  # whatever PyIceberg or the files raise ends in a message
+            message = str(error).strip() or type(error).__name__
+            if not message.startswith("Cannot "):
+                message = f"Cannot rewrite {request.table}, because {message}"
+            raise EngineError(message) from error
+
+
+class _Warnings(logging.Handler):
+    def __init__(self, output: Output) -> None:
+        super().__init__(logging.WARNING)
+        self._output = output
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._output.warning(record.getMessage())
+
+
+@contextmanager
+def _warnings(output: Output) -> Iterator[None]:
+    """Pass on what the engine warns of."""
+    handler = _Warnings(output)
+    logger = logging.getLogger("iceberg_zorder")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
