@@ -49,6 +49,7 @@ class RandomTable:
         self.version = self.random.choice([1, 2, 2, 3, 3])
         self.mode = "copy-on-write" if self.version == 1 else self.random.choice(["copy-on-write", "merge-on-read"])
         self.rows = 0
+        self.added = 0
         self.columns = {f"c{i}": self.random.choice(list(TYPES)) for i in range(self.random.randint(2, 5))}
         self.columns |= {f"p{i}": self.random.choice(list(PAYLOAD)) for i in range(self.random.randint(0, 2))}
         self.partitioned_by: list[str] = []
@@ -118,7 +119,8 @@ class RandomTable:
         self.rows += 50
 
     def add(self) -> None:
-        name = f"c{len(self.columns) + 10}"
+        self.added += 1
+        name = f"c{self.added + 10}"
         self.columns[name] = self.random.choice(list(TYPES))
         self.sql(f"ALTER TABLE TABLE_ ADD COLUMN {name} {self.columns[name]}")
 
