@@ -374,7 +374,7 @@ class TestPartitions:
         ("column", "field"),
         [
             ("cast(r * 5 AS string)", "k"),
-            ("CASE WHEN r < 0.2 THEN -0.0D WHEN r < 0.4 THEN 0.0D WHEN r < 0.6 THEN double('NaN') WHEN r < 0.8 THEN 1.5D END", "k"),
+            ("element_at(array(-0.0D, 0.0D, double('NaN'), 1.5D, NULL), 1 + cast(r * 5 AS int))", "k"),
             ("cast(r * 5 AS decimal(20, 0))", "k"),
             ("cast(cast(r * 5 AS int) AS boolean)", "k"),
             ("unhex(hex(cast(r * 5 AS int)))", "k"),
