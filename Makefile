@@ -54,8 +54,9 @@ test-lines: $(LINES:%=test-line/%) ## The Spark tests on every other pair of Spa
 test-random: $(INSTALLED) $(JAR) ## Rewrites of 300 random tables, about 20 minutes
 	ZORDER_SEEDS=300 $(BIN)/python -m pytest tests/spark/test_random.py
 
-test-kills: $(INSTALLED) $(JAR) ## Kill the driver 50 times at random moments, about 20 minutes
+test-kills: $(INSTALLED) $(JAR) ## Kill the driver 50 times at random moments, and PyIceberg 20 times, about 25 minutes
 	$(BIN)/python -m tests.soak.kills
+	$(BIN)/python -m tests.soak.kills --engine pyiceberg --kills 20
 
 test-iceberg: $(JAR) ## Iceberg's own tests of rewrite_data_files with the plugin, its z-order kept and replaced, about 10 minutes
 	@$$($(PYTHON) -c 'import build_jar; print(build_jar.maven())') --batch-mode --no-transfer-progress -f spark_jars/iceberg-tests/pom.xml test \

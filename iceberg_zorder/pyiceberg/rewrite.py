@@ -24,6 +24,7 @@ from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError
+from iceberg_zorder.layout import Layout
 from iceberg_zorder.pyiceberg.clustering import RowOrder, resolve
 from iceberg_zorder.pyiceberg.commit import Replacement, commit_replacement
 from iceberg_zorder.pyiceberg.delete_index import partition_values
@@ -239,7 +240,7 @@ class _Rewrite:
         if any(group.partition is None for group in groups):
             spec = self._table.specs()[groups[0].spec_id]
             order = replace(order, partition=partition_columns(self._table.schema(), spec))
-        layouts = fit_layouts(self._table, groups, order, self._options.layout, self._progress)
+        layouts = self._layouts(groups, order)
         properties = snapshot_properties(order, layouts)
         size = -(-len(groups) // self._options.max_commits) if self._options.partial_progress else len(groups)
         batch: list[tuple[FileGroup, list[DataFile]]] = []
@@ -263,6 +264,17 @@ class _Rewrite:
         except BaseException:
             delete_files(self._table, [file.file_path for _, files in batch for file in files])
             raise
+
+    def _layouts(self, groups: Sequence[FileGroup], order: RowOrder) -> list[Layout]:
+        try:
+            return fit_layouts(self._table, groups, order, self._options.layout, self._progress)
+        except InvalidInputError:
+            raise
+        except Exception as error:
+            raise RuntimeError(
+                f"Cannot complete the rewrite of {display_name(self._table)}, because sampling failed: {error}. "
+                "Nothing was written."
+            ) from error
 
     def _failed(self, group: FileGroup, error: Exception) -> None:
         name = display_name(self._table)

@@ -120,7 +120,7 @@ class FileWriter:
             finished.abandon()
 
     def _start(self, batch: pa.RecordBatch) -> _OpenFile:
-        name = f"{self._name}-{uuid.uuid4()}.parquet"
+        name = f"{self._name}-{uuid.uuid4()}-zorder.parquet"
         provider = self._table.location_provider()
         key = partition_path(self._spec, self._partition, self._table.schema()) if len(self._partition) else None
         path = provider.new_data_location(name, key)

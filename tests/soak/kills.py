@@ -1,6 +1,6 @@
-"""Kill the driver at random moments while it rewrites, and look at the table after each: ``make test-kills``.
+"""Kill rewrites at random moments, and look at the table after each: ``make test-kills``.
 
-A child process rewrites one table again and again, and is killed (SIGKILL, Spark's JVM with it) some random time later. Then
+A child process rewrites one table again and again, and is killed (SIGKILL, with Spark its JVM too) some random time later. Then
 PyIceberg, which no kill has touched, must find every row exactly once, every data file of the table on disk, and no snapshot
 but whole rewrites. What a kill leaves behind may only be files that no snapshot knows.
 """
@@ -11,6 +11,7 @@ import argparse
 import itertools
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
+from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
 from iceberg_zorder.spark import configure_spark, rewrite_data_files
 from iceberg_zorder.spark.catalogs import spark_catalog
 from tests.spark.tables import local_path
@@ -33,7 +35,7 @@ ROWS = 120_000
 PARTITIONS = 3
 FILES = 6
 READY = "ready"
-LONGEST = 12.0
+LONGEST = {"spark": 12.0, "pyiceberg": 4.0}
 """Seconds after the first rewrite has begun: enough for one to be committed, and for the next to begin."""
 
 
@@ -53,6 +55,8 @@ def make(directory: Path) -> Table:
             "a": rng.integers(0, 1 << 40, ROWS),
             "b": rng.integers(0, 1000, ROWS),
             "payload": [f"row {i}" for i in range(ROWS)],
+            # More than the least that the PyIceberg engine can be held to, so that it spills.
+            "filler": [f"{i:0600d}" for i in range(ROWS)],
         }
     )
     table = catalog.create_table("db.t", rows.schema)
@@ -63,8 +67,25 @@ def make(directory: Path) -> Table:
     return table
 
 
+REQUESTS = [("zorder(a, b)", "false"), ("hilbert(b, id)", "true")]
+
+
+def rewrite_without_spark_for_ever(directory: Path) -> None:
+    """Rewrite from PyIceberg until killed; the child."""
+    tempfile.tempdir = str(directory / "spill")
+    Path(tempfile.tempdir).mkdir(exist_ok=True)
+    table = SqlCatalog("lake", **properties(directory)).load_table("db.t")
+    size = sum(table.inspect.files()["file_size_in_bytes"].to_pylist())
+    print(READY, flush=True)
+    for columns, partial in itertools.cycle(REQUESTS):
+        options = {"target-file-size-bytes": size // FILES // PARTITIONS, "memory-limit-bytes": 2**24}
+        rewrite_without_spark(
+            table, columns, options={**options, "rewrite-all": True, "partial-progress.enabled": partial}
+        )
+
+
 def rewrite_for_ever(directory: Path) -> None:
-    """Rewrite until killed; the child."""
+    """Rewrite through Spark until killed; the child."""
     catalog = spark_catalog("lake", properties(directory))
     builder = SparkSession.builder.master("local[2]").config("spark.driver.host", "127.0.0.1")
     builder = builder.config("spark.ui.enabled", "false").config("spark.local.dir", str(directory / "spark"))
@@ -73,7 +94,7 @@ def rewrite_for_ever(directory: Path) -> None:
     spark = configure_spark(builder, extra_packages=catalog.packages).getOrCreate()
     size = spark.sql("SELECT sum(file_size_in_bytes) FROM lake.db.t.files").collect()[0][0]
     print(READY, flush=True)
-    for columns, partial in itertools.cycle([("zorder(a, b)", "false"), ("hilbert(b, id)", "true")]):
+    for columns, partial in itertools.cycle(REQUESTS):
         options = {
             "rewrite-all": "true",
             "target-file-size-bytes": str(size // FILES // PARTITIONS),
@@ -83,9 +104,9 @@ def rewrite_for_ever(directory: Path) -> None:
         rewrite_data_files(spark, "lake.db.t", columns, options=options)
 
 
-def kill_once(directory: Path, after: float) -> None:
+def kill_once(directory: Path, engine: str, after: float) -> None:
     """Start the child, and kill it some seconds after it has begun to rewrite."""
-    command = [sys.executable, "-m", "tests.soak.kills", "--child", str(directory)]
+    command = [sys.executable, "-m", "tests.soak.kills", "--engine", engine, "--child", str(directory)]
     with (directory / "child.log").open("w") as log:
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True)
     try:
@@ -129,15 +150,23 @@ def check(directory: Path) -> tuple[int, int]:
     return len(table.snapshots()), len(found - known)
 
 
+def spilled(directory: Path) -> int:
+    """Count what kills have left of rows held on disk, and remove it."""
+    files = [path for path in (directory / "spill").rglob("*") if path.is_file()]
+    shutil.rmtree(directory / "spill", ignore_errors=True)
+    return len(files)
+
+
 def main() -> int:
     """Run all kills; 0 if the table was right after each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--engine", choices=list(LONGEST), default="spark")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
-        rewrite_for_ever(arguments.child)
+        (rewrite_for_ever if arguments.engine == "spark" else rewrite_without_spark_for_ever)(arguments.child)
         return 0
     moments = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory(prefix="iceberg-zorder-kills-") as name:
@@ -145,13 +174,13 @@ def main() -> int:
         make(directory)
         snapshots, orphans = check(directory)
         for number in range(1, arguments.kills + 1):
-            after = moments.uniform(0, LONGEST)
-            kill_once(directory, after)
+            after = moments.uniform(0, LONGEST[arguments.engine])
+            kill_once(directory, arguments.engine, after)
             before = snapshots, orphans
             snapshots, orphans = check(directory)
             print(
                 f"kill {number} of {arguments.kills}, after {after:.1f} s: {snapshots - before[0]} commits, "
-                f"{orphans - before[1]} orphan files, table right",
+                f"{orphans - before[1]} orphan files, {spilled(directory)} spill files, table right",
                 flush=True,
             )
     print(f"{arguments.kills} kills: nothing lost, doubled or half-committed; {snapshots} snapshots, {orphans} orphans")

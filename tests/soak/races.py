@@ -8,18 +8,15 @@ rewriter may have left a new file behind, unless it could not tell whether it ha
 from __future__ import annotations
 
 import argparse
+import logging
 import multiprocessing
-import os
 import random
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlparse
@@ -28,35 +25,30 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException, ValidationException
-from pyiceberg.io.pyarrow import ArrowScan
-from pyiceberg.table import ALWAYS_TRUE, Table
+from pyiceberg.table import Table
 from sqlalchemy.exc import SQLAlchemyError
 
 from iceberg_zorder.errors import RewriteConflictError, UnknownOutcomeError
-from iceberg_zorder.pyiceberg.commit import Replacement
-from tests.pyiceberg.committing import commit, commit_deletes, new_file, position_deletes, rows_of
+from iceberg_zorder.pyiceberg import rewrite_data_files
+from tests.pyiceberg.committing import commit_deletes, position_deletes, rows_of
+from tests.stack.servers import postgresql
 
 IDS_PER_WRITER = 1_000_000_000
 ROWS_PER_APPEND = 20
 FILES_PER_REWRITE = 12
+WRITERS = 4
 ATTEMPTS = 30
 TABLE = "db.t"
 NOTHING = "looks at a table with nothing to rewrite"
 DELETES = ("position", "copy-on-write")
 
 
-def rewrite_once(table: Table) -> int | None:
-    """Rewrite some of a table's files as one; the new snapshot's id, or None if there is nothing to rewrite."""
-    table.refresh()
-    tasks = list(table.scan().plan_files())
-    if len(tasks) < 2:
-        return None
-    tasks = random.sample(tasks, min(FILES_PER_REWRITE, len(tasks)))
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    rows = ArrowScan(table.metadata, table.io, table.schema(), ALWAYS_TRUE).to_table(tasks)
-    added = (new_file(table, rows),) if rows.num_rows else ()
-    return commit(table, Replacement(tuple(task.file for task in tasks), added), snapshot.snapshot_id)
+def rewrite_once(table: Table) -> bool:
+    """Rewrite some of the files of one writer's rows; whether there were any to rewrite."""
+    first = random.randrange(WRITERS) * IDS_PER_WRITER
+    where = f"id >= {first} and id < {first + IDS_PER_WRITER}"
+    options = {"rewrite-all": True, "max-files-to-rewrite": FILES_PER_REWRITE, "memory-limit-bytes": 2**24}
+    return not rewrite_data_files(table, ["id", "p"], where=where, options=options).nothing_to_do
 
 
 @dataclass
@@ -141,6 +133,8 @@ def _delete_by_copying(catalog: SqlCatalog, ids: Sequence[int]) -> None:
 
 def rewrite(properties: dict[str, str], until: float) -> Journal:
     """Rewrite again and again until a time."""
+    # Conflicts are what this is about.
+    logging.getLogger("iceberg_zorder").setLevel(logging.ERROR)
     catalog = SqlCatalog("lake", **properties)
     journal = Journal()
     while time.time() < until:
@@ -165,7 +159,7 @@ def race(
     properties: dict[str, str],
     *,
     seconds: float,
-    writers: int = 4,
+    writers: int = WRITERS,
     rewriters: int = 2,
     deletes: Sequence[str] = DELETES,
 ) -> Counter[str]:
@@ -221,38 +215,8 @@ def known_files(table: Table) -> set[str]:
 
 def orphans(table: Table) -> set[str]:
     """The rewriters' new files that no snapshot knows; PyIceberg's own writers leave some when they fail."""
-    found = Path(urlparse(table.location()).path).rglob("data-*.parquet")
+    found = Path(urlparse(table.location()).path).rglob("*-zorder.parquet")
     return {f"file://{path}" for path in found} - known_files(table)
-
-
-@contextmanager
-def postgresql(directory: Path) -> Iterator[str]:
-    """Run a PostgreSQL server that listens to a socket in a directory; yields its URI."""
-    initdb = shutil.which("initdb")
-    if initdb is None:
-        raise RuntimeError("Cannot start PostgreSQL, because initdb is not on the PATH")
-    server = Path(initdb).resolve().parent / "postgres"
-    # It refuses to run as root.
-    user = "postgres" if os.geteuid() == 0 else None
-    if user:
-        shutil.chown(directory, user)
-    data = directory / "data"
-    quiet = subprocess.DEVNULL
-    subprocess.run(
-        [initdb, "-D", data, "-U", "zorder", "--no-sync"], user=user, stdout=quiet, cwd=directory, check=True
-    )
-    command = [str(server), "-D", str(data), "-k", str(directory), "-c", "listen_addresses=", "-c", "fsync=off"]
-    with (directory / "log").open("w") as log:
-        process = subprocess.Popen(command, user=user, stderr=log, cwd=directory)
-    try:
-        for _ in range(100):
-            if (directory / ".s.PGSQL.5432").exists():
-                break
-            time.sleep(0.1)
-        yield f"postgresql+psycopg://zorder@/postgres?host={directory}"
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def main() -> int:
@@ -260,7 +224,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--catalog", choices=["sqlite", "postgresql"], default="sqlite")
-    parser.add_argument("--writers", type=int, default=4)
+    parser.add_argument("--writers", type=int, default=WRITERS)
     parser.add_argument("--rewriters", type=int, default=2)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="iceberg-zorder-races-") as name:
@@ -269,9 +233,8 @@ def main() -> int:
         if arguments.catalog == "sqlite":
             counts = race(sqlite(directory), **size)
         else:
-            directory.chmod(0o755)
-            (directory / "server").mkdir()
-            with postgresql(directory / "server") as uri:
+            with postgresql() as database:
+                uri = f"postgresql+psycopg://postgres@{database}"
                 counts = race({"uri": uri, "warehouse": f"file://{directory}/warehouse"}, **size)
     print(", ".join(f"{count} {what}" for what, count in sorted(counts.items())))
     print("every committed row is there exactly once")

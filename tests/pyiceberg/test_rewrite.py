@@ -1,0 +1,307 @@
+"""The whole rewrite, from its arguments to its commit."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.expressions.parser import parse
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation
+
+from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
+from iceberg_zorder.pyiceberg import rewrite, rewrite_data_files
+from iceberg_zorder.pyiceberg.progress import silent
+from iceberg_zorder.pyiceberg.rewrite_group import rewrite_group
+
+ALL = {"rewrite-all": True}
+FILES, ROWS = 6, 600
+
+
+def make(catalog: SqlCatalog, *, partitioned: bool = False, version: int = 2) -> Table:
+    schema = pa.schema([("id", pa.int64()), ("p", pa.int32()), ("a", pa.int64()), ("text", pa.string())])
+    properties = {"format-version": str(version), "commit.retry.min-wait-ms": "1"}
+    table = catalog.create_table("db.t", schema, properties=properties)
+    if partitioned:
+        with table.update_spec() as update:
+            update.add_identity("p")
+    for start in range(0, ROWS, ROWS // FILES):
+        numbers = range(start, start + ROWS // FILES)
+        columns = [numbers, [n % 3 for n in numbers], [n * 7919 % 1000 for n in numbers], [f"row {n}" for n in numbers]]
+        table.append(
+            pa.table([pa.array(values, kind) for values, kind in zip(columns, schema.types, strict=True)], schema)
+        )
+    return table
+
+
+def rows(table: Table) -> list[dict[str, Any]]:
+    return sorted(table.refresh().scan().to_arrow().to_pylist(), key=lambda row: row["id"])
+
+
+def on_disk(table: Table) -> set[str]:
+    data = Path(table.location().removeprefix("file://")) / "data"
+    return {str(file) for file in data.rglob("*.parquet")}
+
+
+def known(table: Table) -> set[str]:
+    return {path.removeprefix("file://") for path in table.inspect.all_files()["file_path"].to_pylist()}
+
+
+def operations(table: Table) -> list[str]:
+    return [snapshot.summary.operation.value for snapshot in table.refresh().snapshots() if snapshot.summary]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_one_replace_snapshot_says_what_was_done(catalog: SqlCatalog, version: int) -> None:
+    table = make(catalog, version=version)
+    before = rows(table)
+    result = rewrite_data_files(table, ["a", "id"], options=ALL)
+    assert (result.rewritten_data_files_count, result.added_data_files_count) == (FILES, 1)
+    assert result.rewritten_bytes_count > 0
+    assert rows(table) == before
+    newest = table.current_snapshot()
+    assert newest is not None
+    assert newest.summary is not None
+    assert newest.summary.operation == Operation.REPLACE
+    assert newest.summary["zorder.columns"] == "a,id"
+    assert len(newest.summary["zorder.layout-hash"] or "") == 64
+    assert on_disk(table) == known(table)
+
+
+def test_nothing_to_do(catalog: SqlCatalog) -> None:
+    table = make(catalog)
+    small = {"target-file-size-bytes": 10_000, "min-file-size-bytes": 1}
+    result = rewrite_data_files(table, "a, id", options=small)
+    assert result.nothing_to_do
+    assert "rewrite-all" in str(result.message)
+    empty = catalog.create_table("db.empty", pa.schema([("a", pa.int64())]))
+    assert "has no snapshot yet" in str(rewrite_data_files(empty, ["a"]).message)
+    assert operations(table) == ["append"] * FILES
+
+
+@pytest.mark.parametrize("where", ["id < 150", parse("id = 1 or id > 580")])
+def test_where(catalog: SqlCatalog, where: Any) -> None:
+    table = make(catalog)
+    before = rows(table)
+    assert rewrite_data_files(table, ["a"], where=where, options=ALL).rewritten_data_files_count == 2
+    assert rows(table) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"columns": ["nope"]}, "Cannot cluster by column 'nope', because lake.db.t has no such column"),
+        ({"columns": []}, "because columns is empty"),
+        ({"options": {"cuts": "odd"}}, "Cannot set cuts to 'odd'"),
+        ({"options": {"max-output-size": "8"}}, "Cannot use options \\[max-output-size\\]"),
+        ({"options": {"memory-limit-bytes": "1"}}, "Cannot set memory-limit-bytes to '1'"),
+        ({"options": {"output-spec-id": 7}}, "Cannot use output spec id 7"),
+        ({"where": "id <"}, "Cannot use the filter 'id <'"),
+        ({"where": "nope = 1"}, "Cannot use the filter 'nope = 1'"),
+        ({"branch": "nope"}, "Cannot rewrite data files for branch nope"),
+    ],
+)
+def test_refusals(catalog: SqlCatalog, arguments: dict[str, Any], message: str) -> None:
+    table = make(catalog)
+    files = on_disk(table)
+    with pytest.raises(InvalidInputError, match=message):
+        rewrite_data_files(table, **{"columns": ["a"], **arguments})
+    assert on_disk(table) == files
+    assert operations(table) == ["append"] * FILES
+
+
+def test_a_table_of_format_3_is_for_spark(catalog: SqlCatalog) -> None:
+    table = make(catalog)
+    table.metadata = table.metadata.model_copy(update={"format_version": 3})
+    table.refresh = lambda: table  # type: ignore[method-assign]
+    with pytest.raises(InvalidInputError, match=r"format version 3 .* use the Spark engine"):
+        rewrite_data_files(table, ["a"], options=ALL)
+
+
+def test_branch(catalog: SqlCatalog) -> None:
+    table = make(catalog)
+    main = table.current_snapshot()
+    assert main is not None
+    table.manage_snapshots().create_branch(main.snapshot_id, "audit").commit()
+    assert rewrite_data_files(table, ["a"], branch="audit", options=ALL).rewritten_data_files_count == FILES
+    assert table.refresh().current_snapshot() == main
+    audit = table.snapshot_by_name("audit")
+    assert audit is not None
+    assert audit.parent_snapshot_id == main.snapshot_id
+    assert table.scan(snapshot_id=audit.snapshot_id).count() == ROWS
+
+
+def test_partial_progress_commits_partitions(catalog: SqlCatalog) -> None:
+    table = make(catalog, partitioned=True)
+    before = rows(table)
+    options = {**ALL, "partial-progress.enabled": True, "partial-progress.max-commits": 3}
+    result = rewrite_data_files(table, ["a", "id"], options=options)
+    assert (result.rewritten_data_files_count, result.added_data_files_count) == (3 * FILES, 3)
+    assert operations(table) == ["append"] * FILES + ["replace"] * 3
+    assert rows(table) == before
+
+
+class TestConflicts:
+    """Another writer commits while the first file group is rewritten."""
+
+    @pytest.fixture
+    def meanwhile(self, monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
+        """What happens after each file group, one after the other."""
+        events: list[Callable[[], None]] = []
+
+        def eventful(*arguments: Any, **named: Any) -> Any:
+            files = rewrite_group(*arguments, **named)
+            if events:
+                events.pop(0)()
+            return files
+
+        monkeypatch.setattr(rewrite, "rewrite_group", eventful)
+        return events
+
+    def test_an_append_survives(self, catalog: SqlCatalog, meanwhile: list[Callable[[], None]]) -> None:
+        table, other = make(catalog), catalog.load_table("db.t")
+        meanwhile.append(lambda: other.append(other.scan(limit=10).to_arrow()))
+        rewrite_data_files(table, ["a"], options=ALL)
+        assert len(rows(table)) == ROWS + 10
+        assert operations(table) == ["append"] * (FILES + 1) + ["replace"]
+        assert on_disk(table) == known(table)
+
+    def test_a_delete_has_the_group_rewritten_again(
+        self, catalog: SqlCatalog, meanwhile: list[Callable[[], None]], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        table, other = make(catalog), catalog.load_table("db.t")
+        meanwhile.append(lambda: other.delete("id = 7"))
+        with caplog.at_level(logging.WARNING, "iceberg_zorder"):
+            result = rewrite_data_files(table, ["a"], options=ALL)
+        assert "planned and rewritten again" in caplog.text
+        assert [row["id"] for row in rows(table)] == [n for n in range(ROWS) if n != 7]
+        assert result.rewritten_data_files_count == FILES
+        assert operations(table)[-1] == "replace"
+        assert on_disk(table) == known(table)
+
+    def test_only_the_partition_concerned_is_rewritten_again(
+        self, catalog: SqlCatalog, meanwhile: list[Callable[[], None]]
+    ) -> None:
+        table, other = make(catalog, partitioned=True), catalog.load_table("db.t")
+        meanwhile.append(lambda: other.delete("id = 7"))
+        options = {**ALL, "partial-progress.enabled": True, "partial-progress.max-commits": 3}
+        result = rewrite_data_files(table, ["a"], options=options)
+        assert [row["id"] for row in rows(table)] == [n for n in range(ROWS) if n != 7]
+        assert (result.rewritten_data_files_count, result.added_data_files_count) == (3 * FILES, 3)
+        assert operations(table).count("replace") == 3
+        assert on_disk(table) == known(table)
+
+    def test_in_the_end_it_gives_up(self, catalog: SqlCatalog, meanwhile: list[Callable[[], None]]) -> None:
+        table, other = make(catalog), catalog.load_table("db.t")
+        meanwhile += [lambda n=n: other.refresh().delete(f"id = {n}") for n in (7, 8, 9, 10)]  # type: ignore[misc]
+        with pytest.raises(RewriteConflictError, match="conflicted with another operation on the same files"):
+            rewrite_data_files(table, ["a"], options=ALL)
+        assert len(meanwhile) == 1
+        assert "replace" not in operations(table)
+        assert [row["id"] for row in rows(table)] == [n for n in range(ROWS) if n not in (7, 8, 9)]
+        assert on_disk(table) == known(table)
+
+    @pytest.mark.parametrize("tolerated", [1, 0])
+    def test_partial_progress_tolerates_failed_commits(
+        self, catalog: SqlCatalog, meanwhile: list[Callable[[], None]], tolerated: int
+    ) -> None:
+        table, other = make(catalog, partitioned=True), catalog.load_table("db.t")
+
+        def delete(number: int) -> Callable[[], None]:
+            return lambda: other.refresh().delete(f"id = {number}")
+
+        meanwhile += [delete(3), lambda: None, lambda: None, delete(6), delete(9)]
+        options = {**ALL, "partial-progress.enabled": True, "partial-progress.max-commits": 3}
+        options["partial-progress.max-failed-commits"] = tolerated
+        if tolerated:
+            result = rewrite_data_files(table, ["a"], options=options)
+            assert (result.rewritten_data_files_count, result.added_data_files_count) == (2 * FILES, 2)
+        else:
+            with pytest.raises(RewriteConflictError, match="1 rewrite commits failed. This is more than the maximum"):
+                rewrite_data_files(table, ["a"], options=options)
+        assert meanwhile == []
+        assert operations(table).count("replace") == 2
+        assert [row["id"] for row in rows(table)] == [n for n in range(ROWS) if n not in (3, 6, 9)]
+        assert on_disk(table) == known(table)
+
+    def test_an_unknown_outcome_deletes_nothing(self, catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
+        table = make(catalog)
+        before, files = rows(table), on_disk(table)
+
+        def commit_table(*_: Any) -> Any:
+            raise ConnectionResetError("by peer")
+
+        monkeypatch.setattr(catalog, "commit_table", commit_table)
+        with pytest.raises(UnknownOutcomeError):
+            rewrite_data_files(table, ["a"], options=ALL)
+        assert len(on_disk(table) - files) == 1
+        assert rows(table) == before
+
+
+class TestFailures:
+    def broken(self, catalog: SqlCatalog) -> tuple[Table, str]:
+        """A table of three partitions, of which one cannot be read."""
+        table = make(catalog, partitioned=True)
+        paths = [path.removeprefix("file://") for path in table.inspect.files()["file_path"].to_pylist()]
+        broken = next(path for path in paths if "p=1" in path)
+        content = bytearray(Path(broken).read_bytes())
+        content[10:200] = bytes(190)
+        Path(broken).write_bytes(content)
+        return table, broken
+
+    def test_one_commit_fails_as_a_whole(self, catalog: SqlCatalog) -> None:
+        table, _ = self.broken(catalog)
+        files = on_disk(table)
+        with pytest.raises(RuntimeError, match="Cannot complete the rewrite of lake.db.t, because sampling failed"):
+            rewrite_data_files(table, ["a", "id"], options=ALL)
+        assert on_disk(table) == files
+        assert "replace" not in operations(table)
+
+    def test_partial_progress_counts_the_failed(self, catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
+        table = make(catalog, partitioned=True)
+        before = rows(table)
+
+        def failing(table: Table, group: Any, *arguments: Any) -> Any:
+            if group.partition[0] == 1:
+                raise OSError("disk on fire")
+            return rewrite_group(table, group, *arguments)
+
+        monkeypatch.setattr(rewrite, "rewrite_group", failing)
+        result = rewrite_data_files(table, ["a"], options={**ALL, "partial-progress.enabled": True})
+        assert (result.failed_data_files_count, result.rewritten_data_files_count) == (FILES, 2 * FILES)
+        assert rows(table) == before
+        with pytest.raises(RuntimeError, match="because a file group failed: disk on fire. Nothing was committed"):
+            rewrite_data_files(table, ["a"], options=ALL)
+        assert rows(table) == before
+        assert on_disk(table) == known(table)
+
+    def test_an_interrupt_leaves_nothing(self, catalog: SqlCatalog, tmp_path: Path) -> None:
+        table = make(catalog, partitioned=True)
+        files, steps = on_disk(table), [0]
+
+        def interrupt(stage: str, rows: int, size: int, /) -> None:
+            steps[0] += stage == "write"
+            if steps[0] == 2:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            rewrite_data_files(table, ["a"], options=ALL, progress=interrupt)
+        assert on_disk(table) == files
+        assert "replace" not in operations(table)
+
+
+def test_progress_adds_up(catalog: SqlCatalog) -> None:
+    table = make(catalog)
+    told: dict[str, int] = {}
+
+    def note(stage: str, rows: int, size: int, /) -> None:
+        told[stage] = told.get(stage, 0) + rows
+
+    rewrite_data_files(table, ["a"], options=ALL, progress=note)
+    assert told == {"plan": ROWS, "sample": ROWS, "read": ROWS, "write": ROWS}
+    assert silent("read", 1, 1) is None  # type: ignore[func-returns-value]
