@@ -15,16 +15,21 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import StructField
 
+from iceberg_zorder.spark.session import iceberg_runtime
+
 CATALOG = "lake"
 
 SPARK = tuple(int(number) for number in pyspark.__version__.split(".")[:2])
 """The minor version of Spark, for what some lines do not have."""
 
 
-# The argument came with Iceberg 1.11.
-needs_branch_argument = pytest.mark.skipif(
-    "1.10" in os.environ.get("ICEBERG_RUNTIME", ""), reason="Iceberg 1.10 rewrites branch main only"
+_RUNTIME = os.environ.get("ICEBERG_RUNTIME") or iceberg_runtime(
+    pyspark.__version__, "2.13" if SPARK >= (4, 0) else "2.12"
 )
+ICEBERG = tuple(int(number) for number in _RUNTIME.rpartition(":")[2].split(".")[:2])
+"""The minor version of Iceberg."""
+
+needs_branch_argument = pytest.mark.skipif(ICEBERG < (1, 11), reason="Iceberg 1.10 rewrites branch main only")
 
 
 @dataclass(frozen=True)

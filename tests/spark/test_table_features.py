@@ -10,7 +10,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
 from tests.pyiceberg.committing import commit_deletes, equality_deletes, make_table, new_file, rows_of
-from tests.spark.tables import SPARK, Table, create, unchanged
+from tests.spark.tables import ICEBERG, SPARK, Table, create, unchanged
 
 ROWS = "SELECT id, cast(id % 97 AS int) AS a, hash(id) AS b, cast(id AS string) AS c FROM range(0, 8000, 1, 4)"
 
@@ -21,7 +21,9 @@ def test_files_of_other_formats(spark: SparkSession, file_format: str, version: 
     properties = {"write.format.default": file_format, "format-version": version, "write.delete.mode": "merge-on-read"}
     table = create(spark, ROWS, properties=properties)
     spark.sql(f"DELETE FROM {table.full_name} WHERE id % 5 = 0")
-    extra = ("_row_id", "_last_updated_sequence_number") if version == "3" else ()
+    # Before 1.12 Iceberg reads the number of the batch as the row's from ORC files.
+    has_lineage = version == "3" and (file_format != "orc" or ICEBERG >= (1, 12))
+    extra = ("_row_id", "_last_updated_sequence_number") if has_lineage else ()
     before = table.fingerprint(extra=extra)
     table.call("zorder(a, b)", options=table.target_for(5))
     assert table.fingerprint(extra=extra) == before
