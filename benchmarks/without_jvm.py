@@ -117,10 +117,12 @@ def keyed(scale: float) -> Path:
     path = DATA / f"sf{scale:g}-keyed.parquet"
     if not path.exists():
         files = [str(file) for file in sources(scale)]
+        unfinished = path.with_suffix(".unfinished")
         duckdb.sql(
-            f"COPY (SELECT *, hash({', '.join(COLUMNS)}) >> 1 AS key FROM read_parquet({files})) TO '{path}'"
+            f"COPY (SELECT *, hash({', '.join(COLUMNS)}) >> 1 AS key FROM read_parquet({files})) TO '{unfinished}'"
             " (FORMAT parquet, COMPRESSION zstd)"
         )
+        unfinished.rename(path)
     return path
 
 
@@ -195,7 +197,7 @@ def measure(name: str, limit: int | None, command: Sequence[str], directory: Pat
         len(added),
         sum(file.stat().st_size for file in added),
         None if table is None or failed else fraction(table.refresh()),
-        text.strip().splitlines()[-1][:300] if failed and text.strip() else None,
+        " ".join(text.split())[-300:] if failed else None,
     )
 
 

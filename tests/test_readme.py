@@ -10,9 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyiceberg.utils.config import Config
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
+from iceberg_zorder.rewrite_options import MEMORY_LIMIT
 from tests.spark.tables import Table
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
@@ -46,10 +48,19 @@ def test_sql(spark: SparkSession, events: Table, sql: str) -> None:
     assert events.fingerprint() == rows
 
 
-def test_python(events: Table, capsys: pytest.CaptureFixture[str]) -> None:
-    (python,) = snippets("python")
+@pytest.mark.parametrize("python", snippets("python"))
+def test_python(
+    events: Table, lake_dir: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, python: str
+) -> None:
+    rows = events.fingerprint()
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{lake_dir}/catalog.db")
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", f"file://{lake_dir}/warehouse")
+    # It reads its configuration when it is imported.
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
     exec(compile(python, "README.md", "exec"), {})
     assert capsys.readouterr().out.strip() == "6 -> 1"
+    events.spark.sql(f"REFRESH TABLE {events.full_name}")
+    assert events.fingerprint() == rows
 
 
 def test_command_line(events: Table, lake_dir: Path) -> None:
@@ -79,4 +90,4 @@ def test_the_options_table_is_complete(events: Table) -> None:
     with pytest.raises(IllegalArgumentException, match="no-such-option") as refused:
         events.call("user_id", options={"no-such-option": "1"})
     known = set(re.search(r"known are \[(.*?)]", str(refused.value))[1].split(", "))  # type: ignore[index]
-    assert set(re.findall(r"^\| `([a-z.-]+)` \|", README, flags=re.MULTILINE)) == known
+    assert set(re.findall(r"^\| `([a-z.-]+)` \|", README, flags=re.MULTILINE)) == known | {MEMORY_LIMIT}
