@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.table import Table
 
 FORCED = ("--option", "rewrite-all=true")
 
@@ -116,3 +117,51 @@ def test_spark_does_not_start(home: Path) -> None:
     done = run(home, "db.events", "--by", "ts", "--quiet", *where)
     assert done.returncode == 1
     assert done.stderr.startswith("Error: Cannot start Spark, because ")
+
+
+class TestWithoutSpark:
+    def run(self, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the command where PySpark cannot be imported: the engine is then found by itself."""
+        script = "import sys; sys.modules['pyspark'] = None; from iceberg_zorder.cli.app import main; main()"
+        command = [sys.executable, "-c", script, "rewrite", *arguments, "--catalog", "files"]
+        environment = {**os.environ, "HOME": str(home)}
+        return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=240, check=False)
+
+    @pytest.fixture
+    def table(self, home: Path, catalog: Catalog) -> Table:
+        rows = catalog.load_table("db.events").scan().to_arrow()
+        table = catalog.create_table_if_not_exists("db.more", rows.schema)
+        for start in range(0, 100, 20):
+            table.append(rows.slice(start, 20))
+        return table
+
+    def test_rewrites_and_says_how_far_it_is(self, home: Path, table: Table) -> None:
+        before = table.scan().to_arrow().sort_by("ts")
+        done = self.run(home, "db.more", "--by", "`user id`,ts", "--output", "json", *FORCED)
+        assert done.returncode == 0, done.stderr
+        said = json.loads(done.stdout)
+        assert said["table"] == "files.db.more"
+        assert said["rewritten_data_files_count"] == len(table.inspect.files())
+        assert said["added_data_files_count"] == 1
+        assert table.refresh().scan().to_arrow().sort_by("ts") == before
+        for stage in ("sample", "read", "write"):
+            assert f"{stage}: 100%, {len(before):,} rows" in done.stderr
+
+    def test_quiet_and_nothing_to_do(self, home: Path, table: Table) -> None:
+        done = self.run(home, "db.more", "--by", "ts", "--quiet", "--where", "ts < 0")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("Nothing to rewrite in files.db.more: no data file can hold rows")
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (("db.nosuch", "--by", "ts"), "Cannot load table files.db.nosuch, because there is no such table"),
+            (("db.more", "--by", "nope"), "Cannot cluster by column 'nope', because"),
+            (("db.more", "--by", "ts", "--option", "cuts=odd"), "Cannot set cuts to 'odd'"),
+        ],
+    )
+    def test_failure_is_one_message(self, home: Path, table: Table, arguments: tuple[str, ...], message: str) -> None:
+        done = self.run(home, *arguments, "--quiet")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith(f"Error: {message}")
+        assert len(done.stderr.splitlines()) == 1
