@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,7 @@ from pyiceberg.exceptions import (
     ServerError,
     UnauthorizedError,
 )
-from pyiceberg.table import CommitTableRequest, CommitTableResponse, Table
+from pyiceberg.table import CommitTableResponse, Table
 
 from iceberg_zorder.errors import RewriteConflictError, UnknownOutcomeError
 from tests.pyiceberg.committing import (
@@ -37,6 +35,7 @@ from tests.pyiceberg.committing import (
     rewritten,
     rows_of,
 )
+from tests.stack.rest import RestServer, hang_up, rest_server, status
 
 UNKNOWN = (
     r"Cannot tell whether the rewrite of lake.db.t was committed, because the catalog gave no clear answer. No file was"
@@ -293,76 +292,13 @@ def test_files_that_cannot_be_deleted_do_not_hide_the_conflict(lake: Lake, caplo
     assert f"Cannot delete file://{path}, which is not needed any more" in caplog.text
 
 
-class RestServer:
-    """A REST catalog on top of a SQLite catalog; it answers to commits as it is told."""
-
-    def __init__(self, lake: Lake) -> None:
-        self.lake = lake
-        self.answer: Callable[[BaseHTTPRequestHandler], None] | None = None
-        self.commits = True
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, *_: object) -> None: ...
-
-            def reply(self, status: int, body: dict[str, Any]) -> None:
-                text = json.dumps(body).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
-
-            def do_GET(self) -> None:
-                if "/config" in self.path:
-                    self.reply(200, {"defaults": {}, "overrides": {}})
-                else:
-                    self.reply(200, outer.table_json(lake.honest.load_table("db.t")))
-
-            def do_POST(self) -> None:
-                text = self.rfile.read(int(self.headers["Content-Length"]))
-                request = CommitTableRequest.model_validate_json(text)
-                table = lake.honest.load_table("db.t")
-                if outer.commits:
-                    lake.honest.commit_table(table, request.requirements, request.updates)
-                if outer.answer:
-                    outer.answer(self)
-                else:
-                    self.reply(200, outer.table_json(lake.honest.load_table("db.t")))
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.server.serve_forever, args=[0.02])
-        self.thread.start()
-        uri = f"http://127.0.0.1:{self.server.server_port}"
-        self.catalog = RestCatalog("lake", uri=uri)
-
-    def table_json(self, table: Table) -> dict[str, Any]:
-        return {"metadata-location": table.metadata_location, "metadata": json.loads(table.metadata.model_dump_json())}
-
-    def close(self) -> None:
-        self.catalog.close()
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
-
-
 @pytest.fixture
 def rest(lake: Lake) -> Iterator[RestServer]:
-    server = RestServer(lake)
-    lake.mine = server.catalog.load_table("db.t")
-    yield server
-    server.close()
-
-
-def status(code: int) -> Callable[[BaseHTTPRequestHandler], None]:
-    def answer(handler: BaseHTTPRequestHandler) -> None:
-        error = {"error": {"message": "told to", "type": "Fault", "code": code}}
-        handler.reply(code, error)  # type: ignore[attr-defined]
-
-    return answer
-
-
-def hang_up(handler: BaseHTTPRequestHandler) -> None:
-    handler.close_connection = True
+    with rest_server(lake.honest) as server:
+        catalog = RestCatalog("lake", uri=server.uri)
+        lake.mine = catalog.load_table("db.t")
+        yield server
+        catalog.close()
 
 
 def test_a_commit_over_http(lake: Lake, rest: RestServer) -> None:
