@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from pyiceberg.catalog import load_catalog
+from pyiceberg.table import StaticTable
 
 from iceberg_zorder import __version__
 from iceberg_zorder.spark.catalogs import AWS_BUNDLE, POSTGRESQL_DRIVER
 from iceberg_zorder.spark.session import EXTENSIONS, PLUGIN_JAR, jar_settings
 from tests.spark.tables import SPARK
-from tests.stack.servers import ENVIRONMENT, SPARK_HOME, cluster, connect_server, postgresql, seaweedfs, thrift_server
+from tests.stack.servers import (
+    ENVIRONMENT,
+    SPARK_HOME,
+    cluster,
+    connect_server,
+    postgresql,
+    running,
+    seaweedfs,
+    thrift_server,
+    wait,
+)
 
 pytestmark = pytest.mark.full
 
@@ -69,6 +84,17 @@ def run(directory: Path, *command: str, **environment: str) -> str:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
+
+
+def command_of(process: int) -> str:
+    """The command line of a process; empty when it has ended."""
+    return Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
+
+
+def children_of(process: int) -> list[str]:
+    """The processes that a process has started, and those that they have."""
+    own = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [*own, *(each for child in own for each in children_of(int(child)))]
 
 
 def spark_sql(directory: Path, *arguments: str, sql: str, master: str = "local[2]") -> str:
@@ -140,6 +166,34 @@ def test_a_connect_server_and_an_interrupt_through_it(tmp_path: Path, jars: str)
     assert out["added"] >= 1
     assert len(out["said"]) == 1
     assert (out["left"], out["rows"], out["operations"]) == (0, 1_500_000, ["append", "replace"])
+
+
+def test_ctrl_c_in_the_shell(tmp_path: Path, jars: str) -> None:
+    sql = (
+        "CREATE TABLE lake.db.t USING iceberg AS SELECT id, hash(id) AS a, uuid() AS b FROM range(0, 1500000, 1, 8);"
+        "CALL lake.system.rewrite_data_files(table => 'db.t', strategy => 'zorder', sort_order => 'zorder(a, id)',"
+        " options => map('rewrite-all', 'true', 'target-file-size-bytes', '4000000'));"
+    )
+    # With -e the shell leaves the signal to the JVM, which ends; as somebody types, it cancels the statement.
+    (tmp_path / "typed.sql").write_text(sql.replace(";", ";\n"))
+    spark = [str(SPARK_HOME / "bin" / "spark-sql"), "--master", "local[2]", *settings(tmp_path, jars)]
+    shell = ["bash", "-c", f"exec {shlex.join(spark)} < typed.sql"]
+    data = tmp_path / "warehouse" / "db" / "t" / "data"
+    with running(tmp_path, "shell", shell) as log:
+        # What one task of the eight writes is whole when the table is there, and what comes then is the rewrite's.
+        wait(lambda: bool(list((data.parent / "metadata").glob("v*.metadata.json"))), log)
+        known = set(data.glob("*.parquet"))
+        assert len(known) == 8
+        while not set(data.glob("*.parquet")) - known:
+            time.sleep(0.01)
+        process = next(int(pid) for pid in children_of(os.getpid()) if "SparkSQLCLIDriver" in command_of(int(pid)))
+        os.kill(process, signal.SIGINT)
+        wait(lambda: "Cannot complete the rewrite of" in log.read_text(), log)
+        wait(lambda: not Path(f"/proc/{process}").exists() or not command_of(process), log)
+    assert set(data.glob("*.parquet")) == known
+    newest = max((data.parent / "metadata").glob("v*.metadata.json"))
+    table = StaticTable.from_metadata(str(newest))
+    assert [snapshot.summary.operation.value for snapshot in table.snapshots() if snapshot.summary] == ["append"]
 
 
 @pytest.fixture

@@ -181,10 +181,8 @@ final class GroupExecution {
       RewriteFileGroup group = groups.get(number);
       // Whatever the caller has set for threads such as this one: see the setting of the session.
       session.sparkContext().setInterruptOnCancel(false);
-      try {
-        group.setOutputFiles(
-            new JobDescription(session)
-                .during(describe(group), () -> rewriter.rewrite(group, layouts.get(number))));
+      try (RunningTasks tasks = new RunningTasks(session.sparkContext(), tag + "-" + number)) {
+        rewrite(group, layouts.get(number), tasks);
       } catch (Exception e) {
         onFailure.accept(group, e);
         if (stopOnFailure) {
@@ -196,6 +194,16 @@ final class GroupExecution {
       }
       LOG.info("Rewrote file group {} of {} in {}", finished.incrementAndGet(), groups.size(), table.name());
       onDone.accept(group);
+    }
+
+    private void rewrite(RewriteFileGroup group, Layout layout, RunningTasks tasks) throws Exception {
+      try {
+        group.setOutputFiles(
+            new JobDescription(session).during(describe(group), () -> rewriter.rewrite(group, layout)));
+      } catch (Exception e) {
+        tasks.await();
+        throw e;
+      }
     }
 
     private String describe(RewriteFileGroup group) {
