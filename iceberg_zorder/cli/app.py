@@ -85,10 +85,9 @@ def rewrite(
     shown = (JsonOutput if output == "json" else ConsoleOutput)(quiet=quiet)
     try:
         # PySpark is an extra, and it and PyIceberg take seconds to import: help and version must not wait for them.
-        from iceberg_zorder.cli.request import RewriteRequest
-        from iceberg_zorder.cli.rewrite import run
+        from iceberg_zorder.cli.rewrite import checked_request, run
 
-        request = RewriteRequest.of(
+        request = checked_request(
             table,
             by=by,
             where=where,

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile
 
-from iceberg_zorder.pyiceberg.plan import DataFileTask
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.projection import FileField, convert, file_fields
 
 _BATCH_ROWS = 131_072

@@ -9,14 +9,14 @@ from typing import Any
 
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.expressions.parser import parse
-from pyiceberg.manifest import DataFile, FileFormat, ManifestContent, ManifestEntry
+from pyiceberg.manifest import FileFormat, ManifestContent, ManifestEntry
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import VoidTransform
-from pyiceberg.typedef import Record
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.delete_index import DeleteIndex, partition_values
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
 from iceberg_zorder.pyiceberg.internals import (
     display_name,
     file_may_match,
@@ -29,64 +29,6 @@ from iceberg_zorder.rewrite_options import RewriteOptions
 NEWEST_FORMAT = 2
 _ENGINE = "use the Spark engine (iceberg_zorder.spark.rewrite_data_files)"
 _JOB_ORDERS = ("bytes-asc", "bytes-desc", "files-asc", "files-desc", "none")
-
-
-@dataclass(frozen=True, eq=False)
-class DataFileTask:
-    """A data file to be rewritten, with the delete files that apply to it.
-
-    Parameters
-    ----------
-    data_file : pyiceberg.manifest.DataFile
-        The data file.
-    data_sequence_number : int
-        Its data sequence number.
-    position_deletes, equality_deletes : tuple of pyiceberg.manifest.DataFile
-        The delete files.
-    """
-
-    data_file: DataFile
-    data_sequence_number: int
-    position_deletes: tuple[DataFile, ...] = ()
-    equality_deletes: tuple[DataFile, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class FileGroup:
-    """Data files that are rewritten together.
-
-    Parameters
-    ----------
-    index : int
-        Its place in the plan, from 1.
-    spec_id : int
-        The partition spec of the files to be written.
-    partition : pyiceberg.typedef.Record or None
-        Their partition, or None where rows of several partitions come together: their data files are of other specs.
-    tasks : tuple of DataFileTask
-        The data files, at least one.
-    expected_output_files : int
-        How many files to write.
-    max_output_file_size : int
-        The size in bytes above which a file is not planned to be.
-    """
-
-    index: int
-    spec_id: int
-    partition: Record | None
-    tasks: tuple[DataFileTask, ...]
-    expected_output_files: int
-    max_output_file_size: int
-
-    @property
-    def input_size(self) -> int:
-        """Bytes of the data files."""
-        return sum(task.data_file.file_size_in_bytes for task in self.tasks)
-
-    @property
-    def rows(self) -> int:
-        """Rows of the data files, deleted ones included."""
-        return sum(task.data_file.record_count for task in self.tasks)
 
 
 @dataclass(frozen=True)

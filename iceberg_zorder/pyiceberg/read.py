@@ -17,8 +17,8 @@ from pyiceberg.types import NestedField, PrimitiveType
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.deletes import Deleted, DeletedRows, field_paths, key_column
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.internals import sanitize_column_names, schema_to_pyarrow
-from iceberg_zorder.pyiceberg.plan import DataFileTask
 from iceberg_zorder.pyiceberg.projection import (
     FileField,
     Projection,

@@ -28,9 +28,10 @@ from iceberg_zorder.layout import Layout
 from iceberg_zorder.pyiceberg.clustering import RowOrder, resolve
 from iceberg_zorder.pyiceberg.commit import Replacement, commit_replacement
 from iceberg_zorder.pyiceberg.delete_index import partition_values
+from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.internals import display_name
 from iceberg_zorder.pyiceberg.partitions import partition_columns
-from iceberg_zorder.pyiceberg.plan import FileGroup, Planner, no_snapshot
+from iceberg_zorder.pyiceberg.plan import Planner, no_snapshot
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress, silent
 from iceberg_zorder.pyiceberg.rewrite_group import rewrite_group
 from iceberg_zorder.pyiceberg.sampling import fit_layouts

@@ -16,8 +16,8 @@ from iceberg_zorder.layout import Layout
 from iceberg_zorder.pyiceberg.ahead import Ahead
 from iceberg_zorder.pyiceberg.clustering import RowOrder
 from iceberg_zorder.pyiceberg.deletes import field_paths
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
 from iceberg_zorder.pyiceberg.partitions import PartitionKeys, Partitions
-from iceberg_zorder.pyiceberg.plan import DataFileTask, FileGroup
 from iceberg_zorder.pyiceberg.progress import READ, Progress, silent
 from iceberg_zorder.pyiceberg.projection import file_fields, leaf
 from iceberg_zorder.pyiceberg.read import Reader, Rows

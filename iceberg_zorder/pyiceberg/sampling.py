@@ -21,10 +21,10 @@ from iceberg_zorder.layout import Layout, Wish, fit
 from iceberg_zorder.options import ZOrderOptions
 from iceberg_zorder.pyiceberg.clustering import RowOrder
 from iceberg_zorder.pyiceberg.deletes import field_paths
+from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.internals import display_name
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
 from iceberg_zorder.pyiceberg.partitions import PartitionKeys, partition_fields
-from iceberg_zorder.pyiceberg.plan import FileGroup
 from iceberg_zorder.pyiceberg.progress import SAMPLE, Progress, silent
 from iceberg_zorder.pyiceberg.projection import file_fields, leaf
 from iceberg_zorder.pyiceberg.read import Reader

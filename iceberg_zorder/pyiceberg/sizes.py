@@ -14,7 +14,7 @@ from iceberg_zorder.pyiceberg.internals import display_name
 from iceberg_zorder.rewrite_options import RewriteOptions
 
 if TYPE_CHECKING:
-    from iceberg_zorder.pyiceberg.plan import DataFileTask
+    from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 
 _TARGET = "write.target-file-size-bytes"
 _TARGET_DEFAULT = 512 * 1024 * 1024

@@ -1,0 +1,66 @@
+"""Data files that are rewritten together, with the deletes that apply to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyiceberg.manifest import DataFile
+from pyiceberg.typedef import Record
+
+
+@dataclass(frozen=True, eq=False)
+class DataFileTask:
+    """A data file to be rewritten, with the delete files that apply to it.
+
+    Parameters
+    ----------
+    data_file : pyiceberg.manifest.DataFile
+        The data file.
+    data_sequence_number : int
+        Its data sequence number.
+    position_deletes, equality_deletes : tuple of pyiceberg.manifest.DataFile
+        The delete files.
+    """
+
+    data_file: DataFile
+    data_sequence_number: int
+    position_deletes: tuple[DataFile, ...] = ()
+    equality_deletes: tuple[DataFile, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class FileGroup:
+    """Data files that are rewritten together.
+
+    Parameters
+    ----------
+    index : int
+        Its place in the plan, from 1.
+    spec_id : int
+        The partition spec of the files to be written.
+    partition : pyiceberg.typedef.Record or None
+        Their partition, or None where rows of several partitions come together: their data files are of other specs.
+    tasks : tuple of DataFileTask
+        The data files, at least one.
+    expected_output_files : int
+        How many files to write.
+    max_output_file_size : int
+        The size in bytes above which a file is not planned to be.
+    """
+
+    index: int
+    spec_id: int
+    partition: Record | None
+    tasks: tuple[DataFileTask, ...]
+    expected_output_files: int
+    max_output_file_size: int
+
+    @property
+    def input_size(self) -> int:
+        """Bytes of the data files."""
+        return sum(task.data_file.file_size_in_bytes for task in self.tasks)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the data files, deleted ones included."""
+        return sum(task.data_file.record_count for task in self.tasks)
