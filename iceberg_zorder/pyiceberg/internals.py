@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from pyiceberg.exceptions import NotInstalledError
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.expressions.visitors import (
     _InclusiveMetricsEvaluator,
@@ -75,7 +76,7 @@ def arrow_transform(transform: Transform[Any, Any], source_type: Any) -> Callabl
     """Find a transform over Arrow arrays, or nothing where the optional package pyiceberg-core is missing."""
     try:
         found: Callable[[Any], Any] = transform.pyarrow_transform(source_type)
-    except (ImportError, NotImplementedError):
+    except (NotInstalledError, NotImplementedError):
         return None
     return found
 
