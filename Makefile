@@ -93,7 +93,7 @@ bench-memory: $(INSTALLED) $(JAR) ## Rewrite a table ten times as large as the m
 
 bench-pyiceberg: $(INSTALLED) $(JAR) ## The PyIceberg engine beside DuckDB, zamboni and a plain copy, about 15 minutes
 	$(BIN)/python -m benchmarks.without_jvm
-	$(BIN)/python -m benchmarks.without_jvm --scale 8 --rounds 1 --only ours
+	$(BIN)/python -m benchmarks.without_jvm --scale 8 --rounds 1 --only ours --limits 268435456
 
 picture: $(INSTALLED) $(JAR) ## Draw the README's picture
 	$(BIN)/python -m docs.boxes

@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -181,7 +182,12 @@ def measure(name: str, limit: int | None, command: Sequence[str], directory: Pat
     with (directory / "said").open("w+") as said:
         start = time.perf_counter()
         process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
-        _, status, usage = os.wait4(process.pid, 0)
+        # What wait4 counts as its largest resident set begins with this process's own.
+        peak, done = 0, 0
+        while not done:
+            peak = max(peak, _peak_so_far(process.pid))
+            time.sleep(0.02)
+            done, status, usage = os.wait4(process.pid, os.WNOHANG)
         process.returncode = os.waitstatus_to_exitcode(status)
         wall = time.perf_counter() - start
         said.seek(0)
@@ -193,12 +199,21 @@ def measure(name: str, limit: int | None, command: Sequence[str], directory: Pat
         limit,
         usage.ru_utime + usage.ru_stime,
         wall,
-        usage.ru_maxrss * 1024,
+        peak,
         len(added),
         sum(file.stat().st_size for file in added),
         None if table is None or failed else fraction(table.refresh()),
         " ".join(text.split())[-300:] if failed else None,
     )
+
+
+def _peak_so_far(process: int) -> int:
+    """Read the largest resident set of a process, in bytes; 0 when it has ended."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{process}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return 0
 
 
 def written(directory: Path) -> set[Path]:
@@ -219,7 +234,7 @@ def fraction(table: Table) -> float:
     return sum(fractions) / len(fractions)
 
 
-def contend(scale: float, names: Sequence[str], target: int) -> list[Run]:
+def contend(scale: float, names: Sequence[str], limits: Sequence[int], target: int) -> list[Run]:
     """Run every contender once."""
     child = [sys.executable, "-m", "benchmarks.without_jvm", "--scale", f"{scale:g}", "--target", str(target)]
     runs = []
@@ -240,7 +255,7 @@ def contend(scale: float, names: Sequence[str], target: int) -> list[Run]:
         # The more files, the less there is to scan: so ours once with as many.
         same = ["--target", str(runs[-1].written_bytes // max(1, runs[-1].files)), "--limit", str(LIMITS[0])]
         add("ours, as many files", LIMITS[0], lambda at: [*child, *same, "--child", "ours", str(at)], has_table=True)
-    for limit in LIMITS:
+    for limit in limits:
         bounded = [*child, "--limit", str(limit)]
         if "ours" in names:
             add("ours", limit, lambda at, bounded=bounded: [*bounded, "--child", "ours", str(at)], has_table=True)  # type: ignore[misc]
@@ -315,6 +330,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--target", type=int, default=24_000_000, help="bytes per file")
     parser.add_argument("--only", nargs="+", default=["copy", "ours", "duckdb", "zamboni"])
+    parser.add_argument("--limits", type=int, nargs="+", default=LIMITS, help="memory limits in bytes")
     parser.add_argument("--limit", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -331,10 +347,13 @@ def main() -> None:
     sources(arguments.scale)
     if "duckdb" in arguments.only:
         keyed(arguments.scale)
-    runs = [run for _ in range(arguments.rounds) for run in contend(arguments.scale, arguments.only, arguments.target)]
+    contest = arguments.scale, arguments.only, arguments.limits, arguments.target
+    runs = [asdict(run) for _ in range(arguments.rounds) for run in contend(*contest)]
     figures = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"runs": {}}
     figures["machine"] = machine()
-    figures["runs"][f"{arguments.scale:g}"] = [asdict(run) for run in runs]
+    new = {(run["name"], run["limit"]) for run in runs}
+    kept = [run for run in figures["runs"].get(f"{arguments.scale:g}", []) if (run["name"], run["limit"]) not in new]
+    figures["runs"][f"{arguments.scale:g}"] = kept + runs
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
     PAGE.write_text(page(figures))
     typer.echo(PAGE.read_text())

@@ -35,7 +35,7 @@ ROWS = 120_000
 PARTITIONS = 3
 FILES = 6
 READY = "ready"
-LONGEST = {"spark": 12.0, "pyiceberg": 4.0}
+LONGEST = {"spark": 12.0, "pyiceberg": 8.0}
 """Seconds after the first rewrite has begun: enough for one to be committed, and for the next to begin."""
 
 
@@ -56,7 +56,7 @@ def make(directory: Path) -> Table:
             "b": rng.integers(0, 1000, ROWS),
             "payload": [f"row {i}" for i in range(ROWS)],
             # More than the least that the PyIceberg engine can be held to, so that it spills.
-            "filler": [f"{i:0600d}" for i in range(ROWS)],
+            "filler": [rng.bytes(400).hex() for _ in range(ROWS)],
         }
     )
     table = catalog.create_table("db.t", rows.schema)
