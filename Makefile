@@ -14,7 +14,7 @@ LINES := 3.5@3.5_2.12@1.12.0 3.5@3.5_2.12@1.11.0 3.5@3.5_2.12@1.10.1 4.0@4.0_2.1
 .PHONY: help quickstart test test-full test-ways stack lint test-java test-python test-lines test-random test-kills test-races test-iceberg jar bench bench-quick bench-memory bench-pyiceberg picture golden clean check-tools
 
 help: ## Show these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 quickstart: $(INSTALLED) $(JAR) ## Build everything, and show before and after on TPC-H lineitem
 	@$(BIN)/python -m quickstart
@@ -49,7 +49,7 @@ $(JAR): $(JAR_SOURCES) build_jar.py | check-tools
 	@$(PYTHON) build_jar.py
 	@touch $@
 
-test-lines: $(LINES:%=test-line/%) ## The Spark tests on every other pair of Spark and Iceberg, about half an hour
+test-lines: $(LINES:%=test-line/%) ## The Spark tests on every other pair of Spark and Iceberg, an hour or more
 
 test-random: $(INSTALLED) $(JAR) ## Rewrites of 300 random tables, about 20 minutes
 	ZORDER_SEEDS=300 $(BIN)/python -m pytest tests/spark/test_random.py
