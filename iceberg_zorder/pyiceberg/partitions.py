@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -24,7 +25,7 @@ from iceberg_zorder.pyiceberg.projection import file_fields, leaf
 
 
 class Partitions:
-    """Numbers the partitions of rows in the order in which they come.
+    """Numbers the partitions of rows in the order in which they come, and finds the keys that rows are cut by.
 
     Parameters
     ----------
@@ -46,13 +47,28 @@ class Partitions:
         """The partitions, by their number."""
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._fields = [_Field.of(field, schema, arrow) for field in spec.fields]
+        kinds = {field.field_id: _result_type(schema, field) for field in partition_fields(schema, spec)}
+        self._keyed = [(place, kinds[f.field_id]) for place, f in enumerate(spec.fields) if f.field_id in kinds]
 
-    def number(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+    def transformed(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """Transform the rows' source columns, field by field: what the other methods take."""
+        return [field.partition(batch) for field in self._fields]
+
+    @property
+    def key_types(self) -> list[pa.DataType]:
+        """The Arrow types of the keys."""
+        return [pa.int64() if domain(kind) == "long" else pa.large_binary() for _, kind in self._keyed]
+
+    def keys(self, transformed: Sequence[pa.Array]) -> list[pa.Array]:
+        """Find the keys of rows, field by field: two rows have the same only if they share the partition."""
+        return [_keys(transformed[place], kind) for place, kind in self._keyed]
+
+    def number(self, transformed: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
         """Find the number of every row's partition."""
-        code = np.zeros(batch.num_rows, np.int64)
+        code = np.zeros(rows, np.int64)
         values: list[list[Any]] = []
-        for field in self._fields:
-            encoded = field.partition(batch).dictionary_encode(null_encoding="encode")
+        for field, array in zip(self._fields, transformed, strict=True):
+            encoded = array.dictionary_encode(null_encoding="encode")
             values.append(field.values(encoded.dictionary))
             code = code * max(1, len(values[-1])) + encoded.indices.to_numpy(zero_copy_only=False)
         found, inverse = np.unique(code, return_inverse=True)
@@ -163,38 +179,6 @@ def partition_columns(schema: Schema, spec: PartitionSpec) -> tuple[ClusteringCo
         ClusteringColumn((field.name,), "long" if domain(_result_type(schema, field)) == "long" else "binary")
         for field in partition_fields(schema, spec)
     )
-
-
-class PartitionKeys:
-    """Turns rows into the keys of their partition: two rows have the same keys only if they share the partition.
-
-    Parameters
-    ----------
-    spec : pyiceberg.partitioning.PartitionSpec
-        The spec.
-    schema : pyiceberg.schema.Schema
-        The table's schema.
-    arrow : pyarrow.Schema
-        The schema of the batches, with field ids.
-
-    Raises
-    ------
-    InvalidInputError
-        When the spec has a transform that PyIceberg does not know.
-    """
-
-    def __init__(self, spec: PartitionSpec, schema: Schema, arrow: pa.Schema) -> None:
-        fields = partition_fields(schema, spec)
-        self._fields = [(_Field.of(field, schema, arrow), _result_type(schema, field)) for field in fields]
-
-    @property
-    def types(self) -> list[pa.DataType]:
-        """The Arrow types of the keys."""
-        return [pa.int64() if domain(kind) == "long" else pa.large_binary() for _, kind in self._fields]
-
-    def of(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        """Find the keys of rows, field by field."""
-        return [_keys(field.partition(batch), kind) for field, kind in self._fields]
 
 
 def _keys(values: pa.Array, kind: str) -> pa.Array:

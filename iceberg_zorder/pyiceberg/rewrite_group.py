@@ -17,7 +17,7 @@ from iceberg_zorder.pyiceberg.ahead import Ahead
 from iceberg_zorder.pyiceberg.clustering import RowOrder
 from iceberg_zorder.pyiceberg.deletes import field_paths
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
-from iceberg_zorder.pyiceberg.partitions import PartitionKeys, Partitions
+from iceberg_zorder.pyiceberg.partitions import Partitions
 from iceberg_zorder.pyiceberg.progress import READ, Progress, silent
 from iceberg_zorder.pyiceberg.projection import file_fields, leaf
 from iceberg_zorder.pyiceberg.read import Reader, Rows
@@ -109,19 +109,22 @@ class _Rewrite:
         paths = field_paths(file_fields(reader.schema, None))
         self._paths = [paths[field_id] for field_id in order.field_ids]
         spec = table.specs()[group.spec_id]
-        self._partitions = None if group.partition is not None else Partitions(spec, table.schema(), reader.schema)
-        self._keys_of_partition = PartitionKeys(spec, table.schema(), reader.schema) if order.partition else None
+        self._partitions = (
+            Partitions(spec, table.schema(), reader.schema) if order.partition or group.partition is None else None
+        )
 
     def read(self) -> None:
         """Read all rows, and hold each with those of its file."""
         router = Router(self._layout)
         with Ahead(self._rows(), _AHEAD) as ahead:
             for task, rows in ahead:
-                keys = self._keys_of_partition.of(rows.batch) if self._keys_of_partition else []
+                transformed = self._partitions.transformed(rows.batch) if self._partitions else []
+                keys = self._partitions.keys(transformed) if self._partitions and self._order.partition else []
                 columns = [*keys, *(leaf(rows.batch, path) for path in self._paths)]
                 file, index = router.route(columns, task.data_file.file_path, rows.positions)
-                if self._partitions:
-                    file = self._partitions.number(rows.batch) * self._layout.files + file
+                if self._partitions and self._group.partition is None:
+                    number = self._partitions.number(transformed, rows.batch.num_rows)
+                    file = number * self._layout.files + file
                 self._spill.add(rows.batch, index, file)
 
     def _rows(self) -> Generator[tuple[DataFileTask, Rows], None, None]:
@@ -169,7 +172,9 @@ class _Rewrite:
     def _writer(self, number: int) -> FileWriter:
         bucket = self._spill.bucket(number)
         partition, file = divmod(number, self._layout.files)
-        record = self._partitions.records[partition] if self._partitions else self._group.partition
+        record = self._group.partition
+        if self._partitions and record is None:
+            record = self._partitions.records[partition]
         width = max(1, bucket.size // max(1, bucket.rows))
         writer = FileWriter(
             self._table,

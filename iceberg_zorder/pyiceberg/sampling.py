@@ -24,7 +24,7 @@ from iceberg_zorder.pyiceberg.deletes import field_paths
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.internals import display_name
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
-from iceberg_zorder.pyiceberg.partitions import PartitionKeys, partition_fields
+from iceberg_zorder.pyiceberg.partitions import Partitions, partition_fields
 from iceberg_zorder.pyiceberg.progress import SAMPLE, Progress, silent
 from iceberg_zorder.pyiceberg.projection import file_fields, leaf
 from iceberg_zorder.pyiceberg.read import Reader
@@ -92,18 +92,21 @@ def _sample(table: Table, group: FileGroup, order: RowOrder, share: int, seed: i
     wanted = prune_columns(table.schema(), {*order.field_ids, *sources}, select_full_types=True)
     reader = Reader(table, list(group.tasks), wanted)
     paths = field_paths(file_fields(reader.schema, None))
-    keys = PartitionKeys(spec, table.schema(), reader.schema) if order.partition else None
+    partitions = Partitions(spec, table.schema(), reader.schema) if order.partition else None
     found: list[list[pa.Array]] = [[] for _ in order.all]
     for task in group.tasks:
         for rows in reader.rows(task, is_drawn):
             columns = [
-                *(keys.of(rows.batch) if keys else []),
+                *(partitions.keys(partitions.transformed(rows.batch)) if partitions else []),
                 *(leaf(rows.batch, paths[each]) for each in order.field_ids),
             ]
             for column, values in zip(found, columns, strict=True):
                 column.append(values)
         progress(SAMPLE, task.data_file.record_count, task.data_file.file_size_in_bytes)
-    types = [*(keys.types if keys else []), *(_type_at(reader.schema, paths[each]) for each in order.field_ids)]
+    types = [
+        *(partitions.key_types if partitions else []),
+        *(_type_at(reader.schema, paths[each]) for each in order.field_ids),
+    ]
     encoded = [
         encode(pa.chunked_array(parts, kind), column.type)
         for parts, kind, column in zip(found, types, order.all, strict=True)
