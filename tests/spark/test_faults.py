@@ -12,14 +12,10 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
-from tests.spark.tables import Table, create, unchanged, untouched
+from tests.spark.tables import Table, create, local_path, unchanged, untouched
 from tests.stack.rest import RestServer, hang_up, rest_server, status
 
 ROWS = "SELECT id, cast(rand(1) * 1e6 AS int) AS a, cast(rand(2) * 1e6 AS int) AS b, uuid() AS payload FROM range(0, {rows}, 1, {files})"
-
-
-def local_path(uri: str) -> Path:
-    return Path(uri.removeprefix("file://").removeprefix("file:"))
 
 
 def corrupt(file: Path, column: str, spark: SparkSession) -> None:
@@ -45,7 +41,7 @@ class TestFailingGroups:
             partitioned_by="p",
         )
         broken = spark.sql(f"SELECT file_path FROM {table.full_name}.files WHERE partition.p = 2").collect()
-        corrupt(local_path(broken[0][0]), "payload", spark)
+        corrupt(Path(local_path(broken[0][0])), "payload", spark)
         return table
 
     def test_one_commit_fails_as_a_whole_and_leaves_nothing(self, spark: SparkSession) -> None:

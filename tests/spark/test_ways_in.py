@@ -24,6 +24,7 @@ from tests.stack.servers import (
     ENVIRONMENT,
     SPARK_HOME,
     cluster,
+    conf,
     connect_server,
     postgresql,
     running,
@@ -49,10 +50,6 @@ def held(out: str) -> bool:
     """Whether the script's rows are all there, after one snapshot more."""
     lines = [line.split() for line in out.strip().splitlines()]
     return ["20000", "199990000", "20000"] in lines and lines[-2:] == [["append", "NULL"], ["replace", "a,b"]]
-
-
-def conf(pairs: Mapping[str, str]) -> list[str]:
-    return [argument for key, value in pairs.items() for argument in ("--conf", f"{key}={value}")]
 
 
 def settings(directory: Path, jars: str, catalog: Mapping[str, str] | None = None, name: str = "lake") -> list[str]:

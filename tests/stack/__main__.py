@@ -17,7 +17,7 @@ from rich.table import Table
 
 from iceberg_zorder.spark.catalogs import AWS_BUNDLE, POSTGRESQL_DRIVER
 from iceberg_zorder.spark.session import jar_settings
-from tests.stack.servers import cluster, connect_server, postgresql, seaweedfs, thrift_server
+from tests.stack.servers import cluster, conf, connect_server, postgresql, seaweedfs, thrift_server
 
 S3 = ("io-impl", "s3.", "client.")
 
@@ -39,7 +39,7 @@ def settings(rest: Mapping[str, str], database: str) -> list[str]:
     for name, properties in catalogs.items():
         pairs[f"spark.sql.catalog.{name}"] = "org.apache.iceberg.spark.SparkCatalog"
         pairs |= {f"spark.sql.catalog.{name}.{key}": value for key, value in properties.items()}
-    return [argument for key, value in pairs.items() for argument in ("--conf", f"{key}={value}")]
+    return conf(pairs)
 
 
 def main() -> None:

@@ -103,6 +103,11 @@ def _alive_workers(port: int) -> int:
         return int(json.load(answer)["aliveworkers"])
 
 
+def conf(pairs: Mapping[str, str]) -> list[str]:
+    """Settings as Spark's programs take them."""
+    return [argument for key, value in pairs.items() for argument in ("--conf", f"{key}={value}")]
+
+
 def submit(master: str, settings: Sequence[str], main_class: str) -> list[str]:
     return [str(SPARK_HOME / "bin" / "spark-submit"), "--master", master, *settings, "--class", main_class]
 
