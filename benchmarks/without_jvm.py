@@ -127,9 +127,14 @@ def keyed(scale: float) -> Path:
     return path
 
 
+def catalog_in(directory: Path) -> SqlCatalog:
+    """Open the catalog of a contender's directory."""
+    return SqlCatalog("lake", uri=f"sqlite:///{directory}/catalog.db", warehouse=f"file://{directory}/warehouse")
+
+
 def make_table(directory: Path, scale: float) -> Table:
     """Make a table of the files; they stay where they are."""
-    catalog = SqlCatalog("lake", uri=f"sqlite:///{directory}/catalog.db", warehouse=f"file://{directory}/warehouse")
+    catalog = catalog_in(directory)
     catalog.create_namespace("db")
     files = sources(scale)
     table = catalog.create_table("db.t", pq.read_schema(files[0]))
@@ -149,7 +154,7 @@ def copy(scale: float, directory: Path) -> None:
 def ours(directory: Path, limit: int, target: int) -> None:
     """Rewrite the table."""
     pa.set_memory_pool(pa.system_memory_pool())
-    catalog = SqlCatalog("lake", uri=f"sqlite:///{directory}/catalog.db", warehouse=f"file://{directory}/warehouse")
+    catalog = catalog_in(directory)
     options = {"rewrite-all": True, "memory-limit-bytes": limit, "target-file-size-bytes": target}
     typer.echo(rewrite_data_files(catalog.load_table("db.t"), list(COLUMNS), options=options))
 
