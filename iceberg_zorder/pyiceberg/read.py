@@ -199,7 +199,9 @@ class _OpenFile:
         strings = {
             field.name
             for field in self.schema
-            if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+            if pa.types.is_string(field.type)
+            or pa.types.is_large_string(field.type)
+            or pa.types.is_string_view(field.type)
         }
         return [name for name in columns if name in strings and self._has_small_dictionary(name)]
 
