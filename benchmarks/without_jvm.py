@@ -153,7 +153,6 @@ def copy(scale: float, directory: Path) -> None:
 
 def ours(directory: Path, limit: int, target: int) -> None:
     """Rewrite the table."""
-    pa.set_memory_pool(pa.system_memory_pool())
     catalog = catalog_in(directory)
     options = {"rewrite-all": True, "memory-limit-bytes": limit, "target-file-size-bytes": target}
     typer.echo(rewrite_data_files(catalog.load_table("db.t"), list(COLUMNS), options=options))

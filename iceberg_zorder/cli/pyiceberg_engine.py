@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.request import EngineError, RewriteRequest
 from iceberg_zorder.errors import InvalidInputError
@@ -38,8 +36,6 @@ class PyIcebergEngine:
 
     def rewrite(self, request: RewriteRequest, output: Output) -> RewriteResult:
         """Carry out a request; raises EngineError with the cause."""
-        # The memory of rows that were written is needed no more, and mimalloc is slow to give it back.
-        pa.set_memory_pool(pa.system_memory_pool())
         try:
             table = load_table(self.catalog, request.identifier)
             with output.progress() as say, output.work() as work, _warnings(output):
