@@ -118,7 +118,7 @@ class RewriteOptions:
     remove_dangling_deletes : bool
         Whether delete files that apply to nothing any more are removed afterwards.
     memory_limit : int
-        Bytes of rows held in memory, at least 16 MiB.
+        Bytes of memory for rows, at least 16 MiB.
     """
 
     layout: ZOrderOptions = field(default_factory=ZOrderOptions)

@@ -1,28 +1,90 @@
-"""Columns in a smaller form while they are held: few strings as numbers, short decimals as one number, not two."""
+"""Columns in a smaller form while they are held: whole numbers in few bytes, few strings as numbers, short offsets."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 _LARGEST_DICTIONARY = 32_767
 _MAX_LONG_PRECISION = 18
+_MOST_SHORT_BYTES = (1 << 31) - 1
+_INTEGERS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
-def codec(kind: pa.DataType) -> Plain:
-    """Find how to hold a column of a type.
+class Codecs:
+    """How the columns of a schema are held.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        The schema; strings may come as dictionaries.
 
     Examples
     --------
     >>> from decimal import Decimal
-    >>> kind = pa.decimal128(9, 2)
-    >>> encoded = codec(kind).encoded(pa.array([Decimal("-1.25"), None], kind))
-    >>> encoded.to_pylist(), codec(kind).decoded(encoded, kind).to_pylist()
-    ([-125, None], [Decimal('-1.25'), None])
+    >>> schema = pa.schema([("price", pa.decimal128(9, 2))])
+    >>> codecs = Codecs(schema)
+    >>> (held,) = codecs.encoded(pa.record_batch([pa.array([Decimal("-1.25"), None], pa.decimal128(9, 2))], schema))
+    >>> held.type, held.to_pylist(), codecs.decoded(0, held).to_pylist(), codecs.width
+    (DataType(int8), [-125, None], [Decimal('-1.25'), None], 17)
     """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._codecs = [_codec(field.type) for field in schema]
+        self._rows = self._bytes = 0
+        self._held = [0] * len(self._codecs)
+
+    def __len__(self) -> int:
+        """Count the columns."""
+        return len(self._codecs)
+
+    @property
+    def width(self) -> int:
+        """About how many bytes a row takes unencoded, as far as rows were encoded; at least 1."""
+        return max(1, -(-self._bytes // max(1, self._rows)))
+
+    @property
+    def largest_share(self) -> float:
+        """About how much of an encoded row its largest column takes, in (0, 1]."""
+        return max(self._held, default=1) / max(1, sum(self._held)) or 1.0
+
+    def encoded(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """Make columns smaller; how small depends on what came before."""
+        self._rows += batch.num_rows
+        self._bytes += batch.nbytes
+        columns = [codec.encoded(column) for codec, column in zip(self._codecs, batch.columns, strict=True)]
+        self._held = [held + column.nbytes for held, column in zip(self._held, columns, strict=True)]
+        return columns
+
+    def joined(self, place: int, parts: Sequence[pa.Array]) -> pa.Array:
+        """Join parts of a column; it stays encoded where that can be."""
+        return self._codecs[place].joined(parts, self._schema.field(place).type)
+
+    def decoded(self, place: int, column: pa.Array) -> pa.Array:
+        """Make a column what it was."""
+        return self._codecs[place].decoded(column, self._schema.field(place).type)
+
+    def finished(self, columns: Sequence[pa.Array]) -> pa.RecordBatch:
+        """Make all columns what can be written; strings may be in dictionaries."""
+        arrays = [
+            codec.finished(column, field.type)
+            for codec, column, field in zip(self._codecs, columns, self._schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, self._schema.names)
+
+
+def _codec(kind: pa.DataType) -> Plain:
     if pa.types.is_decimal128(kind) and kind.precision <= _MAX_LONG_PRECISION:
-        return ShortDecimal()
-    return Dictionary() if pa.types.is_large_string(kind) else Plain()
+        return ShortDecimals()
+    if pa.types.is_signed_integer(kind) or pa.types.is_temporal(kind):
+        return Integers(kind.bit_width)
+    if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
+        return Texts()
+    return Plain()
 
 
 class Plain:
@@ -32,23 +94,65 @@ class Plain:
         """Make values smaller."""
         return column
 
+    def joined(self, parts: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:  # noqa: ARG002
+        """Join what was encoded, each part maybe in another form."""
+        return pa.concat_arrays(parts)
+
     def decoded(self, column: pa.Array, kind: pa.DataType) -> pa.Array:  # noqa: ARG002
         """Make them values of a type again; what is not encoded stays."""
         return column
 
-    def attached(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
+    def finished(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
         """Make them what can be written; what is not encoded stays."""
         return self.decoded(column, kind)
 
 
-class ShortDecimal(Plain):
-    """Holds decimals of up to 18 digits as their unscaled value, eight bytes instead of sixteen."""
+class Integers(Plain):
+    """Holds numbers, dates and times in as many bytes as the largest so far takes.
+
+    Parameters
+    ----------
+    width : int
+        The bits that they have unencoded.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._whole = _INTEGERS[width]
+        self._width = 8
+
+    def encoded(self, column: pa.Array) -> pa.Array:
+        """Leave bytes out that say no more than the sign."""
+        return self._narrow(column.view(self._whole))
+
+    def _narrow(self, column: pa.Array) -> pa.Array:
+        found = pc.min_max(column)
+        low, high = found["min"].as_py(), found["max"].as_py()
+        if low is not None:
+            width = max(each.bit_length() if each >= 0 else (~each).bit_length() for each in (low, high)) + 1
+            self._width = next(each for each in _INTEGERS if each >= max(width, self._width))
+        # What is under a NULL may be too large.
+        return column.cast(_INTEGERS[self._width], safe=False)
+
+    def joined(self, parts: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:  # noqa: ARG002
+        """Join parts as the widest of them."""
+        return _joined_integers(parts)
+
+    def decoded(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
+        """Fill the bytes up again."""
+        return column if column.type == kind else column.cast(self._whole).view(kind)
+
+
+class ShortDecimals(Integers):
+    """Holds decimals of up to 18 digits as their unscaled value."""
+
+    def __init__(self) -> None:
+        super().__init__(64)
 
     def encoded(self, column: pa.Array) -> pa.Array:
         """Take the lower of the two words of every value."""
         words = np.frombuffer(column.buffers()[1], np.int64)[2 * column.offset : 2 * (column.offset + len(column))]
         mask = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
-        return pa.array(words[0::2].copy(), mask=mask)
+        return self._narrow(pa.array(words[0::2].copy(), mask=mask))
 
     def decoded(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
         """Put the upper word, which repeats the sign, beside the lower one."""
@@ -56,7 +160,7 @@ class ShortDecimal(Plain):
             return column
         if column.offset:
             column = pa.concat_arrays([column, column.slice(0, 0)])
-        validity, values = column.buffers()
+        validity, values = column.cast(pa.int64()).buffers()
         low = np.frombuffer(values, np.int64)[: len(column)]
         words = np.empty((len(column), 2), np.int64)
         words[:, 0] = low
@@ -64,8 +168,8 @@ class ShortDecimal(Plain):
         return pa.Array.from_buffers(kind, len(column), [validity if column.null_count else None, pa.py_buffer(words)])
 
 
-class Dictionary(Plain):
-    """The different strings of a column, numbered in the order in which they come, as long as they are few."""
+class Texts(Plain):
+    """Holds strings with short offsets; few different ones as numbers, in the order in which they come."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -75,29 +179,51 @@ class Dictionary(Plain):
     def encoded(self, column: pa.Array) -> pa.Array:
         """Replace a dictionary's numbers by those of this one, or by the values where there are too many."""
         if not pa.types.is_dictionary(column.type):
-            return column
+            return _with_short_offsets(column)
         entries = column.dictionary
         if self._last is None or not self._last[0].equals(entries):
             new = [value for value in entries.to_pylist() if value is not None and value not in self._numbers]
             if len(self._numbers) + len(new) > _LARGEST_DICTIONARY:
-                return column.dictionary_decode().cast(pa.large_string())
+                return _with_short_offsets(column.dictionary_decode().cast(pa.large_string()))
             for value in new:
                 self._numbers.setdefault(value, len(self._numbers))
             numbers = [None if value is None else self._numbers[value] for value in entries.to_pylist()]
-            self._last = (entries, pa.array(numbers, pa.int16()))
+            width = 8 if len(self._numbers) <= 1 << 7 else 16
+            self._last = (entries, pa.array(numbers, _INTEGERS[width]))
         return self._last[1].take(column.indices)
 
-    def decoded(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
-        """Replace numbers by the values; what is no number stays."""
-        return column if column.type == kind else self._all(kind).take(column)
+    def joined(self, parts: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:
+        """Join numbers as such, and whatever else as values."""
+        if all(_is_number(part) for part in parts):
+            return _joined_integers(parts)
+        return pa.concat_arrays([self.decoded(part, kind) for part in parts])
 
-    def attached(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
-        """Make numbers a dictionary; what is no number stays."""
-        if column.type == kind:
-            return column
+    def decoded(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
+        """Replace numbers by the values."""
+        return self._all(kind).take(column) if _is_number(column) else column.cast(kind)
+
+    def finished(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
+        """Make numbers a dictionary."""
+        if not _is_number(column):
+            return column.cast(kind)
         return pa.DictionaryArray.from_arrays(column.cast(pa.int32()), self._all(kind))
 
     def _all(self, kind: pa.DataType) -> pa.Array:
         if self._values is None or len(self._values) != len(self._numbers):
             self._values = pa.array(list(self._numbers), kind)
         return self._values
+
+
+def _is_number(column: pa.Array) -> bool:
+    return bool(pa.types.is_integer(column.type))
+
+
+def _joined_integers(parts: Sequence[pa.Array]) -> pa.Array:
+    widest = max((part.type for part in parts), key=lambda each: each.bit_width)
+    return pa.concat_arrays([part.cast(widest) for part in parts])
+
+
+def _with_short_offsets(column: pa.Array) -> pa.Array:
+    if column.nbytes > _MOST_SHORT_BYTES:
+        return column
+    return column.cast(pa.string() if pa.types.is_large_string(column.type) else pa.binary())

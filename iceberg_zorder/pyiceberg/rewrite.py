@@ -70,8 +70,8 @@ def rewrite_data_files(
     where : str or pyiceberg.expressions.BooleanExpression, optional
         Rewrite only the data files that may hold rows for which this is true.
     options : mapping of str to bool, int, float or str, optional
-        The options of the Spark engine, and ``memory-limit-bytes``: bytes of rows held in memory, in [16 MiB, 2^63),
-        a quarter of this machine's memory by default. What has no room is held on disk.
+        The options of the Spark engine, and ``memory-limit-bytes``: bytes of memory, in [16 MiB, 2^63), a quarter of
+        this machine's by default, half of it for rows that wait for their file. What has no room is held on disk.
     branch : str, optional
         The branch to rewrite.
     case_sensitive : bool, optional
@@ -189,7 +189,8 @@ class _Rewrite:
         self._table = request.table
         self._options = request.options
         self._progress = progress
-        self._budget = MemoryBudget(request.options.memory_limit)
+        # The other half is for rows that are being read, sorted or written, and for holes that freed memory leaves.
+        self._budget = MemoryBudget(request.options.memory_limit // 2)
         self._tally = _Tally()
 
     def run(self) -> RewriteResult:
@@ -248,9 +249,7 @@ class _Rewrite:
         try:
             for group, layout in zip(groups, layouts, strict=True):
                 try:
-                    files = rewrite_group(
-                        self._table, group, layout, order, self._options, self._budget, self._progress
-                    )
+                    files = rewrite_group(self._table, group, layout, order, self._budget, self._progress)
                 except InvalidInputError:
                     raise
                 except Exception as error:

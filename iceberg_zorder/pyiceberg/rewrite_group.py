@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 import numpy as np
@@ -15,6 +15,7 @@ from pyiceberg.typedef import Record
 from iceberg_zorder.layout import Layout
 from iceberg_zorder.pyiceberg.ahead import Ahead
 from iceberg_zorder.pyiceberg.clustering import RowOrder
+from iceberg_zorder.pyiceberg.codecs import Codecs
 from iceberg_zorder.pyiceberg.deletes import field_paths
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
 from iceberg_zorder.pyiceberg.partitions import Partitions
@@ -25,12 +26,10 @@ from iceberg_zorder.pyiceberg.routing import Router
 from iceberg_zorder.pyiceberg.sorting import SortKey, sort_keys, sort_order, split
 from iceberg_zorder.pyiceberg.spill import Bucket, MemoryBudget, Spill
 from iceberg_zorder.pyiceberg.write import FileWriter, delete_files
-from iceberg_zorder.rewrite_options import RewriteOptions
 
 # What is read may take so many times the room that it takes on disk.
 _INFLATION = 4
 _WRITERS = 2
-_ROWS_AT_A_TIME = 65_536
 _AHEAD = 1
 
 
@@ -39,8 +38,7 @@ def rewrite_group(
     group: FileGroup,
     layout: Layout,
     order: RowOrder,
-    options: RewriteOptions,
-    budget: MemoryBudget | None = None,
+    budget: MemoryBudget,
     progress: Progress = silent,
     *,
     spill_directory: str | None = None,
@@ -57,9 +55,7 @@ def rewrite_group(
         Its layout.
     order : RowOrder
         The columns that the layout was fitted to.
-    options : RewriteOptions
-        The options; the memory limit is used where no budget is given.
-    budget : MemoryBudget, optional
+    budget : MemoryBudget
         Bounds the rows in memory.
     progress : Progress, optional
         Told of every file that was read, and of every row group that was written.
@@ -72,11 +68,12 @@ def rewrite_group(
         The new data files, which the caller owns. Whatever goes wrong, or interrupts, the files are deleted.
     """
     reader = Reader(table, list(group.tasks), keep_dictionaries=True)
-    with Spill(budget or MemoryBudget(options.memory_limit), reader.schema, spill_directory) as spill:
+    codecs = Codecs(reader.schema)
+    with Spill(budget, codecs, spill_directory) as spill:
         expected = group.input_size * _INFLATION
         if expected > spill.budget.limit:
             spill.check_space(expected)
-        rewrite = _Rewrite(table, group, layout, order, reader, spill, progress)
+        rewrite = _Rewrite(table, group, layout, order, reader, codecs, spill, progress)
         rewrite.read()
         try:
             return rewrite.write()
@@ -95,6 +92,7 @@ class _Rewrite:
         layout: Layout,
         order: RowOrder,
         reader: Reader,
+        codecs: Codecs,
         spill: Spill,
         progress: Progress,
     ) -> None:
@@ -103,6 +101,7 @@ class _Rewrite:
         self._layout = layout
         self._order = order
         self._reader = reader
+        self._codecs = codecs
         self._spill = spill
         self._progress = progress
         self._writers: list[FileWriter] = []
@@ -125,7 +124,7 @@ class _Rewrite:
                 if self._partitions and self._group.partition is None:
                     number = self._partitions.number(transformed, rows.batch.num_rows)
                     file = number * self._layout.files + file
-                self._spill.add(rows.batch, index, file)
+                self._spill.add(self._codecs.encoded(rows.batch), index, file)
 
     def _rows(self) -> Generator[tuple[DataFileTask, Rows], None, None]:
         for task in self._group.tasks:
@@ -162,28 +161,27 @@ class _Rewrite:
         delete_files(self._table, [path for writer in self._writers for path in writer.paths])
 
     def _need(self, bucket: Bucket) -> int:
-        """Tell how much memory sorting takes, beside what the rows take already: them joined, and a row group."""
-        return bucket.size - bucket.in_memory + bucket.size + min(bucket.size, self._row_group_bytes)
+        """Tell how much memory sorting takes, beside what the rows take already: one column more, and a row group."""
+        row_group = min(bucket.rows * self._codecs.width, self._row_group_bytes)
+        return bucket.size - bucket.in_memory + int(bucket.size * self._codecs.largest_share) + row_group
 
     @property
     def _row_group_bytes(self) -> int:
         return self._spill.budget.limit // 4
 
     def _writer(self, number: int) -> FileWriter:
-        bucket = self._spill.bucket(number)
         partition, file = divmod(number, self._layout.files)
         record = self._group.partition
         if self._partitions and record is None:
             record = self._partitions.records[partition]
-        width = max(1, bucket.size // max(1, bucket.rows))
         writer = FileWriter(
             self._table,
             self._group.spec_id,
             Record() if record is None else record,
             f"{file:05d}-{partition}",
             roll_at=self._roll_at(),
-            row_group_rows=max(1, self._row_group_bytes // width),
-            width=width,
+            row_group_rows=max(1, self._row_group_bytes // self._codecs.width),
+            width=self._codecs.width,
             row_size=self._group.input_size / max(1, self._group.rows),
             progress=self._progress,
         )
@@ -208,45 +206,33 @@ class _Rewrite:
     def _write_piece(self, writer: FileWriter, bucket: Bucket) -> None:
         parts = list(self._spill.read(bucket))
         index = np.concatenate([part for _, part in parts])
-        by_column = [[columns[place] for columns, _ in parts] for place in range(len(self._spill.schema))]
+        by_column = [[columns[place] for columns, _ in parts] for place in range(len(self._codecs))]
         del parts
         self._spill.drop(bucket)
+        for place in self._prefix_places:
+            by_column[place] = [self._codecs.joined(place, by_column[place])]
+        order = pa.array(sort_order(self._keys({place: by_column[place][0] for place in self._prefix_places}, index)))
         columns = []
         for place, each in enumerate(by_column):
-            # One column after the other, so that no more than one is there twice.
-            columns.append(self._spill.joined(place, each))
+            # One column after the other: it stays in the processor's cache, and no more than one is there twice.
+            columns.append(self._codecs.joined(place, each).take(order))
             each.clear()
-        self._write_sorted(writer, columns, index)
-
-    def _write_sorted(self, writer: FileWriter, columns: list[pa.Array], index: npt.NDArray[np.int64]) -> None:
-        rows = sort_order(self._keys(columns, index))
         start = 0
-        while start < len(rows):
-            end = min(len(rows), start + writer.row_group_rows)
-            writer.write(
-                [
-                    self._batch(columns, rows[at : min(end, at + _ROWS_AT_A_TIME)])
-                    for at in range(start, end, _ROWS_AT_A_TIME)
-                ]
-            )
-            start = end
-
-    def _batch(self, columns: list[pa.Array], rows: npt.NDArray[np.int64]) -> pa.RecordBatch:
-        taken = pa.array(rows)
-        arrays = [self._spill.finished(place, column.take(taken)) for place, column in enumerate(columns)]
-        return pa.RecordBatch.from_arrays(arrays, self._spill.schema.names)
+        while start < len(order):
+            rows = min(len(order) - start, writer.row_group_rows)
+            writer.write([self._codecs.finished([column.slice(start, rows) for column in columns])])
+            start += rows
 
     def _write_large(self, writer: FileWriter, bucket: Bucket) -> None:
         """Write rows that have no room in memory together: split by ranges of their keys, in order."""
         pieces = max(2, -(-2 * self._need(bucket) // self._spill.budget.limit))
-        ranges = split((self._keys(columns, index) for columns, index in self._spill.read(bucket)), pieces)
+        ranges = split((self._keys_of(*part) for part in self._spill.read(bucket)), pieces)
         if ranges is None:
             self._write_alike(writer, bucket)
             return
-        with Spill(self._spill.budget, self._spill.schema, self._spill.home) as inner:
-            inner.share_codecs(self._spill)
+        with Spill(self._spill.budget, self._codecs, self._spill.home) as inner:
             for columns, index in self._spill.read(bucket):
-                inner.add_encoded(columns, index, ranges.of(self._keys(columns, index)))
+                inner.add(columns, index, ranges.of(self._keys_of(columns, index)))
             self._spill.drop(bucket)
             outer, self._spill = self._spill, inner
             try:
@@ -270,24 +256,29 @@ class _Rewrite:
         """Write rows that are alike in every key, in any order."""
         waiting: list[pa.RecordBatch] = []
         for columns, _ in self._spill.read(bucket):
-            arrays = [self._spill.finished(place, column) for place, column in enumerate(columns)]
-            waiting.append(pa.RecordBatch.from_arrays(arrays, self._spill.schema.names))
+            waiting.append(self._codecs.finished(columns))
             if sum(batch.num_rows for batch in waiting) >= writer.row_group_rows:
                 writer.write(waiting)
                 waiting = []
         writer.write(waiting)
         self._spill.drop(bucket)
 
-    def _keys(self, columns: list[pa.Array], index: npt.NDArray[np.int64]) -> list[SortKey]:
-        prefix = len(self._order.prefix)
-        if not prefix:
+    def _keys_of(self, columns: list[pa.Array], index: npt.NDArray[np.int64]) -> list[SortKey]:
+        return self._keys({place: columns[place] for place in self._prefix_places}, index)
+
+    @property
+    def _prefix_places(self) -> list[int]:
+        """Tell which columns the keys are made of, beside the index."""
+        return sorted({path[0] for path in self._paths[: len(self._order.prefix)]})
+
+    def _keys(self, columns: Mapping[int, pa.Array], index: npt.NDArray[np.int64]) -> list[SortKey]:
+        """Find the keys that rows are sorted by."""
+        if not self._order.prefix:
             return [SortKey(index)]
-        plain = [
-            self._spill.plain(place, column) if place in {path[0] for path in self._paths[:prefix]} else column
-            for place, column in enumerate(columns)
-        ]
-        rows = pa.RecordBatch.from_arrays(plain, self._spill.schema.names)
-        values = [leaf(rows, path) for path in self._paths[:prefix]]
+        decoded = [self._codecs.decoded(place, column) for place, column in columns.items()]
+        rows = pa.RecordBatch.from_arrays(decoded, [str(place) for place in columns])
+        places = {place: at for at, place in enumerate(columns)}
+        values = [leaf(rows, (places[path[0]], *path[1:])) for path in self._paths[: len(self._order.prefix)]]
         return sort_keys(self._order.prefix, self._order.prefix_orders, values, index)
 
 

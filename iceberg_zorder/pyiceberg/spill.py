@@ -1,7 +1,8 @@
 """Hold rows by the file that they go to: in memory as far as a budget allows, the rest on disk.
 
 Every bucket of rows has a file of its own on disk, a sequence of Arrow IPC streams compressed by LZ4, one for each time
-that it was flushed. When the budget is used up, the bucket that holds most memory is flushed.
+that it was flushed. While rows are added, all buckets are flushed when the budget is used up: memory that is freed one
+bucket at a time has holes that no batch fits in. When room is made for one bucket, the largest others are flushed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,10 +22,10 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.codecs import codec
+from iceberg_zorder.pyiceberg.codecs import Codecs
 
+_SMALL_PART = 64 * 1024
 _MANY_PARTS = 64
-_STREAM_ROWS = 65_536
 
 
 class MemoryBudget:
@@ -77,6 +79,7 @@ class Bucket:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.parts: list[pa.RecordBatch] = []
+        self.small = 0  # how many of the last parts are
         self.in_memory = 0
         self.size = 0
         self.rows = 0
@@ -90,22 +93,21 @@ class Spill:
     ----------
     budget : MemoryBudget
         The budget, which may be shared.
-    schema : pyarrow.Schema
-        The schema of the rows.
+    codecs : Codecs
+        How the columns of the rows are encoded.
     directory : str or pathlib.Path, optional
         Where to put the files; by default where temporary files are put.
     """
 
-    def __init__(self, budget: MemoryBudget, schema: pa.Schema, directory: str | Path | None = None) -> None:
+    def __init__(self, budget: MemoryBudget, codecs: Codecs, directory: str | Path | None = None) -> None:
         self.budget = budget
-        self.schema = schema
         self.flushes = 0
         self.flushed_bytes = 0
         self._directory = directory
         self._home: Path | None = None
         self._buckets: dict[int, Bucket] = {}
         self._created = 0
-        self._codecs = [codec(field.type) for field in schema]
+        self._codecs = codecs
 
     def __enter__(self) -> Spill:
         return self
@@ -123,10 +125,6 @@ class Spill:
     def home(self) -> Path | None:
         """Where the files are, if there are any."""
         return self._home
-
-    def share_codecs(self, other: Spill) -> None:
-        """Take over how another spill encodes columns."""
-        self._codecs = other._codecs
 
     @property
     def buckets(self) -> list[int]:
@@ -153,25 +151,18 @@ class Spill:
                 "to a larger disk, or raise memory-limit-bytes"
             )
 
-    def add(self, batch: pa.RecordBatch, index: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> None:
+    def add(self, columns: Sequence[pa.Array], index: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> None:
         """Add rows.
 
         Parameters
         ----------
-        batch : pyarrow.RecordBatch
-            The rows.
+        columns : sequence of pyarrow.Array
+            Their columns, encoded.
         index : ndarray of int64
             Their indexes.
         numbers : ndarray of int64
             Their buckets.
         """
-        columns = [each.encoded(column) for each, column in zip(self._codecs, batch.columns, strict=True)]
-        self.add_encoded(columns, index, numbers)
-
-    def add_encoded(
-        self, columns: Sequence[pa.Array], index: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]
-    ) -> None:
-        """Add rows as :meth:`read` gives them, of a spill that encodes columns alike."""
         names = [str(place) for place in range(len(columns) + 1)]
         rows = pa.RecordBatch.from_arrays([*columns, pa.array(index)], names)
         # Where a batch is a large part of the budget, its parts take turns.
@@ -180,8 +171,8 @@ class Spill:
             whole = step >= rows.num_rows
             some = rows if whole else rows.slice(start, step)
             size = some.nbytes
-            while not self.budget.has_room_for(size) and self._flush_largest():
-                pass
+            if not self.budget.has_room_for(size):
+                self.flush_all()
             for number, part in _parted(some, numbers[start : start + step], is_owned=whole):
                 self._add(number, part)
 
@@ -196,8 +187,10 @@ class Spill:
         bucket.size += size
         bucket.rows += part.num_rows
         self.budget.take(size)
-        if len(bucket.parts) > _MANY_PARTS and bucket.in_memory < _MANY_PARTS * size * 2:
-            bucket.parts = [self._concatenated(bucket.parts)]
+        bucket.small = bucket.small + 1 if size < _SMALL_PART else 0
+        if bucket.small == _MANY_PARTS:
+            bucket.parts[-_MANY_PARTS:] = [self._concatenated(bucket.parts[-_MANY_PARTS:])]
+            bucket.small = 0
 
     def make_room(self, size: int, *, keep: int) -> bool:
         """Flush buckets until there is room for so many bytes; flush none, and tell so, if it cannot be."""
@@ -212,6 +205,8 @@ class Spill:
         """Write all rows to disk."""
         for number in self._buckets:
             self.flush(number)
+        # What freed parts leave is for parts only; batches that are read next would take memory beside it.
+        pa.default_memory_pool().release_unused()
 
     def _flush_largest(self, keep: int | None = None) -> bool:
         number = max(
@@ -230,33 +225,30 @@ class Spill:
         if self._home is None:
             self._home = Path(tempfile.mkdtemp(prefix="iceberg-zorder-", dir=self._directory))
         self.check_space(bucket.in_memory)
-        rows = self._concatenated(bucket.parts)
         path = self._home / bucket.path
         with pa.OSFile(str(path), "ab") as sink:
-            options = ipc.IpcWriteOptions(compression="lz4")
-            with ipc.new_stream(sink, rows.schema, options=options) as writer:
-                writer.write_table(pa.Table.from_batches([rows]), max_chunksize=_STREAM_ROWS)
+            for schema, parts in groupby(bucket.parts, lambda part: part.schema):
+                with ipc.new_stream(sink, schema, options=ipc.IpcWriteOptions(compression="lz4")) as writer:
+                    for part in parts:
+                        writer.write_batch(part)
         self.flushes += 1
         self.flushed_bytes += bucket.in_memory
         self.budget.give_back(bucket.in_memory)
-        bucket.parts, bucket.in_memory, bucket.is_spilled = [], 0, True
+        bucket.parts, bucket.small, bucket.in_memory, bucket.is_spilled = [], 0, 0, True
 
     def _concatenated(self, parts: list[pa.RecordBatch]) -> pa.RecordBatch:
         if all(part.schema.equals(parts[0].schema) for part in parts):
             return pa.concat_batches(parts)
-        columns = [self.joined(place, [part.column(place) for part in parts]) for place in range(len(self.schema))]
-        index = pa.concat_arrays([part.column(len(columns)) for part in parts])
-        return pa.RecordBatch.from_arrays([*columns, index], parts[0].schema.names)
+        *columns, index = zip(*(part.columns for part in parts), strict=True)
+        columns = [self._codecs.joined(place, each) for place, each in enumerate(columns)]
+        return pa.RecordBatch.from_arrays([*columns, pa.concat_arrays(index)], parts[0].schema.names)
 
     def pop(self, number: int) -> Bucket:
         """Take a bucket out; its rows are to be read, and then :meth:`drop` be called."""
         return self._buckets.pop(number)
 
     def read(self, bucket: Bucket) -> Iterator[tuple[list[pa.Array], npt.NDArray[np.int64]]]:
-        """Read the rows of a bucket that was taken out, some at a time: the columns and the indexes.
-
-        Columns come encoded: see :meth:`joined`, :meth:`plain` and :meth:`finished`.
-        """
+        """Read the rows of a bucket that was taken out, some at a time: the columns, encoded, and the indexes."""
         for batch in self._parts(bucket):
             *columns, index = batch.columns
             yield columns, index.to_numpy()
@@ -275,25 +267,6 @@ class Spill:
         if bucket.is_spilled and self._home:
             (self._home / bucket.path).unlink(missing_ok=True)
 
-    def joined(self, place: int, parts: Sequence[pa.Array]) -> pa.Array:
-        """Join the parts of a column; it stays encoded if all of them are."""
-        kind = self.schema.field(place).type
-        if _mixed(parts, kind):
-            parts = [self._codecs[place].decoded(part, kind) for part in parts]
-        return pa.concat_arrays(parts)
-
-    def plain(self, place: int, column: pa.Array) -> pa.Array:
-        """Decode a column."""
-        return self._codecs[place].decoded(column, self.schema.field(place).type)
-
-    def finished(self, place: int, column: pa.Array) -> pa.Array:
-        """Make a column what is to be written; strings may stay in a dictionary."""
-        return self._codecs[place].attached(column, self.schema.field(place).type)
-
-
-def _mixed(parts: Sequence[pa.Array], kind: pa.DataType) -> bool:
-    return len({part.type == kind for part in parts}) > 1
-
 
 def _parted(
     rows: pa.RecordBatch, numbers: npt.NDArray[np.int64], *, is_owned: bool
@@ -308,5 +281,8 @@ def _parted(
     if len(present) == 1 and is_owned:
         yield int(present[0]), rows
         return
-    for number, start, end in zip(present.tolist(), (ends - counts[present]).tolist(), ends.tolist(), strict=True):
-        yield number, rows.take(pa.array(order[start:end]))
+    parts = [pa.array(each) for each in np.split(order, ends[:-1])]
+    # One column after the other: it stays in the processor's cache while each part takes its rows.
+    columns = [[column.take(part) for part in parts] for column in rows.columns]
+    for place, number in enumerate(present.tolist()):
+        yield number, pa.RecordBatch.from_arrays([column[place] for column in columns], schema=rows.schema)

@@ -75,7 +75,7 @@ def rewrite(
     files = [
         file
         for group, layout in zip(plan.groups, layouts, strict=True)
-        for file in rewrite_group(table, group, layout, order, read, budget, **arguments)
+        for file in rewrite_group(table, group, layout, order, budget, **arguments)
     ]
     return Rewritten(plan, layouts, files, budget)
 

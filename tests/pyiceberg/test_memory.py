@@ -17,6 +17,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import rewrite_group as module
+from iceberg_zorder.pyiceberg.codecs import Codecs
 from iceberg_zorder.pyiceberg.read import Reader
 from iceberg_zorder.pyiceberg.spill import MemoryBudget, Spill
 from iceberg_zorder.pyiceberg.write import FileWriter
@@ -213,18 +214,23 @@ def test_the_budget_counts() -> None:
     assert (budget.used, budget.peak) == (0, 8)
 
 
-def test_the_largest_bucket_is_flushed(tmp_path: Path) -> None:
+def numbered(codecs: Codecs, schema: pa.Schema, rows: int) -> list[pa.Array]:
+    return codecs.encoded(pa.RecordBatch.from_arrays([pa.array(range(rows))], schema=schema))
+
+
+def test_what_is_added_and_what_is_read(tmp_path: Path) -> None:
     schema = pa.schema([("a", pa.int64())])
-    budget = MemoryBudget(16 * 1000)
+    codecs = Codecs(schema)
+    # Two bytes of a number below 500, and eight of its index.
+    budget = MemoryBudget(10 * 1000)
     made_of = random.Random(2)
-    with Spill(budget, schema, tmp_path) as spill:
+    with Spill(budget, codecs, tmp_path) as spill:
         for _ in range(10):
             numbers = np.array([0 if made_of.random() < 0.97 else 1 for _ in range(500)])
-            spill.add(pa.RecordBatch.from_arrays([pa.array(range(500))], schema=schema), np.arange(500), numbers)
+            spill.add(numbered(codecs, schema, 500), np.arange(500), numbers)
         assert spill.bucket(0).is_spilled
-        assert not spill.bucket(1).is_spilled
         assert spill.bucket(0).rows + spill.bucket(1).rows == 5000
-        assert budget.peak <= 16 * 1000
+        assert budget.peak <= 10 * 1000
         read_back = [
             row
             for number in (0, 1)
@@ -234,3 +240,30 @@ def test_the_largest_bucket_is_flushed(tmp_path: Path) -> None:
         assert sorted(read_back) == sorted(list(range(500)) * 10)
     assert budget.used == 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_room_for_one_bucket_is_made_by_the_largest_others(tmp_path: Path) -> None:
+    schema = pa.schema([("a", pa.int64())])
+    codecs = Codecs(schema)
+    budget = MemoryBudget(100_000)
+    with Spill(budget, codecs, tmp_path) as spill:
+        for bucket, rows in ((0, 1000), (1, 4000), (2, 2000)):
+            spill.add(numbered(codecs, schema, rows), np.arange(rows), np.full(rows, bucket))
+        assert not spill.make_room(100_000, keep=0)
+        assert spill.make_room(60_000, keep=0)
+        assert [spill.bucket(bucket).is_spilled for bucket in (0, 1, 2)] == [False, True, False]
+
+
+def test_small_parts_of_a_bucket_are_joined(tmp_path: Path) -> None:
+    schema = pa.schema([("few", pa.large_string())])
+    codecs = Codecs(schema)
+    added = []
+    with Spill(MemoryBudget(10**9), codecs, tmp_path) as spill:
+        for number in range(130):
+            column = pa.array([f"{number % 7}", None], pa.large_string())
+            added += column.to_pylist()
+            batch = pa.RecordBatch.from_arrays([column.dictionary_encode() if number % 3 else column], ["few"])
+            spill.add(codecs.encoded(batch), np.arange(2), np.zeros(2, np.int64))
+        assert [part.num_rows for part in spill.bucket(0).parts] == [128, 128, 2, 2]
+        parts = [columns[0] for columns, _ in spill.read(spill.pop(0))]
+    assert codecs.joined(0, parts).to_pylist() == added
