@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -85,13 +84,6 @@ class Table:
         data = Path(self.path()) / "data"
         found = {str(file) for file in data.rglob("*") if file.is_file() and file.suffix != ".crc"}
         return found - known
-
-    def orphans_in_the_end(self) -> set[str]:
-        """Those that are left when tasks that were told to stop have stopped."""
-        deadline = time.monotonic() + 60
-        while self.orphans() and time.monotonic() < deadline:
-            time.sleep(0.2)
-        return self.orphans()
 
     def path(self) -> str:
         """Where the table is on this machine."""

@@ -181,12 +181,14 @@ final class GroupExecution {
       RewriteFileGroup group = groups.get(number);
       // Whatever the caller has set for threads such as this one: see the setting of the session.
       session.sparkContext().setInterruptOnCancel(false);
-      try (RunningTasks tasks = new RunningTasks(session.sparkContext(), tag + "-" + number)) {
-        rewrite(group, layouts.get(number), tasks);
+      try {
+        group.setOutputFiles(
+            new JobDescription(session)
+                .during(describe(group), () -> rewriter.rewrite(group, layouts.get(number))));
       } catch (Exception e) {
         onFailure.accept(group, e);
         if (stopOnFailure) {
-          // File groups that are being rewritten go on to their end: a task that Spark kills may leave its file.
+          // File groups that are being rewritten go on to their end: a failure of each that is cancelled could hide this one.
           stopped.set(true);
           throw e;
         }
@@ -194,16 +196,6 @@ final class GroupExecution {
       }
       LOG.info("Rewrote file group {} of {} in {}", finished.incrementAndGet(), groups.size(), table.name());
       onDone.accept(group);
-    }
-
-    private void rewrite(RewriteFileGroup group, Layout layout, RunningTasks tasks) throws Exception {
-      try {
-        group.setOutputFiles(
-            new JobDescription(session).during(describe(group), () -> rewriter.rewrite(group, layout)));
-      } catch (Exception e) {
-        tasks.await();
-        throw e;
-      }
     }
 
     private String describe(RewriteFileGroup group) {

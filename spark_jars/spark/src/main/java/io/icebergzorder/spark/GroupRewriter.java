@@ -47,21 +47,30 @@ final class GroupRewriter {
    * Rewrites a file group; nothing is committed.
    *
    * @return the new data files, which the caller owns
-   * @throws Exception whatever Spark or Iceberg failed with; the files that were finished by then are deleted
+   * @throws Exception whatever Spark or Iceberg failed with; no task runs any more, and the new files are deleted
    */
   Set<DataFile> rewrite(RewriteFileGroup group, Layout layout) throws Exception {
+    try (GroupTasks tasks = new GroupTasks(session.sparkContext())) {
+      try {
+        return rewrite(group, layout, tasks);
+      } catch (Exception e) {
+        deleteFiles(tasks);
+        throw e;
+      }
+    }
+  }
+
+  private Set<DataFile> rewrite(RewriteFileGroup group, Layout layout, GroupTasks tasks) throws Exception {
     StagedScan scan = new StagedScan(session, table, group.fileScanTasks());
     try (scan;
         FunctionScope scope = new FunctionScope(session);
-        StagedWrite write = new StagedWrite(session, SparkInternals.stagedTable(table, scan.id()))) {
+        StagedWrite write =
+            new StagedWrite(session, SparkInternals.stagedTable(table, scan.id()), tasks.locations())) {
       Dataset<Row> rows = scan.rows();
       scan.checkReadsOnlyStaged(rows);
       Dataset<Row> arranged = arranged(rows, layout, changesSpec(group), scope);
       options(write.of(arranged), group, layout, scan.id()).append();
       return FileRewriteCoordinator.get().fetchNewFiles(table, scan.id());
-    } catch (Exception e) {
-      deleteFinished(scan.id());
-      throw e;
     } finally {
       FileRewriteCoordinator.get().clearRewrite(table, scan.id());
     }
@@ -72,15 +81,12 @@ final class GroupRewriter {
     return group.fileScanTasks().stream().anyMatch(task -> task.spec().specId() != group.outputSpecId());
   }
 
-  private void deleteFinished(String id) {
-    if (!FileRewriteCoordinator.get().fetchSetIds(table).contains(id)) {
-      return;
-    }
-    for (DataFile file : FileRewriteCoordinator.get().fetchNewFiles(table, id)) {
+  private void deleteFiles(GroupTasks tasks) {
+    for (String location : tasks.filesInTheEnd()) {
       try {
-        table.io().deleteFile(file.location());
+        table.io().deleteFile(location);
       } catch (RuntimeException e) {
-        LOG.warn("Failed to delete {} of a file group that failed; remove_orphan_files collects it", file.location(), e);
+        LOG.warn("Failed to delete {} of a file group that failed; remove_orphan_files collects it", location, e);
       }
     }
   }

@@ -6,10 +6,12 @@ import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.apache.iceberg.DataFile;
 import org.apache.iceberg.MetadataColumns;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -17,11 +19,13 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.execution.datasources.SparkExpressionConverter;
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.util.CollectionAccumulator;
 import scala.Product;
 import scala.collection.Seq;
 import scala.collection.immutable.Nil$;
@@ -35,6 +39,7 @@ import scala.collection.immutable.Nil$;
  */
 public final class SparkInternals {
   private static final String REWRITE_TABLE = "org.apache.iceberg.spark.source.SparkRewriteTable";
+  private static final String TASK_COMMIT = "org.apache.iceberg.spark.source.SparkWrite$TaskCommit";
 
   private SparkInternals() {}
 
@@ -101,6 +106,42 @@ public final class SparkInternals {
       return (org.apache.spark.sql.connector.catalog.Table) construct(Class.forName(REWRITE_TABLE), table, id);
     } catch (ClassNotFoundException e) {
       return (org.apache.spark.sql.connector.catalog.Table) construct(SparkTable.class, table, null, false, true);
+    }
+  }
+
+  /** What a task that has ended added to an accumulator. */
+  static List<?> collected(TaskMetrics metrics, long id) {
+    for (Object accumulator : list(call(metrics, "accumulators"), Object.class)) {
+      // Spark's own have no id here unless they were added to.
+      if (accumulator instanceof CollectionAccumulator<?> collecting && collecting.isRegistered() && collecting.id() == id) {
+        return collecting.value();
+      }
+    }
+    return List.of();
+  }
+
+  /** Where the files are that a task of Iceberg's write has finished. */
+  static List<String> locations(WriterCommitMessage message) {
+    try {
+      DataFile[] files = (DataFile[]) filesOfTask().invoke(message);
+      return Arrays.stream(files).map(DataFile::location).toList();
+    } catch (ReflectiveOperationException e) {
+      throw missing(message.getClass(), "files", e);
+    }
+  }
+
+  /** Checks that {@link #locations} will find what it needs: in a task, its failure would be taken for one of the executor. */
+  static void checkTellsLocations() {
+    filesOfTask();
+  }
+
+  private static Method filesOfTask() {
+    try {
+      Method files = Class.forName(TASK_COMMIT).getDeclaredMethod("files");
+      files.setAccessible(true);
+      return files;
+    } catch (ReflectiveOperationException e) {
+      throw missing(WriterCommitMessage.class, TASK_COMMIT, e);
     }
   }
 

@@ -1,8 +1,6 @@
 package io.icebergzorder.spark;
 
-import java.util.Arrays;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import org.apache.spark.sql.DataFrameWriterV2;
 import org.apache.spark.sql.Dataset;
@@ -23,13 +21,11 @@ import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.CollectionAccumulator;
 
 /**
- * The write of a staged file group, with one thing added: when it fails, the files that its tasks had finished become known.
- *
- * <p>Iceberg skips the clean-up of a rewrite that Spark aborts, and tells nobody what was written. Its staged write "commits"
- * by noting the new files in {@code FileRewriteCoordinator}, no more; so here an abort notes what is finished in the same way,
- * and the caller, who knows that the file group failed, can delete it.
+ * The write of a staged file group, with the writers of {@link GroupWriterFactory}. Iceberg's staged write "commits" by noting
+ * the new files in {@code FileRewriteCoordinator}, no more.
  */
 final class StagedWrite implements AutoCloseable {
   private static final String REWRITE = "org.apache.iceberg.spark.source.SparkWrite$RewriteFiles";
@@ -41,10 +37,11 @@ final class StagedWrite implements AutoCloseable {
    * Opens a write in a session that the caller may change.
    *
    * @param staged Iceberg's table of the staged file group
+   * @param locations where tasks put the locations of the files that they have finished
    */
-  StagedWrite(SparkSession session, Table staged) {
+  StagedWrite(SparkSession session, Table staged, CollectionAccumulator<String> locations) {
     this.catalog = SessionCatalog.addTo(session);
-    this.table = SessionCatalog.register(new RecoverableTable((SupportsWrite) staged));
+    this.table = SessionCatalog.register(new GroupTable((SupportsWrite) staged, locations));
   }
 
   DataFrameWriterV2<Row> of(Dataset<Row> rows) {
@@ -56,7 +53,7 @@ final class StagedWrite implements AutoCloseable {
     SessionCatalog.forget(table);
   }
 
-  private record RecoverableTable(SupportsWrite staged) implements SupportsWrite {
+  private record GroupTable(SupportsWrite staged, CollectionAccumulator<String> locations) implements SupportsWrite {
     @Override
     public String name() {
       return staged.name();
@@ -88,13 +85,13 @@ final class StagedWrite implements AutoCloseable {
       return new WriteBuilder() {
         @Override
         public Write build() {
-          return new RecoverableWrite(builder.build(), info.schema());
+          return new GroupWrite(builder.build(), info.schema(), locations);
         }
       };
     }
   }
 
-  private record RecoverableWrite(Write staged, StructType schema) implements Write {
+  private record GroupWrite(Write staged, StructType schema, CollectionAccumulator<String> locations) implements Write {
     @Override
     public String description() {
       return staged.description();
@@ -109,7 +106,8 @@ final class StagedWrite implements AutoCloseable {
                 "Cannot write a rewritten file group, because this Iceberg does not stage it as expected (it planned %s)",
                 batch.getClass().getName()));
       }
-      return new RecoverableBatchWrite(batch, schema);
+      SparkInternals.checkTellsLocations();
+      return new GroupBatchWrite(batch, schema, locations);
     }
 
     @Override
@@ -123,10 +121,11 @@ final class StagedWrite implements AutoCloseable {
     }
   }
 
-  private record RecoverableBatchWrite(BatchWrite staged, StructType schema) implements BatchWrite {
+  private record GroupBatchWrite(BatchWrite staged, StructType schema, CollectionAccumulator<String> locations)
+      implements BatchWrite {
     @Override
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
-      return new GroupWriterFactory(staged.createBatchWriterFactory(info), schema);
+      return new GroupWriterFactory(staged.createBatchWriterFactory(info), schema, locations);
     }
 
     @Override
@@ -144,9 +143,8 @@ final class StagedWrite implements AutoCloseable {
       staged.commit(messages);
     }
 
+    /** Leaves the files to {@link GroupRewriter}: Spark does not know of all, and Iceberg deletes none of a rewrite. */
     @Override
-    public void abort(WriterCommitMessage[] messages) {
-      staged.commit(Arrays.stream(messages).filter(Objects::nonNull).toArray(WriterCommitMessage[]::new));
-    }
+    public void abort(WriterCommitMessage[] messages) {}
   }
 }
