@@ -208,7 +208,7 @@ class Spill:
         # What freed parts leave is for parts only; batches that are read next would take memory beside it.
         pa.default_memory_pool().release_unused()
 
-    def _flush_largest(self, keep: int | None = None) -> bool:
+    def _flush_largest(self, keep: int) -> bool:
         number = max(
             (each for each in self._buckets if each != keep), key=lambda n: self._buckets[n].in_memory, default=None
         )
