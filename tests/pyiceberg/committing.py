@@ -1,4 +1,4 @@
-"""Tables in a SQLite catalog, their files written by hand, for tests of commits."""
+"""Tables in a SQLite catalog, their files written and committed by hand."""
 
 from __future__ import annotations
 
@@ -139,40 +139,35 @@ def equality_deletes(table: Table, ids: Sequence[int], **where: Any) -> DataFile
     return new_file(table, rows, schema, content=content, equality_ids=[schema.find_field("id").field_id], **where)
 
 
-def commit_deletes(
-    table: Table,
-    *deletes: DataFile,
-    added: Sequence[DataFile] = (),
-    one_manifest: bool = False,
-    refresh: bool = True,
-) -> int:
-    """Commit delete files, and data files with them, as another engine would; on top of the known head if not to refresh."""
+def commit_files(table: Table, *files: DataFile, one_manifest: bool = False, refresh: bool = True) -> int:
+    """Commit data and delete files as another engine would; on top of the known head if not to refresh."""
     if refresh:
         table.refresh()
+    if table.current_snapshot() is None:
+        table.append(schema_to_pyarrow(table.schema()).empty_table())
     metadata, id_ = table.metadata, table.metadata.new_snapshot_id()
     parent = metadata.current_snapshot()
     assert parent is not None
     manifests = parent.manifests(table.io)
     collector = SnapshotSummaryCollector()
-    groups = [deletes] if one_manifest else [(file,) for file in deletes]
-    for files in [*groups, *((file,) for file in added)]:
+    for group in [files] if one_manifest else [(file,) for file in files]:
         entries = [
-            ManifestEntry.from_args(status=ManifestEntryStatus.ADDED, snapshot_id=id_, data_file=file) for file in files
+            ManifestEntry.from_args(status=ManifestEntryStatus.ADDED, snapshot_id=id_, data_file=file) for file in group
         ]
-        is_data = files[0].content == DataFileContent.DATA
+        is_data = group[0].content == DataFileContent.DATA
         manifest = write_entries(
             entries,
             table.io.new_output(f"{table.location()}/metadata/other-{next(_numbers)}-{id_}.avro"),
             metadata=metadata,
-            spec_id=files[0].spec_id,
+            spec_id=group[0].spec_id,
             snapshot_id=id_,
             content=ManifestContent.DATA if is_data else ManifestContent.DELETES,
         )
         manifests.append(manifest)
-        for file in files:
+        for file in group:
             collector.add_file(file, table.schema(), metadata.specs()[file.spec_id])
-    assert parent.summary is not None
-    summary = Summary(Operation.OVERWRITE, **collector.build())
+    is_append = all(file.content == DataFileContent.DATA for file in files)
+    summary = Summary(Operation.APPEND if is_append else Operation.OVERWRITE, **collector.build())
     summary = update_snapshot_summaries(summary, parent.summary)
     snapshot = Snapshot.model_validate(
         {

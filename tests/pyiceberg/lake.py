@@ -1,4 +1,4 @@
-"""Tables made with PyIceberg on a SQLite catalog, delete files written by hand, and a rewrite without its commit."""
+"""Data and delete files written by hand, of any schema, and a rewrite without its commit."""
 
 from __future__ import annotations
 
@@ -15,15 +15,9 @@ from pyiceberg.manifest import (
     DataFileContent,
     FileFormat,
     ManifestContent,
-    ManifestEntry,
-    ManifestEntryStatus,
-    ManifestFile,
-    ManifestWriterV2,
 )
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Operation
-from pyiceberg.table.update.snapshot import _FastAppendFiles
 from pyiceberg.typedef import Record
 
 from iceberg_zorder.layout import Layout
@@ -169,6 +163,7 @@ def _file(
     with output.create() as stream:
         pq.write_table(rows, stream)
     file = DataFile.from_args(
+        _table_format_version=3,  # has all fields that a delete file may have
         content=content,
         file_path=path,
         file_format=FileFormat.PARQUET,
@@ -181,45 +176,3 @@ def _file(
     )
     file.spec_id = spec_id
     return file
-
-
-class _DeleteManifestWriter(ManifestWriterV2):
-    def content(self) -> ManifestContent:
-        return ManifestContent.DELETES
-
-    @property
-    def _meta(self) -> dict[str, str]:
-        return {**super()._meta, "content": "deletes"}
-
-
-class _AppendDeletes(_FastAppendFiles):
-    """Appends data files and delete files, each to the spec that it is of."""
-
-    files: Sequence[DataFile] = ()
-
-    def _manifests(self) -> list[ManifestFile]:
-        written = self._existing_manifests()
-        for file in self.files:
-            is_data = file.content == DataFileContent.DATA
-            spec = self._transaction.table_metadata.specs()[file.spec_id]
-            kind = ManifestWriterV2 if is_data else _DeleteManifestWriter
-            output = self.new_manifest_output()
-            with kind(spec, self.schema(), output, self._snapshot_id, "deflate") as writer:
-                writer.add_entry(
-                    ManifestEntry.from_args(
-                        status=ManifestEntryStatus.ADDED, snapshot_id=self._snapshot_id, data_file=file
-                    )
-                )
-            written.append(writer.to_manifest_file())
-        return written
-
-    def schema(self) -> Schema:
-        return self._transaction.table_metadata.schema()
-
-
-def commit(table: Table, *files: DataFile) -> None:
-    """Append data files or delete files in one snapshot."""
-    with table.transaction() as transaction:
-        append = _AppendDeletes(Operation.APPEND, transaction, table.io)
-        append.files = files
-        append.commit()

@@ -17,7 +17,7 @@ from iceberg_zorder.pyiceberg.commit import Replacement
 from iceberg_zorder.pyiceberg.commit_internals import referenced_data_file
 from tests.pyiceberg.committing import (
     commit,
-    commit_deletes,
+    commit_files,
     entries_of,
     equality_deletes,
     exists,
@@ -261,7 +261,7 @@ class Deletes:
         self.one, self.two, self.b = files_of(self.table)
 
     def add(self, *deletes: DataFile) -> None:
-        self.start = commit_deletes(self.table, *deletes)
+        self.start = commit_files(self.table, *deletes)
 
     def rewrite(self, *files: DataFile, rows: list[int]) -> tuple[set[str], dict[str, str]]:
         """The delete files that are left, and the summary."""
@@ -310,7 +310,7 @@ def test_a_manifest_of_delete_files_is_written_again(catalog: SqlCatalog) -> Non
         file[17] = deletes.one.file_path if file is of_one else deletes.two.file_path
         for bounds in (file.lower_bounds, file.upper_bounds):
             bounds.clear()
-    deletes.start = commit_deletes(deletes.table, of_one, of_two, both, one_manifest=True)
+    deletes.start = commit_files(deletes.table, of_one, of_two, both, one_manifest=True)
     before = {entry.data_file.file_path: entry for entry in entries_of(deletes.table, ManifestContent.DELETES)}
     left, _ = deletes.rewrite(deletes.one, rows=[])
     assert left == {of_two.file_path, both.file_path}
@@ -342,7 +342,7 @@ def test_a_position_delete_file_of_a_partition_goes_with_the_last_of_its_data_fi
 def test_a_position_delete_file_of_the_snapshot_of_its_data_files_stays_with_them(deletes: Deletes) -> None:
     new = [new_file(deletes.table, rows_of(values), spec_id=1, partition=["a"]) for values in ([7, 8], [9])]
     both = deletes.position((new[0], 0), (new[1], 0))
-    deletes.start = commit_deletes(deletes.table, both, added=new)
+    deletes.start = commit_files(deletes.table, both, *new)
     left, _ = deletes.rewrite(deletes.one, deletes.two, rows=[1, 2, 3, 4])
     assert left == {both.file_path}
     assert ids(deletes.table) == [1, 2, 3, 4, 5, 6, 8]
@@ -373,7 +373,7 @@ def test_a_global_equality_delete_file_stays_while_any_data_file_is_older(delete
 def test_an_equality_delete_that_came_after_the_start_stays(deletes: Deletes) -> None:
     deletes.start = head_id(deletes.table)
     delete = equality_deletes(deletes.table, [1], spec_id=1, partition=["a"])
-    commit_deletes(deletes.table, delete)
+    commit_files(deletes.table, delete)
     left, _ = deletes.rewrite(deletes.one, deletes.two, deletes.b, rows=[1, 2, 3, 4, 5, 6])
     assert left == {delete.file_path}
 
@@ -401,9 +401,9 @@ def test_nan_is_one_partition(catalog: SqlCatalog) -> None:
 
     # PyIceberg's own append cannot write such a partition.
     one, two = nan_file(), nan_file()
-    start = commit_deletes(table, added=[one, two])
+    start = commit_files(table, one, two)
     paths = [(one.file_path, 0), (two.file_path, 0)]
-    commit_deletes(table, position_deletes(table, paths, spec_id=1, partition=[float("nan")]))
+    commit_files(table, position_deletes(table, paths, spec_id=1, partition=[float("nan")]))
     with pytest.raises(RewriteConflictError, match="position delete file"):
         commit(table, Replacement((one,), (nan_file(),)), start)
     commit(table, Replacement((one,), ()), head_id(table))

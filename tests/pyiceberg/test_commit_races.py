@@ -17,7 +17,7 @@ from tests.pyiceberg.committing import (
     Interrupted,
     avro_files,
     commit,
-    commit_deletes,
+    commit_files,
     entries_of,
     equality_deletes,
     exists,
@@ -118,7 +118,7 @@ def test_a_position_delete_conflicts(race: Callable[..., Race], during: bool, th
     this = race(during)
 
     def delete() -> None:
-        commit_deletes(this.other, position_deletes(this.other, [(this.files[0].file_path, 1)]))
+        commit_files(this.other, position_deletes(this.other, [(this.files[0].file_path, 1)]))
         if then_append:
             this.append([7])
 
@@ -131,7 +131,7 @@ def test_a_position_delete_of_many_files_conflicts_in_its_partition(race: Callab
     this = race(during, partitioned=True)
     deletes = [(file.file_path, 0) for file in this.files]
     file = position_deletes(this.other, deletes, spec_id=1, partition=["a"])
-    this.conflicts(lambda: commit_deletes(this.other, file), match="position delete file .* was added")
+    this.conflicts(lambda: commit_files(this.other, file), match="position delete file .* was added")
     assert ids(this.mine) == [2, 3, 5, 6]
 
 
@@ -146,7 +146,7 @@ def test_a_position_delete_elsewhere_is_no_conflict(race: Callable[..., Race], d
         both = position_deletes(this.other, [(b.file_path, 0), (c.file_path, 1)], spec_id=1, partition=["b"])
         a = [file for file in files_of(this.other) if file.partition[0] == "a"][-1]
         one = position_deletes(this.other, [(a.file_path, 0)], spec_id=1, partition=["a"])
-        commit_deletes(this.other, both, one, added=[c])
+        commit_files(this.other, both, one, c)
 
     this.run(delete)
     assert ids(this.mine) == [1, 2, 3, 4, 5, 6, 8, 10, 11]
@@ -172,7 +172,7 @@ def test_an_equality_delete_applies_to_the_new_files(race: Callable[..., Race], 
     this = race(during)
 
     def upsert() -> None:
-        commit_deletes(this.other, equality_deletes(this.other, [2, 5]), added=[new_file(this.other, rows_of([2]))])
+        commit_files(this.other, equality_deletes(this.other, [2, 5]), new_file(this.other, rows_of([2])))
 
     new = this.run(upsert)
     assert rows_by_sequence_numbers(this.mine) == [1, 2, 3, 4, 6]
@@ -186,7 +186,7 @@ def test_an_equality_delete_conflicts_with_newer_files(race: Callable[..., Race]
     this = race(during)
 
     def upsert() -> None:
-        commit_deletes(this.other, equality_deletes(this.other, [2]), added=[new_file(this.other, rows_of([2]))])
+        commit_files(this.other, equality_deletes(this.other, [2]), new_file(this.other, rows_of([2])))
 
     this.conflicts(upsert, match="equality delete file .* was added", use_starting_sequence_number=False)
     assert rows_by_sequence_numbers(this.mine) == [1, 2, 3, 4, 5, 6]
@@ -195,7 +195,7 @@ def test_an_equality_delete_conflicts_with_newer_files(race: Callable[..., Race]
 def test_an_equality_delete_of_another_partition_is_no_conflict(race: Callable[..., Race]) -> None:
     this = race(False, partitioned=True)
     delete = equality_deletes(this.other, [2], spec_id=1, partition=["b"])
-    this.run(lambda: commit_deletes(this.other, delete), use_starting_sequence_number=False)
+    this.run(lambda: commit_files(this.other, delete), use_starting_sequence_number=False)
     assert [entry.sequence_number for entry in entries_of(this.mine, ManifestContent.DATA)] == [4]
 
 
@@ -241,7 +241,7 @@ def test_a_rollback_conflicts(race: Callable[..., Race], during: bool) -> None:
 def test_a_rollback_that_brings_deleted_rows_back_conflicts(race: Callable[..., Race], during: bool) -> None:
     this = race(during)
     before = this.start
-    this.start = commit_deletes(this.other, position_deletes(this.other, [(this.files[0].file_path, 1)]))
+    this.start = commit_files(this.other, position_deletes(this.other, [(this.files[0].file_path, 1)]))
 
     def roll_back() -> None:
         this.other.manage_snapshots().rollback_to_snapshot(before).commit()
@@ -304,7 +304,7 @@ def test_a_table_of_the_same_name_conflicts(race: Callable[..., Race], during: b
 @WHEN
 def test_a_file_that_was_removed_and_added_again_conflicts(race: Callable[..., Race], during: bool) -> None:
     this = race(during)
-    this.start = commit_deletes(this.other, position_deletes(this.other, [(this.files[0].file_path, 1)]))
+    this.start = commit_files(this.other, position_deletes(this.other, [(this.files[0].file_path, 1)]))
 
     def remove_and_add() -> None:
         this.other.refresh().delete("p = 'a'")
@@ -324,7 +324,7 @@ def test_a_file_that_is_there_twice_conflicts(race: Callable[..., Race]) -> None
 def test_deletes_before_the_plan_are_the_plan(race: Callable[..., Race]) -> None:
     this = race(False)
     path = this.files[0].file_path
-    this.start = commit_deletes(this.other, position_deletes(this.other, [(path, 1)]))
+    this.start = commit_files(this.other, position_deletes(this.other, [(path, 1)]))
     this.replacement = rewritten(this.mine, this.files, rows_of([1, 3, 4, 5, 6]))
     this.run()
     assert ids(this.mine) == [1, 3, 4, 5, 6]

@@ -16,7 +16,7 @@ from iceberg_zorder.pyiceberg.commit_head import single_path
 from iceberg_zorder.spark.catalogs import spark_catalog
 from tests.pyiceberg.committing import (
     commit,
-    commit_deletes,
+    commit_files,
     entries_of,
     equality_deletes,
     files_of,
@@ -88,7 +88,7 @@ def test_spark_reads_a_rewritten_table(spark: SparkSession, catalog: SqlCatalog,
 def test_spark_applies_an_equality_delete_to_the_new_files(spark: SparkSession, catalog: SqlCatalog) -> None:
     table = make_table(catalog, rows_of([1, 2, 3]), rows_of([4, 5, 6]))
     start, replacement = head_id(table), rewritten(table, files_of(table))
-    commit_deletes(table, equality_deletes(table, [2, 5]), added=[new_file(table, rows_of([2]))])
+    commit_files(table, equality_deletes(table, [2, 5]), new_file(table, rows_of([2])))
     assert spark_ids(spark, catalog) == [1, 2, 3, 4, 6]
     commit(table, replacement, start)
     assert spark_ids(spark, catalog) == [1, 2, 3, 4, 6]

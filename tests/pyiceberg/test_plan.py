@@ -25,7 +25,8 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.delete_index import PATH_FIELD, DeleteIndex
 from iceberg_zorder.pyiceberg.plan import Plan, Planner, no_snapshot
 from iceberg_zorder.rewrite_options import rewrite_options
-from tests.pyiceberg.lake import commit, data_file, data_files, equality_delete, position_delete
+from tests.pyiceberg.committing import commit_files
+from tests.pyiceberg.lake import data_file, data_files, equality_delete, position_delete
 
 SCHEMA = pa.schema([("p", pa.int64()), ("a", pa.int64())])
 
@@ -78,13 +79,13 @@ def test_files_are_chosen_by_their_deletes(catalog: SqlCatalog) -> None:
     table = made(catalog, [list(range(10)), list(range(10))])
     size = str(data_files(table)[0].file_size_in_bytes)
     first, second = data_files(table)
-    commit(table, position_delete(table, first, [0, 1]))
+    commit_files(table, position_delete(table, first, [0, 1]))
     assert plan(table, target_file_size_bytes=size).groups == ()
     (group,) = plan(table, target_file_size_bytes=size, delete_ratio_threshold="0.2").groups
     assert [task.data_file.file_path for task in group.tasks] == [first.file_path]
     (group,) = plan(table, target_file_size_bytes=size, delete_file_threshold="1").groups
     assert [task.data_file.file_path for task in group.tasks] == [first.file_path]
-    commit(table, position_delete(table, second, [3, 4, 5], bounds=False))
+    commit_files(table, position_delete(table, second, [3, 4, 5], bounds=False))
     # Whose rows a delete file of a whole partition deletes is not known.
     assert plan(table, target_file_size_bytes=size).groups == ()
 
@@ -163,7 +164,7 @@ def test_what_pyiceberg_cannot_write_is_refused(catalog: SqlCatalog) -> None:
     table = made(catalog, [[1]])
     orc = data_file(table, [{"p": 1, "a": 1}])
     orc[2] = FileFormat.ORC
-    commit(table, orc)
+    commit_files(table, orc)
     with pytest.raises(InvalidInputError, match=r"is of format ORC and not Parquet: use the Spark engine"):
         plan(table, rewrite_all="true")
 
@@ -187,7 +188,7 @@ def test_a_table_without_snapshot_is_told_of(catalog: SqlCatalog) -> None:
 
 def test_equality_deletes_of_an_unpartitioned_spec_are_global(catalog: SqlCatalog) -> None:
     table = made(catalog, [[1, 2, 3]])
-    commit(table, equality_delete(table, [{"a": 2}], ["a"]))
+    commit_files(table, equality_delete(table, [{"a": 2}], ["a"]))
     with table.update_spec() as update:
         update.add_field("p", IdentityTransform(), "p")
     table.append(pa.table({"p": pa.array([0], pa.int64()), "a": pa.array([2], pa.int64())}))

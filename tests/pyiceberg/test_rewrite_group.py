@@ -38,7 +38,8 @@ from pyiceberg.types import (
     TimestampType,
 )
 
-from tests.pyiceberg.lake import commit, data_file, data_files, equality_delete, local, position_delete, rewrite
+from tests.pyiceberg.committing import commit_files
+from tests.pyiceberg.lake import data_file, data_files, equality_delete, local, position_delete, rewrite
 
 Rows = Sequence[dict[str, Any]]
 
@@ -176,7 +177,7 @@ KEYS = [field.name for field in ALL_TYPES if field.name not in ("nested", "list"
 def test_every_type_can_be_clustered_by(catalog: SqlCatalog, by: str) -> None:
     rows = all_types(600)
     table = catalog.create_table("db.t", ALL_TYPES)
-    commit(table, data_file(table, rows[:200]), data_file(table, rows[200:]))
+    commit_files(table, data_file(table, rows[:200]), data_file(table, rows[200:]))
     before = table.scan().to_arrow().select(KEYS).to_pylist()
     done = rewrite(table, f"zorder({by}, long)" if by != "long" else "long", small_files(table, 3))
     prefixed = rewrite(table, f"{by} DESC, zorder(int)" if by != "int" else "int", {"cuts": "even"})
@@ -219,7 +220,7 @@ def test_new_files_can_be_scanned_with_filters(catalog: SqlCatalog) -> None:
     table = made(catalog, rows, ALL_TYPES, files=2)
     done = rewrite(table, "zorder(int, string)", small_files(table, 4))
     copy = catalog.create_table("db.copy", table.schema())
-    commit(copy, *done.files)
+    commit_files(copy, *done.files)
     for where in ("int < -100", "date >= '1970-06-01'", "string = 'a common prefix of many letters 7'", "float is nan"):
         assert canonical(copy.scan(where).select("long", "int").to_arrow().to_pylist()) == canonical(
             table.scan(where).select("long", "int").to_arrow().to_pylist()
@@ -232,9 +233,9 @@ def test_deletes_are_applied(catalog: SqlCatalog) -> None:
     rows = [{**row, "b": None if row["b"] < 100 else row["b"]} for row in numbers(4000)]
     table = made(catalog, rows, NUMBERS, properties={"format-version": "2"})
     first, second, *_ = data_files(table)
-    commit(table, position_delete(table, first, [0, 5, 999]), position_delete(table, second, [7], bounds=False))
-    commit(table, equality_delete(table, [{"a": 5, "b": None}, {"a": 8, "b": rows[8]["b"]}], ["a", "b"]))
-    commit(table, equality_delete(table, [{"id": 2500}], ["id"]))
+    commit_files(table, position_delete(table, first, [0, 5, 999]), position_delete(table, second, [7], bounds=False))
+    commit_files(table, equality_delete(table, [{"a": 5, "b": None}, {"a": 8, "b": rows[8]["b"]}], ["a", "b"]))
+    commit_files(table, equality_delete(table, [{"id": 2500}], ["id"]))
     table.append(pa.Table.from_pylist([{"a": 1, "b": 1, "id": 2500}], NUMBERS))
 
     gone = {0, 5, 999, 1007, 2500}
@@ -253,8 +254,8 @@ def test_equality_deletes_by_floats_and_by_dropped_columns(catalog: SqlCatalog) 
     ]
     table = made(catalog, rows, schema)
     old = table.schema()
-    commit(table, equality_delete(table, [{"f": float("nan")}, {"f": 0.5}], ["f"]))
-    commit(table, equality_delete(table, [{"gone": "g1"}], ["gone"], schema=old))
+    commit_files(table, equality_delete(table, [{"f": float("nan")}, {"f": 0.5}], ["f"]))
+    commit_files(table, equality_delete(table, [{"gone": "g1"}], ["gone"], schema=old))
     with table.update_schema() as update:
         update.delete_column("gone")
     kept = [row["id"] for row in rows if row["id"] % 4 in (1, 3) and row["id"] != 1]
@@ -273,7 +274,7 @@ def test_equality_delete_of_a_nested_field_applies_to_its_partition_only(catalog
     rows = [{"p": p, "s": None if x == 3 else {"x": x}} for p in (0, 1) for x in range(5)]
     table.append(pa.Table.from_pylist(rows, table.schema().as_arrow()))
     partition = next(file.partition for file in data_files(table) if file.partition[0] == 1)
-    commit(table, equality_delete(table, [{"s": {"x": 2}}, {"s": None}], ["s.x"], partition, 0))
+    commit_files(table, equality_delete(table, [{"s": {"x": 2}}, {"s": None}], ["s.x"], partition, 0))
     done = rewrite(table, "s.x")
     assert canonical(done.rows()) == canonical([r for r in rows if r["p"] == 0 or r["s"] not in (None, {"x": 2})])
     assert sorted(file.partition[0] for file in done.files) == [0, 1]
@@ -295,7 +296,7 @@ def test_old_files_are_read_as_the_schema_is_now(catalog: SqlCatalog) -> None:
         {"a": 2, "b": None, "dropped": "d", "s": None, "l": None, "m": None},
         {"a": 3, "b": "z", "dropped": "d", "s": {"x": None, "y": "y"}, "l": [], "m": []},
     ]
-    commit(table, data_file(table, rows))
+    commit_files(table, data_file(table, rows))
     with table.update_schema() as update:
         update.update_column("a", LongType())
         update.rename_column("b", "text with blanks")
@@ -359,7 +360,7 @@ def test_files_without_field_ids_are_read_by_the_name_mapping_and_their_partitio
         file_size_in_bytes=path.stat().st_size,
     )
     migrated.spec_id = like.spec_id
-    commit(table, migrated)
+    commit_files(table, migrated)
     done = rewrite(table, "a")
     assert canonical(done.rows()) == canonical([{"p": "x", "a": a} for a in (9, 1, 2)])
 
@@ -457,7 +458,7 @@ def test_version_1_tables(catalog: SqlCatalog) -> None:
 def test_nothing_is_written_where_every_row_is_deleted(catalog: SqlCatalog) -> None:
     schema = pa.schema([("id", pa.int64()), ("u", pa.uuid()), ("s", pa.string()), ("d", pa.decimal128(30, 2))])
     table = made(catalog, [{"id": 1, "u": UUID(int=1).bytes, "s": "x", "d": Decimal(1)}], schema, files=1)
-    commit(table, equality_delete(table, [{"id": 1}], ["id"]))
+    commit_files(table, equality_delete(table, [{"id": 1}], ["id"]))
     done = rewrite(table, "zorder(u, s, d, id)")
     assert len(done.plan.groups) == 1
     assert done.files == []
@@ -467,6 +468,8 @@ def test_position_deletes_of_many_files_in_one(catalog: SqlCatalog) -> None:
     rows = numbers(600)
     table = made(catalog, rows, NUMBERS, files=6)
     files = data_files(table)
-    commit(table, position_delete(table, files[0], [0, 1], also={files[3].file_path: [99, 0], "file:/elsewhere": [5]}))
+    commit_files(
+        table, position_delete(table, files[0], [0, 1], also={files[3].file_path: [99, 0], "file:/elsewhere": [5]})
+    )
     done = rewrite(table, "a, b")
     assert canonical(done.rows()) == canonical([row for row in rows if row["id"] not in (0, 1, 300, 399)])

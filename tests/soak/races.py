@@ -30,7 +30,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from iceberg_zorder.errors import RewriteConflictError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg import rewrite_data_files
-from tests.pyiceberg.committing import commit_deletes, position_deletes, rows_of
+from tests.pyiceberg.committing import commit_files, position_deletes, rows_of
 from tests.stack.servers import postgresql
 
 IDS_PER_WRITER = 1_000_000_000
@@ -109,7 +109,7 @@ def _delete_positions(catalog: SqlCatalog, ids: Sequence[int]) -> None:
             values = pq.read_table(urlparse(task.file.file_path).path, partitioning=None)["id"].to_pylist()
             found += [(task.file.file_path, position) for position, id_ in enumerate(values) if id_ in ids]
         try:
-            commit_deletes(table, position_deletes(table, found), refresh=False)
+            commit_files(table, position_deletes(table, found), refresh=False)
         except CommitFailedException:
             time.sleep(random.uniform(0, 0.1))
         else:

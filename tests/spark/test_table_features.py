@@ -9,7 +9,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
-from tests.pyiceberg.committing import commit_deletes, equality_deletes, make_table, new_file, rows_of
+from tests.pyiceberg.committing import commit_files, equality_deletes, make_table, new_file, rows_of
 from tests.spark.tables import ICEBERG, SPARK, Table, create, unchanged
 
 ROWS = "SELECT id, cast(id % 97 AS int) AS a, hash(id) AS b, cast(id AS string) AS c FROM range(0, 8000, 1, 4)"
@@ -146,7 +146,7 @@ def test_equality_deletes_are_applied(spark: SparkSession, lake_dir: Path) -> No
     catalog.create_namespace_if_not_exists("equality")
     pyiceberg = make_table(catalog, rows_of(range(100)), rows_of(range(100, 200)), name="equality.t")
     # A row that is inserted again after its delete stays.
-    commit_deletes(pyiceberg, equality_deletes(pyiceberg, [7, 150]), added=[new_file(pyiceberg, rows_of([150]))])
+    commit_files(pyiceberg, equality_deletes(pyiceberg, [7, 150]), new_file(pyiceberg, rows_of([150])))
     catalog.close()
     table = Table(spark, "equality.t")
     rows = table.fingerprint()

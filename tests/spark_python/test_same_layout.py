@@ -18,7 +18,8 @@ from iceberg_zorder.rewrite_options import rewrite_options
 from iceberg_zorder.sort_order import parse_sort_order
 from iceberg_zorder.spark import rewrite_data_files
 from tests.conftest import CATALOG
-from tests.pyiceberg.lake import commit, rewrite
+from tests.pyiceberg.committing import commit_files
+from tests.pyiceberg.lake import rewrite
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +113,7 @@ def test_spark_reads_what_pyiceberg_wrote(spark: SparkSession, catalog: Catalog)
     table = catalog.load_table("db.same_rows")
     rows = spark.table(full).count()
     # Appended to the rows that are there already, each row is there twice, by every way to filter.
-    commit(table, *rewrite(table, "zorder(f, name, s.x)", {"target-file-size-bytes": "40000"}).files)
+    commit_files(table, *rewrite(table, "zorder(f, name, s.x)", {"target-file-size-bytes": "40000"}).files)
     spark.sql(f"REFRESH TABLE {full}")
     assert spark.table(full).count() == 2 * rows
     for where in (
