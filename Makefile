@@ -54,7 +54,7 @@ test-lines: $(LINES:%=test-line/%) ## The Spark tests on every other pair of Spa
 test-random: $(INSTALLED) $(JAR) ## Rewrites of 300 random tables, about 20 minutes
 	ZORDER_SEEDS=300 $(BIN)/python -m pytest tests/spark/test_random.py
 
-test-kills: $(INSTALLED) $(JAR) ## Kill the driver 50 times at random moments, and PyIceberg 20 times, about 25 minutes
+test-kills: $(INSTALLED) $(JAR) ## Kill the driver 50 times at random moments, and PyIceberg 20 times, about 30 minutes
 	$(BIN)/python -m tests.soak.kills
 	$(BIN)/python -m tests.soak.kills --engine pyiceberg --kills 20
 

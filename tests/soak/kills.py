@@ -35,7 +35,7 @@ ROWS = 120_000
 PARTITIONS = 3
 FILES = 6
 READY = "ready"
-LONGEST = {"spark": 12.0, "pyiceberg": 8.0}
+LONGEST = {"spark": 20.0, "pyiceberg": 8.0}
 """Seconds after the first rewrite has begun: enough for one to be committed, and for the next to begin."""
 
 
