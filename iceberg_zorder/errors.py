@@ -1,4 +1,4 @@
-"""What goes wrong for reasons that the caller can mend."""
+"""What goes wrong: before anything is done (InvalidInputError), or after a rewrite has begun (RewriteFailedError)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,22 @@ class InvalidInputError(ValueError):
     """
 
 
-class RewriteConflictError(RuntimeError):
+class RewriteFailedError(RuntimeError):
+    """A rewrite that had begun, and could not be completed.
+
+    Data files were read, and maybe written; the message says what was committed, and what became of the new files.
+    Where nothing was begun, because an argument, an option or the table cannot be honoured, there is an
+    :class:`InvalidInputError` instead.
+
+    Examples
+    --------
+    >>> raise RewriteFailedError("Cannot complete the rewrite of db.t, because a file group failed")
+    Traceback (most recent call last):
+    iceberg_zorder.errors.RewriteFailedError: Cannot complete the rewrite of db.t, because a file group failed
+    """
+
+
+class RewriteConflictError(RewriteFailedError):
     """A rewrite that was not committed, because another operation changed what it had read.
 
     Nothing of it is left: the table is as the other operation left it, and the new data files are deleted.
@@ -29,7 +44,7 @@ class RewriteConflictError(RuntimeError):
     """
 
 
-class UnknownOutcomeError(RuntimeError):
+class UnknownOutcomeError(RewriteFailedError):
     """A rewrite of which nobody can tell whether it was committed; nothing of it is deleted.
 
     Examples

@@ -5,15 +5,18 @@ Here every value is checked to be of its option's type; what it may be for a giv
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from iceberg_zorder.available_memory import available_memory
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.options import ZOrderOptions, zorder_options
 
 MEMORY_LIMIT = "memory-limit-bytes"
+SPILL_DIRECTORY = "spill-directory"
+PYICEBERG_ONLY = (MEMORY_LIMIT, SPILL_DIRECTORY)
+"""Options that the Spark engine does not have: Spark has settings for that."""
 SMALLEST_MEMORY_LIMIT = 16 * 1024 * 1024
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -119,6 +122,8 @@ class RewriteOptions:
         Whether delete files that apply to nothing any more are removed afterwards.
     memory_limit : int
         Bytes of memory for rows, at least 16 MiB.
+    spill_directory : str or None
+        Where rows are held that have no room in memory, if not where temporary files are.
     """
 
     layout: ZOrderOptions = field(default_factory=ZOrderOptions)
@@ -142,6 +147,7 @@ class RewriteOptions:
     use_starting_sequence_number: bool = True
     remove_dangling_deletes: bool = False
     memory_limit: int = SMALLEST_MEMORY_LIMIT
+    spill_directory: str | None = None
 
 
 _FIELDS = {
@@ -166,7 +172,8 @@ def rewrite_options(options: Mapping[str, str]) -> RewriteOptions:
     Returns
     -------
     RewriteOptions
-        With defaults for what is not given; the memory limit is then a quarter of this machine's memory.
+        With defaults for what is not given; the memory limit is then a quarter of the memory that this process
+        may have: the machine's, or what its control groups allow.
 
     Raises
     ------
@@ -181,7 +188,7 @@ def rewrite_options(options: Mapping[str, str]) -> RewriteOptions:
     Traceback (most recent call last):
     iceberg_zorder.errors.InvalidInputError: Cannot set min-input-files to 'two', because it must be a whole number
     """
-    known = sorted([*_ICEBERG, *_OWN, MEMORY_LIMIT])
+    known = sorted([*_ICEBERG, *_OWN, *PYICEBERG_ONLY])
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise InvalidInputError(
@@ -197,6 +204,7 @@ def rewrite_options(options: Mapping[str, str]) -> RewriteOptions:
     read = RewriteOptions(
         layout=zorder_options({name: options[name] for name in _OWN if name in options}),
         memory_limit=_memory_limit(options.get(MEMORY_LIMIT)),
+        spill_directory=_directory(options.get(SPILL_DIRECTORY)),
         **values,  # type: ignore[arg-type]
     )
     _check_positive("max-concurrent-file-group-rewrites", read.max_concurrent_file_group_rewrites, "")
@@ -215,7 +223,7 @@ def _read(name: str, text: str, kind: _Kind) -> object:
 
 def _memory_limit(text: str | None) -> int:
     if text is None:
-        return max(SMALLEST_MEMORY_LIMIT, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
+        return max(SMALLEST_MEMORY_LIMIT, available_memory() // 4)
     try:
         limit = _long(text)
     except ValueError:
@@ -226,6 +234,12 @@ def _memory_limit(text: str | None) -> int:
             f"{2**63 - 1}]"
         )
     return limit
+
+
+def _directory(text: str | None) -> str | None:
+    if text is not None and not text.strip():
+        raise InvalidInputError(f"Cannot set {SPILL_DIRECTORY} to '{text}', because it must name a directory")
+    return text
 
 
 def _check_positive(name: str, value: int, condition: str) -> None:

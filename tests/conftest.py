@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
+import duckdb
 import pytest
+from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.spark import configure_spark
@@ -17,6 +20,10 @@ from iceberg_zorder.spark.catalogs import SQLITE_DRIVER
 from iceberg_zorder.spark.session import PACKAGES
 
 CATALOG = "lake"
+
+# How long an example takes decides no test.
+settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
 
 
 @pytest.fixture(scope="session")
@@ -52,3 +59,15 @@ def spark(lake_dir: Path) -> Iterator[SparkSession]:
     session.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.db")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def duck() -> Iterator[duckdb.DuckDBPyConnection]:
+    """DuckDB with its Iceberg reader, which shares no code with us, from packages of PyPI."""
+    connection = duckdb.connect()
+    for name in ("avro", "iceberg"):
+        package = import_module(f"duckdb_extension_{name}")
+        extension = next(Path(str(package.__file__)).parent.rglob(f"{name}.duckdb_extension"))
+        connection.execute(f"LOAD '{extension}'")
+    yield connection
+    connection.close()

@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parent.parent / "iceberg_zorder"
 
 # Each stage may import from stages before it, and from nothing after or beside it.
 STAGES = [
-    {"errors"},
+    {"available_memory", "errors"},
     {"columns", "curve", "keys"},
     {"sort_order", "sample"},
     {"boundaries"},

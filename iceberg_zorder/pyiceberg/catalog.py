@@ -22,6 +22,8 @@ try:
     from pyiceberg.catalog import CatalogType, infer_catalog_type, load_catalog
     from pyiceberg.exceptions import NoSuchTableError
     from pyiceberg.table import Table
+
+    from iceberg_zorder.pyiceberg.retry import load_first
 except (strictyaml.YAMLError, ValueError) as error:
     raise InvalidInputError(f"Cannot read the configuration of PyIceberg, because {error}") from error
 
@@ -118,7 +120,7 @@ def _catalog_type(name: str, properties: RecursiveDict) -> str:
 
 
 def load_table(catalog: CatalogConfiguration, identifier: tuple[str, ...]) -> Table:
-    """Load a table from a catalog.
+    """Load a table from a catalog; one that fails is asked again.
 
     Parameters
     ----------
@@ -137,8 +139,9 @@ def load_table(catalog: CatalogConfiguration, identifier: tuple[str, ...]) -> Ta
     InvalidInputError
         When there is no such table.
     """
+    properties = cast(dict[str, str], catalog.properties)
     try:
-        return load_catalog(catalog.name, **cast(dict[str, str], catalog.properties)).load_table(identifier)
+        return load_first(lambda: load_catalog(catalog.name, **properties).load_table(identifier))
     except NoSuchTableError as error:
         name = quoted_name((catalog.name, *identifier))
         raise InvalidInputError(

@@ -8,7 +8,7 @@ deleted, because the new files may be the table's.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -21,12 +21,13 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
+from iceberg_zorder.pyiceberg.commit_deletes import dangling_deletes, released_deletes
 from iceberg_zorder.pyiceberg.commit_head import AlreadyCommittedError, HeadReader
-from iceberg_zorder.pyiceberg.commit_internals import submit
-from iceberg_zorder.pyiceberg.commit_retry import attempts
-from iceberg_zorder.pyiceberg.commit_snapshot import NewSnapshot, SnapshotWriter
+from iceberg_zorder.pyiceberg.commit_internals import avro_codec, submit
+from iceberg_zorder.pyiceberg.commit_snapshot import NewSnapshot, SnapshotWriter, partition_summary_limit
 from iceberg_zorder.pyiceberg.commit_validation import (
     ConflictError,
     check_deletes,
@@ -36,6 +37,9 @@ from iceberg_zorder.pyiceberg.commit_validation import (
     is_overtaken,
     starting_snapshot,
 )
+from iceberg_zorder.pyiceberg.internals import display_name
+from iceberg_zorder.pyiceberg.renewal import adopt
+from iceberg_zorder.pyiceberg.retry import check_properties, is_not_committed, is_transient, load, retry_commit
 
 logger = logging.getLogger("iceberg_zorder")
 
@@ -125,21 +129,40 @@ def commit_replacement(
     (Operation.REPLACE, 0)
     >>> catalog.close(); directory.cleanup()
     """
-    name = _full_name(table)
+    name = display_name(table)
     check_input(name, table.metadata, branch, replacement.removed, replacement.added)
-    commit = _Commit(
-        table, replacement, starting_snapshot_id, branch, use_starting_sequence_number, snapshot_properties
-    )
+    writer = SnapshotWriter(table, replacement.added, snapshot_properties)
+    reader = HeadReader(replacement.removed, replacement.added)
+
+    def prepare(snapshot: Snapshot) -> NewSnapshot:
+        """Validate the rewrite against the branch as it is now, and write a snapshot on top of it."""
+        metadata = table.metadata
+        # First of all, for it finds the new files where they must not be deleted.
+        head = reader.read(snapshot, table.io)
+        start = starting_snapshot(metadata, snapshot, starting_snapshot_id, branch)
+        check_files(head, replacement.removed, start)
+        check_deletes(
+            head,
+            replacement.added,
+            metadata.specs(),
+            start,
+            use_starting_sequence_number=use_starting_sequence_number,
+        )
+        number = (start.sequence_number or 0) if use_starting_sequence_number else None
+        new_files = number if replacement.added else None
+        return writer.write(head, released_deletes(head, metadata.specs(), new_files), number)
+
+    commit = _Commit(table, branch, writer, prepare)
     try:
-        return commit.run()
+        committed = commit.run()
     except AlreadyCommittedError as error:
         raise InvalidInputError(
             f"Cannot commit rewrite of {name}, because new data file {error} is in the table already"
         ) from error
     except (ConflictError, CommitFailedException) as error:
         if commit.in_doubt:
-            raise _unknown(name) from error
-        commit.delete_all()
+            raise _unknown(f"the rewrite of {name}") from (commit.unclear or error)
+        commit.delete_all(file.file_path for file in replacement.added)
         raise RewriteConflictError(
             f"Cannot commit rewrite of {name}, because it conflicted with another operation on the same files: {error}."
             " The new files were deleted and the table is as that operation left it. Run the rewrite again; to lose"
@@ -148,119 +171,194 @@ def commit_replacement(
         ) from error
     except BaseException as error:
         if commit.in_doubt:
-            raise _unknown(name) from error
-        commit.delete_all()
+            raise _unknown(f"the rewrite of {name}") from (commit.unclear or error)
+        commit.delete_all(file.file_path for file in replacement.added)
         raise
+    assert committed is not None  # noqa: S101
+    return committed.snapshot_id
+
+
+def check_committable(table: Table) -> None:
+    """Refuse a table whose properties no snapshot can be committed with, before anything is read.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+
+    Raises
+    ------
+    InvalidInputError
+        When a property has no such value.
+    """
+    avro_codec(table.metadata)
+    partition_summary_limit(table.metadata)
+    check_properties(table.metadata.properties)
+
+
+def remove_dangling_deletes(table: Table, *, branch: str = "main") -> int:
+    """Remove the delete files that apply to no data file of a branch, in a snapshot of its own if there are any.
+
+    What applies is judged anew at the head of every attempt, so that no commit of others is in the way.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table; afterwards it has the new metadata.
+    branch : str
+        The branch.
+
+    Returns
+    -------
+    int
+        How many were removed.
+
+    Raises
+    ------
+    RewriteConflictError
+        When others committed first at every try.
+    UnknownOutcomeError
+        When the catalog gave no clear answer. Nothing is deleted.
+    """
+    name = display_name(table)
+    writer = SnapshotWriter(table, (), {})
+    removed = 0
+
+    def prepare(snapshot: Snapshot) -> NewSnapshot | None:
+        nonlocal removed
+        head, dangling = dangling_deletes(snapshot, table.io, table.metadata.specs())
+        removed = len(dangling)
+        return writer.write(head, dangling) if dangling else None
+
+    commit = _Commit(table, branch, writer, prepare)
+    try:
+        committed = commit.run()
+    except BaseException as error:
+        if commit.in_doubt:
+            raise _unknown(f"the removal of dangling delete files after the rewrite of {name}, which was,") from (
+                commit.unclear or error
+            )
+        commit.delete_all()
+        if isinstance(error, ConflictError | CommitFailedException):
+            raise RewriteConflictError(
+                f"Cannot remove dangling delete files of {name}, because {error}. What was committed before stands."
+            ) from error
+        raise
+    return removed if committed else 0
 
 
 class _Commit:
-    """One commit with all its attempts."""
+    """One commit with all its attempts.
+
+    An attempt of which the catalog gives no clear answer may be made again: all have the same snapshot id, and each
+    asks for the head that it was made for to be there still, so that no more than one is ever let in, and the table
+    tells which.
+    """
 
     def __init__(
-        self,
-        table: Table,
-        replacement: Replacement,
-        starting_snapshot_id: int,
-        branch: str,
-        use_starting_sequence_number: bool,
-        snapshot_properties: Mapping[str, str],
+        self, table: Table, branch: str, writer: SnapshotWriter, prepare: Callable[[Snapshot], NewSnapshot | None]
     ) -> None:
-        self.in_doubt = False
-        """Whether the catalog was asked to commit, and has not said that it did not."""
+        self.unclear: Exception | None = None
+        """What the catalog said first, when it was not clear."""
         self._table = table
         self._uuid = table.metadata.table_uuid
-        self._replacement = replacement
-        self._starting_snapshot_id = starting_snapshot_id
         self._branch = branch
-        self._use_starting_sequence_number = use_starting_sequence_number
-        self._properties = snapshot_properties
-        self._reader = HeadReader(replacement.removed, replacement.added)
-        self._writer: SnapshotWriter | None = None
+        self._writer = writer
+        self._prepare = prepare
         self._attempts: dict[str, NewSnapshot] = {}
-        self._failure: Exception | None = None
-
-    def run(self) -> int:
-        """Try until it is committed; return the snapshot's id."""
-        for _ in attempts(self._table.metadata.properties):
-            self._load()
-            # An attempt that was refused may have been let in after all, and late.
-            if landed := self._landed() or self._submit(self._prepare()):
-                new = self._attempts[landed]
-                self._delete_paths(set(self._written) - new.files)
-                return new.snapshot.snapshot_id
-        raise CommitFailedException(str(self._failure)) from self._failure
-
-    def delete_all(self) -> None:
-        """Delete what was written for the snapshot, and the new data files."""
-        self._delete_paths([*self._written, *(file.file_path for file in self._replacement.added)])
+        # The snapshots of all requests that may still be granted.
+        self._pending: list[NewSnapshot] = []
 
     @property
-    def _written(self) -> list[str]:
-        return self._writer.written if self._writer else []
+    def in_doubt(self) -> bool:
+        """Whether the catalog was asked to commit, and has not said that it did not."""
+        return bool(self._pending)
 
-    def _prepare(self) -> NewSnapshot:
-        """Validate the rewrite against the branch as it is now, and write a snapshot on top of it."""
-        metadata = self._table.metadata
-        check_version(_full_name(self._table), metadata)
-        ref = metadata.refs.get(self._branch)
-        snapshot = metadata.snapshot_by_id(ref.snapshot_id) if ref else None
+    def run(self) -> Snapshot | None:
+        """Try until it is committed; return the snapshot, or None where there is nothing to commit."""
+        return retry_commit(
+            self._table.metadata.properties,
+            self._attempt,
+            lambda error: is_not_committed(error) or is_transient(error),
+        )
+
+    def _attempt(self) -> Snapshot | None:
+        self._load()
+        # An attempt that was refused may have been let in after all, and late.
+        landed = self._landed()
+        if landed is None:
+            check_version(display_name(self._table), self._table.metadata)
+            head = self._head()
+            new = self._still_pending(head) or self._prepare(head)
+            if new is None:
+                return None
+            self._attempts[new.snapshot.manifest_list] = new
+            landed = self._submit(new)
+        new = self._attempts[landed]
+        self._delete_paths(set(self._writer.written) - new.files)
+        return new.snapshot
+
+    def delete_all(self, more: Iterable[str] = ()) -> None:
+        """Delete what was written for the snapshot, and more files."""
+        self._delete_paths([*self._writer.written, *more])
+
+    def _head(self) -> Snapshot:
+        ref = self._table.metadata.refs.get(self._branch)
+        snapshot = self._table.metadata.snapshot_by_id(ref.snapshot_id) if ref else None
         if snapshot is None:
             raise ConflictError(f"branch {self._branch} is no longer there")
-        # First of all, for it finds the new files where they must not be deleted.
-        head = self._reader.read(snapshot, self._table.io)
-        start = starting_snapshot(metadata, snapshot, self._starting_snapshot_id, self._branch)
-        check_files(head, self._replacement.removed, start)
-        equality_deletes = not self._use_starting_sequence_number
-        check_deletes(head, metadata.specs(), start, equality_deletes=equality_deletes)
-        if self._writer is None:
-            number = (start.sequence_number or 0) if self._use_starting_sequence_number else None
-            self._writer = SnapshotWriter(self._table, self._replacement.added, number, self._properties)
-        new = self._writer.write(head)
-        self._attempts[new.snapshot.manifest_list] = new
-        return new
+        return snapshot
 
-    def _submit(self, new: NewSnapshot) -> str | None:
-        """Ask the catalog to commit; return the manifest list it took, or None if it certainly took none."""
-        self.in_doubt = True
+    def _still_pending(self, head: Snapshot) -> NewSnapshot | None:
+        return next((new for new in self._pending if new.snapshot.parent_snapshot_id == head.snapshot_id), None)
+
+    def _submit(self, new: NewSnapshot) -> str:
+        """Ask the catalog to commit; return the manifest list it took."""
+        self._pending.append(new)
         try:
             submit(self._table, new.snapshot, self._branch)
         except _REFUSALS:
-            self.in_doubt = False
+            # Who stands between may have sent the request twice, and had it granted the first time.
+            with suppress(Exception):
+                self._load()
+            if landed := self._landed():
+                return landed
+            self._pending.remove(new)
             raise
         except Exception as error:
             return self._after_failure(new, error)
         return new.snapshot.manifest_list
 
-    def _after_failure(self, new: NewSnapshot, error: Exception) -> str | None:
+    def _after_failure(self, new: NewSnapshot, error: Exception) -> str:
         """Look what became of an attempt that the catalog did not confirm."""
         try:
             # Even a refusal may be the answer to a request that was sent twice, and was granted the first time.
             self._load()
         except Exception:
+            self.unclear = self.unclear or error
             raise error from None
         if landed := self._landed():
             return landed
-        if isinstance(error, CommitFailedException) or is_overtaken(new.snapshot, self._table.metadata):
-            self.in_doubt = False
-            self._failure = error
-            return None
+        if new not in self._pending:
+            raise CommitFailedException(str(error)) from error
+        if is_not_committed(error):
+            # An earlier request for the same snapshot, that the catalog may still be busy with, stays pending.
+            self._pending.remove(new)
+        else:
+            self.unclear = self.unclear or error
         raise error
 
     def _landed(self) -> str | None:
         """Return the manifest list of the attempt that the table has, or None."""
-        if self._writer is None:
-            return None
         snapshot = self._table.metadata.snapshot_by_id(self._writer.snapshot_id)
         return snapshot.manifest_list if snapshot else None
 
     def _load(self) -> None:
-        fresh = self._table.catalog.load_table(self._table.name())
+        fresh = load(self._table)
         if fresh.metadata.table_uuid != self._uuid:
             raise ConflictError("the table was dropped and another one has its name")
-        self._table.metadata = fresh.metadata
-        self._table.metadata_location = fresh.metadata_location
-        self._table.io = fresh.io
-        self._table.config = fresh.config
+        adopt(self._table, fresh)
+        self._pending = [new for new in self._pending if not is_overtaken(new.snapshot, fresh.metadata)]
 
     def _delete_paths(self, paths: Iterable[str]) -> None:
         for path in paths:
@@ -272,13 +370,9 @@ class _Commit:
                 logger.warning("Cannot delete %s, which is not needed any more", path, exc_info=True)
 
 
-def _full_name(table: Table) -> str:
-    return ".".join((table.catalog.name, *table.name()))
-
-
-def _unknown(name: str) -> UnknownOutcomeError:
+def _unknown(what: str) -> UnknownOutcomeError:
     return UnknownOutcomeError(
-        f"Cannot tell whether the rewrite of {name} was committed, because the catalog gave no clear answer. No file"
-        " was deleted. Look at the table's latest snapshot: if it is not this rewrite, run it again and let"
-        " remove_orphan_files collect what is left over."
+        f"Cannot tell whether {what} was committed, because the catalog gave no clear answer. No file was deleted. Look"
+        " at the table's latest snapshot: if it is not this rewrite, run it again and let remove_orphan_files collect"
+        " what is left over."
     )

@@ -7,11 +7,15 @@ file a delete file belongs to. Its parts are put together here, and nowhere else
 from __future__ import annotations
 
 import copy
+import struct
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from pyiceberg.avro.codecs import AvroCompressionCodec
+from pyiceberg.avro.codecs import CODEC_MAPPING_ICEBERG_TO_AVRO, KNOWN_CODECS, AvroCompressionCodec
+from pyiceberg.avro.decoder import BinaryDecoder
 from pyiceberg.avro.file import AvroFile, AvroOutputFile
+from pyiceberg.avro.reader import DoubleReader, OptionReader, Reader, StructReader
+from pyiceberg.conversions import to_bytes
 from pyiceberg.io import FileIO, OutputFile
 from pyiceberg.manifest import (
     DATA_FILE_TYPE,
@@ -25,6 +29,7 @@ from pyiceberg.manifest import (
     ManifestFile,
     ManifestWriter,
     ManifestWriterV2,
+    PartitionFieldSummary,
     _inherit_from_manifest,
     data_file_with_partition,
     manifest_entry_schema_with_data_file,
@@ -38,9 +43,13 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, AssertTableUUID, SetSnapshotRefUpdate
 from pyiceberg.typedef import TableVersion
-from pyiceberg.types import IntegerType, ListType, NestedField, StructType
+from pyiceberg.types import DoubleType, FloatType, IntegerType, ListType, NestedField, StructType
 
+from iceberg_zorder.errors import InvalidInputError
+
+_AVRO_CODEC = "write.avro.compression-codec"
 _FIELDS = {field.name: field for field in DATA_FILE_TYPE[3].fields}
+_SUMMARY_LOWER, _SUMMARY_UPPER = 2, 3
 # Optional since format version 2, but PyIceberg knows it from version 3 on.
 _REFERENCED_DATA_FILE = _FIELDS["referenced_data_file"]
 _REFERENCED_DATA_FILE_POSITION = list(_FIELDS).index(_REFERENCED_DATA_FILE.name)
@@ -75,6 +84,42 @@ class _DeleteManifestWriter(ManifestWriterV2):
         return manifest_entry_schema_with_data_file(version, StructType(*fields, *more))
 
 
+class _EntriesFile(AvroFile[ManifestEntry]):
+    """Reads manifests with the doubles that they have: PyIceberg's compiled decoder rounds them to 32 bits."""
+
+    def __enter__(self) -> _EntriesFile:
+        super().__enter__()
+        self.reader = _with_exact_doubles(self.reader)
+        return self
+
+
+def _with_exact_doubles(reader: Reader) -> Reader:
+    if isinstance(reader, DoubleReader):
+        return _ExactDoubleReader()  # type: ignore[no-untyped-call]
+    if isinstance(reader, OptionReader):
+        return OptionReader(_with_exact_doubles(reader.option))
+    if isinstance(reader, StructReader):
+        fields = tuple((place, _with_exact_doubles(field)) for place, field in reader.field_readers)
+        return StructReader(fields, reader.create_struct, reader.struct)
+    return reader
+
+
+class _ExactDoubleReader(DoubleReader):
+    def read(self, decoder: BinaryDecoder) -> float:
+        return float(struct.unpack("<d", decoder.read(8))[0])
+
+
+class _OptionalFields(PartitionSpec):
+    """A spec whose partitions may be NULL, as in Iceberg: PyIceberg's may not where the column may not.
+
+    So it could not write the partitions of a dropped field, which are NULL whatever the column is.
+    """
+
+    def partition_type(self, schema: Schema) -> StructType:
+        fields = super().partition_type(schema).fields
+        return StructType(*(field.model_copy(update={"required": False}) for field in fields))
+
+
 def read_entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
     """Read the live entries of a manifest, with everything that a version 2 table may keep of them.
 
@@ -90,7 +135,7 @@ def read_entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
     list of pyiceberg.manifest.ManifestEntry
         The entries that are not deleted, with the sequence numbers that they inherit.
     """
-    with AvroFile[ManifestEntry](
+    with _EntriesFile(
         io.new_input(manifest.manifest_path),
         MANIFEST_ENTRY_SCHEMAS[3],
         read_types={-1: ManifestEntry, 2: DataFile},
@@ -150,9 +195,9 @@ def write_entries(
     pyiceberg.manifest.ManifestFile
         The manifest, still without a sequence number.
     """
-    spec = metadata.specs()[spec_id]
+    spec = _OptionalFields.model_validate(metadata.specs()[spec_id].model_dump())
     schema = _schema_for(metadata, spec)
-    codec = _avro_codec(metadata)
+    codec = avro_codec(metadata)
     writer: ManifestWriter
     if content == ManifestContent.DELETES:
         writer = _DeleteManifestWriter(spec, schema, output, snapshot_id, codec)
@@ -161,7 +206,20 @@ def write_entries(
     with writer:
         for entry in entries:
             writer.add_entry(entry)
-    return writer.to_manifest_file()
+    manifest = writer.to_manifest_file()
+    for summary, field in zip(manifest.partitions or [], spec.partition_type(schema).fields, strict=False):
+        if isinstance(field.field_type, FloatType | DoubleType):
+            _enclose_zeros(summary, field.field_type)
+    return manifest
+
+
+def _enclose_zeros(summary: PartitionFieldSummary, kind: FloatType | DoubleType) -> None:
+    """Widen zero bounds of partitions to both zeros: for PyIceberg, unlike Iceberg, -0.0 is no less than 0.0."""
+    negative, positive = to_bytes(kind, -0.0), to_bytes(kind, 0.0)
+    if summary.lower_bound == positive:
+        summary[_SUMMARY_LOWER] = negative
+    if summary.upper_bound == negative:
+        summary[_SUMMARY_UPPER] = positive
 
 
 def write_list(
@@ -186,7 +244,7 @@ def write_list(
         snapshot_id=snapshot.snapshot_id,
         parent_snapshot_id=snapshot.parent_snapshot_id,
         sequence_number=snapshot.sequence_number,
-        avro_compression=_avro_codec(metadata),
+        avro_compression=avro_codec(metadata),
     ) as writer:
         # The writer gives a new manifest its sequence number in place, which the next attempt's must not have.
         writer.add_manifests(copy.deepcopy(list(manifests)))
@@ -214,10 +272,30 @@ def submit(table: Table, snapshot: Snapshot, branch: str) -> None:
     )
 
 
-def _avro_codec(metadata: TableMetadata) -> AvroCompressionCodec:
-    codec = metadata.properties.get("write.avro.compression-codec", "gzip").lower()
+def avro_codec(metadata: TableMetadata) -> AvroCompressionCodec:
+    """Find the compression of manifests.
+
+    Parameters
+    ----------
+    metadata : pyiceberg.table.metadata.TableMetadata
+        The table's.
+
+    Returns
+    -------
+    str
+        As PyIceberg's writer takes it.
+
+    Raises
+    ------
+    InvalidInputError
+        When PyIceberg has no such codec.
+    """
+    codec = metadata.properties.get(_AVRO_CODEC, "gzip").lower()
     # PyIceberg's writer knows all of Iceberg's names but this one.
-    return cast(AvroCompressionCodec, "null" if codec == "uncompressed" else codec)
+    known = "null" if codec == "uncompressed" else codec
+    if CODEC_MAPPING_ICEBERG_TO_AVRO.get(known, known) not in KNOWN_CODECS:
+        raise InvalidInputError(f"Cannot set {_AVRO_CODEC} to '{codec}', because PyIceberg has no such codec")
+    return cast(AvroCompressionCodec, known)
 
 
 def _schema_for(metadata: TableMetadata, spec: PartitionSpec) -> Schema:

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from pyiceberg.manifest import (
     DataFile,
-    DataFileContent,
     ManifestContent,
     ManifestEntry,
     ManifestEntryStatus,
     ManifestFile,
 )
 from pyiceberg.table import Table, TableProperties
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Operation, Snapshot, SnapshotSummaryCollector, Summary
 
-from iceberg_zorder.pyiceberg.commit_head import (
-    DataManifest,
-    Head,
-    Partition,
-    is_unpartitioned,
-    partition_of,
-    sequence_number,
-    single_path,
-)
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.commit_deletes import EntryKey, entry_key
+from iceberg_zorder.pyiceberg.commit_head import DataManifest, Head
 from iceberg_zorder.pyiceberg.commit_internals import write_entries, write_list
 
 _TOTALS = {
@@ -65,8 +59,6 @@ class SnapshotWriter:
         The table.
     added : tuple of pyiceberg.manifest.DataFile
         The new data files.
-    data_sequence_number : int, optional
-        Their data sequence number; default that of the snapshot.
     properties : Mapping of str to str
         What the summary shall say besides.
     """
@@ -75,24 +67,26 @@ class SnapshotWriter:
         self,
         table: Table,
         added: tuple[DataFile, ...],
-        data_sequence_number: int | None,
         properties: Mapping[str, str],
     ) -> None:
         self.snapshot_id = table.metadata.new_snapshot_id()
         self.written: list[str] = []
         self._table = table
         self._added = added
-        self._sequence_number = data_sequence_number
         self._properties = properties
         self._manifests: dict[tuple[int, str], ManifestFile] = {}
 
-    def write(self, head: Head) -> NewSnapshot:
+    def write(self, head: Head, dropped: Collection[EntryKey], data_sequence_number: int | None = None) -> NewSnapshot:
         """Write the snapshot for a head, whose manifests the table object must know.
 
         Parameters
         ----------
         head : Head
             The head to replace.
+        dropped : collection of (str, int)
+            The delete files that go, by the keys of their entries.
+        data_sequence_number : int, optional
+            That of the new files, the same at every call; default that of the snapshot.
 
         Returns
         -------
@@ -100,12 +94,11 @@ class SnapshotWriter:
             The snapshot.
         """
         metadata = self._table.metadata
-        dropped = self._dropped(head)
-        manifests = [*self._added_manifests(), *map(self._data_manifest, head.data)]
+        manifests = [*self._added_manifests(data_sequence_number), *map(self._data_manifest, head.data)]
         dropped_files: list[DataFile] = []
         for manifest in head.deletes:
-            gone = [entry for entry in manifest.entries if _key(entry) in dropped]
-            kept = [entry for entry in manifest.entries if _key(entry) not in dropped]
+            gone = [entry for entry in manifest.entries if entry_key(entry) in dropped]
+            kept = [entry for entry in manifest.entries if entry_key(entry) not in dropped]
             manifests.append(self._without(manifest.manifest, gone, kept) if gone else manifest.manifest)
             dropped_files += [entry.data_file for entry in gone]
         snapshot = Snapshot.model_validate(
@@ -139,7 +132,7 @@ class SnapshotWriter:
             content=content,
         )
 
-    def _added_manifests(self) -> list[ManifestFile]:
+    def _added_manifests(self, number: int | None) -> list[ManifestFile]:
         files_of = defaultdict(list)
         for file in self._added:
             files_of[file.spec_id].append(file)
@@ -147,14 +140,14 @@ class SnapshotWriter:
         for spec_id, files in files_of.items():
             key = version, f"added to spec {spec_id}"
             if key not in self._manifests:
-                self._manifests[key] = self._write(map(self._added_entry, files), spec_id)
+                self._manifests[key] = self._write([self._added_entry(file, number) for file in files], spec_id)
         return [self._manifests[version, f"added to spec {spec_id}"] for spec_id in files_of]
 
-    def _added_entry(self, file: DataFile) -> ManifestEntry:
+    def _added_entry(self, file: DataFile, number: int | None) -> ManifestEntry:
         return ManifestEntry.from_args(
             status=ManifestEntryStatus.ADDED,
             snapshot_id=self.snapshot_id,
-            sequence_number=self._sequence_number,
+            sequence_number=number,
             file_sequence_number=None,
             data_file=file,
         )
@@ -186,42 +179,9 @@ class SnapshotWriter:
             data_file=entry.data_file,
         )
 
-    def _dropped(self, head: Head) -> frozenset[tuple[str, int]]:
-        """Find the delete files that apply to no data file any more, by the keys of their entries.
-
-        Only those of which a removed file was, or may have been, the last: others are not this rewrite's to judge.
-        """
-        removed = head.removed
-        paths = {entry.data_file.file_path for entry in removed}
-        partitions = {partition_of(entry.data_file) for entry in removed}
-        lowest = _lowest(head.data)
-        everywhere = min(lowest.values(), default=None)
-        specs = self._table.metadata.specs()
-        new_files = self._sequence_number if self._added else None
-        dropped = set()
-        for entry in (entry for manifest in head.deletes for entry in manifest.entries):
-            file, number = entry.data_file, sequence_number(entry)
-            if file.content == DataFileContent.POSITION_DELETES:
-                # It names files by their paths, and the new ones have new paths.
-                if path := single_path(file):
-                    gone = path in paths
-                else:
-                    key = partition_of(file)
-                    gone = key in partitions and not _reaches(number + 1, lowest.get(key))
-            else:
-                key = partition_of(file)
-                anywhere = is_unpartitioned(specs[file.spec_id])
-                gone = (anywhere or key in partitions) and not (
-                    _reaches(number, new_files) or _reaches(number, everywhere if anywhere else lowest.get(key))
-                )
-            if gone:
-                dropped.add(_key(entry))
-        return frozenset(dropped)
-
     def _summary(self, head: Head, dropped: list[DataFile]) -> Summary:
         metadata = self._table.metadata
-        limit = metadata.properties.get(TableProperties.WRITE_PARTITION_SUMMARY_LIMIT, "0")
-        collector = SnapshotSummaryCollector(partition_summary_limit=int(limit))
+        collector = SnapshotSummaryCollector(partition_summary_limit=partition_summary_limit(metadata))
         for file in self._added:
             collector.add_file(file, metadata.schema(), metadata.specs()[file.spec_id])
         for file in [*(entry.data_file for entry in head.removed), *dropped]:
@@ -231,22 +191,30 @@ class SnapshotWriter:
         return Summary(Operation.REPLACE, **{**self._properties, **changes, **_totals(before, changes)})
 
 
-def _key(entry: ManifestEntry) -> tuple[str, int]:
-    return entry.data_file.file_path, sequence_number(entry)
+def partition_summary_limit(metadata: TableMetadata) -> int:
+    """Tell for how many partitions at most a snapshot's summary says what has changed.
 
+    Parameters
+    ----------
+    metadata : pyiceberg.table.metadata.TableMetadata
+        The table's.
 
-def _reaches(number: int, data: int | None) -> bool:
-    """Tell whether an equality delete reaches a data file: the delete must be newer."""
-    return data is not None and data < number
+    Returns
+    -------
+    int
+        How many.
 
-
-def _lowest(manifests: Iterable[DataManifest]) -> dict[Partition, int]:
-    """Return by partition the lowest data sequence number of the data files that stay."""
-    lowest: dict[Partition, int] = {}
-    for manifest in manifests:
-        for partition, number in manifest.lowest.items():
-            lowest[partition] = min(number, lowest.get(partition, number))
-    return lowest
+    Raises
+    ------
+    InvalidInputError
+        When the property is no number.
+    """
+    name = TableProperties.WRITE_PARTITION_SUMMARY_LIMIT
+    text = metadata.properties.get(name, str(TableProperties.WRITE_PARTITION_SUMMARY_LIMIT_DEFAULT))
+    try:
+        return int(text)
+    except ValueError as error:
+        raise InvalidInputError(f"Cannot use {name} = '{text}', because it is no whole number") from error
 
 
 def _totals(before: Mapping[str, str], changes: Mapping[str, str]) -> dict[str, str]:

@@ -17,13 +17,8 @@ from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.commit_head import (
-    Head,
-    is_unpartitioned,
-    partition_of,
-    sequence_number,
-    single_path,
-)
+from iceberg_zorder.pyiceberg.commit_head import Head
+from iceberg_zorder.pyiceberg.content_files import is_unpartitioned, partition_of, sequence_number, single_path
 
 
 class ConflictError(Exception):
@@ -163,42 +158,60 @@ def check_files(head: Head, removed: Collection[DataFile], start: Snapshot) -> N
         raise ConflictError(f"data file {twice[0]} is there more than once")
 
 
-def check_deletes(head: Head, specs: Mapping[int, PartitionSpec], start: Snapshot, *, equality_deletes: bool) -> None:
-    """Check that no delete file was added since the starting snapshot that the new files would escape.
+def check_deletes(
+    head: Head,
+    added: Collection[DataFile],
+    specs: Mapping[int, PartitionSpec],
+    start: Snapshot,
+    *,
+    use_starting_sequence_number: bool,
+) -> None:
+    """Check that each delete file added since the starting snapshot deletes the same rows of new files as of old ones.
 
     Parameters
     ----------
     head : Head
         The head of the branch.
+    added : collection of pyiceberg.manifest.DataFile
+        The new data files.
     specs : Mapping of int to pyiceberg.partitioning.PartitionSpec
         The table's partition specs.
     start : pyiceberg.table.snapshots.Snapshot
         The starting snapshot.
-    equality_deletes : bool
-        Whether equality deletes count: not if the new files get the data sequence number of the starting snapshot,
-        for they apply to them as to the removed ones.
+    use_starting_sequence_number : bool
+        Whether the new files get the data sequence number of the starting snapshot, so that later equality deletes
+        apply to them.
 
     Raises
     ------
     ConflictError
-        When there is such a delete file.
+        When there is a delete file that does not, or may not.
     """
-    paths = {entry.data_file.file_path for entry in head.removed}
-    partitions = {partition_of(entry.data_file) for entry in head.removed}
-    for manifest in head.deletes:
-        for entry in manifest.entries:
-            file = entry.data_file
-            if sequence_number(entry) <= (start.sequence_number or 0):
-                continue
-            if file.content == DataFileContent.POSITION_DELETES:
-                path = single_path(file)
-                applies = path in paths if path is not None else partition_of(file) in partitions
+    removed = [entry.data_file for entry in head.removed]
+    paths = {file.file_path for file in removed}
+    partitions = {partition_of(file) for file in removed}
+    new_partitions = {partition_of(file) for file in added}
+    spec_ids = {file.spec_id for file in (*removed, *added)}
+    for entry in (entry for manifest in head.deletes for entry in manifest.entries):
+        file = entry.data_file
+        if sequence_number(entry) <= (start.sequence_number or 0):
+            continue
+        partition = partition_of(file)
+        if file.content == DataFileContent.POSITION_DELETES:
+            kind = "position"
+            path = single_path(file)
+            applies = path in paths if path is not None else partition in partitions
+        else:
+            kind = "equality"
+            everywhere = is_unpartitioned(specs[file.spec_id])
+            if not use_starting_sequence_number:
+                applies = everywhere or partition in partitions
             else:
-                applies = equality_deletes and (
-                    is_unpartitioned(specs[file.spec_id]) or partition_of(file) in partitions
-                )
-            if applies:
-                kind = "position" if file.content == DataFileContent.POSITION_DELETES else "equality"
-                raise ConflictError(
-                    f"{kind} delete file {file.file_path} was added, which may delete rows of the rewritten files"
-                )
+                # In one spec a row stays in its partition. From one spec to another it may leave the partition that
+                # the delete is for, or enter it.
+                moved = spec_ids != {file.spec_id}
+                applies = not everywhere and moved and partition in partitions | new_partitions
+        if applies:
+            raise ConflictError(
+                f"{kind} delete file {file.file_path} was added, which may delete rows of the rewritten files"
+            )

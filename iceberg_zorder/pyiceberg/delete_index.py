@@ -9,48 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from pyiceberg.conversions import from_bytes
 from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.schema import Schema
-from pyiceberg.types import NestedField, PrimitiveType
+from pyiceberg.types import DoubleType, FloatType, NestedField, PrimitiveType
 
-PATH_FIELD = 2147483546
-"""The field of the data file's path in position delete files."""
+from iceberg_zorder.pyiceberg.content_files import Partition, partition_of, single_path
 
-_Partition = tuple[int, tuple[Any, ...]]
 _Sequenced = tuple[DataFile, int]
-
-
-def partition_key(file: DataFile) -> _Partition:
-    """Tell a file's spec and partition, as something that can be looked up."""
-    return file.spec_id, partition_values(file)
-
-
-def partition_values(file: DataFile) -> tuple[Any, ...]:
-    """Take the values of a file's partition."""
-    return tuple(file.partition[place] for place in range(len(file.partition)))
-
-
-def referenced_data_file(delete: DataFile) -> str | None:
-    """Tell the one data file that a position delete file is about, if its bounds name one.
-
-    Parameters
-    ----------
-    delete : pyiceberg.manifest.DataFile
-        A delete file.
-
-    Returns
-    -------
-    str or None
-        The path of the data file.
-    """
-    if delete.content != DataFileContent.POSITION_DELETES:
-        return None
-    lower = (delete.lower_bounds or {}).get(PATH_FIELD)
-    upper = (delete.upper_bounds or {}).get(PATH_FIELD)
-    return lower.decode() if lower is not None and lower == upper else None
 
 
 @dataclass
@@ -67,9 +34,9 @@ class DeleteIndex:
 
     schema: Schema
     unpartitioned: frozenset[int]
-    _positions: dict[_Partition, list[_Sequenced]] = field(default_factory=dict)
+    _positions: dict[Partition, list[_Sequenced]] = field(default_factory=dict)
     _positions_by_path: dict[str, list[_Sequenced]] = field(default_factory=dict)
-    _equalities: dict[_Partition, list[_Sequenced]] = field(default_factory=dict)
+    _equalities: dict[Partition, list[_Sequenced]] = field(default_factory=dict)
     _global_equalities: list[_Sequenced] = field(default_factory=list)
 
     def add(self, delete: DataFile, sequence_number: int) -> None:
@@ -79,20 +46,20 @@ class DeleteIndex:
             if delete.spec_id in self.unpartitioned:
                 self._global_equalities.append(sequenced)
             else:
-                self._equalities.setdefault(partition_key(delete), []).append(sequenced)
-        elif path := referenced_data_file(delete):
+                self._equalities.setdefault(partition_of(delete), []).append(sequenced)
+        elif path := single_path(delete):
             self._positions_by_path.setdefault(path, []).append(sequenced)
         else:
-            self._positions.setdefault(partition_key(delete), []).append(sequenced)
+            self._positions.setdefault(partition_of(delete), []).append(sequenced)
 
     def position_deletes(self, data: DataFile, sequence_number: int) -> tuple[DataFile, ...]:
         """Find the position deletes that may name rows of a data file with this data sequence number."""
-        candidates = self._positions.get(partition_key(data), []) + self._positions_by_path.get(data.file_path, [])
+        candidates = self._positions.get(partition_of(data), []) + self._positions_by_path.get(data.file_path, [])
         return tuple(delete for delete, sequence in candidates if sequence >= sequence_number)
 
     def equality_deletes(self, data: DataFile, sequence_number: int) -> tuple[DataFile, ...]:
         """Find the equality deletes that may equal rows of a data file with this data sequence number."""
-        candidates = self._global_equalities + self._equalities.get(partition_key(data), [])
+        candidates = self._global_equalities + self._equalities.get(partition_of(data), [])
         return tuple(
             delete for delete, sequence in candidates if sequence > sequence_number and self._may_equal(data, delete)
         )
@@ -116,6 +83,8 @@ def _columns_may_equal(data: DataFile, delete: DataFile, column: NestedField) ->
         return True
     if of_data == "all" or of_delete == "all":
         return of_data != "none" and of_delete != "none"
+    if _may_hold_nan(data, column) and _may_hold_nan(delete, column):
+        return True
     bounds = [(file.lower_bounds or {}).get(column.field_id) for file in (data, delete)] + [
         (file.upper_bounds or {}).get(column.field_id) for file in (data, delete)
     ]
@@ -141,6 +110,13 @@ def _nulls(file: DataFile, column: NestedField) -> str:
     return "all" if (file.value_counts or {}).get(column.field_id) == nulls else "some"
 
 
+def _may_hold_nan(file: DataFile, column: NestedField) -> bool:
+    """Tell whether a file may hold NaN, which no bound encloses."""
+    if not isinstance(column.field_type, FloatType | DoubleType):
+        return False
+    return (file.nan_value_counts or {}).get(column.field_id) != 0
+
+
 def rows_deleted_by_position(deletes: Iterable[DataFile]) -> int:
     """Count the rows that position deletes of one data file each delete."""
-    return sum(delete.record_count for delete in deletes if referenced_data_file(delete) is not None)
+    return sum(delete.record_count for delete in deletes if single_path(delete) is not None)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,39 +13,67 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
 
+from iceberg_zorder.errors import RewriteFailedError
+from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
+from iceberg_zorder.pyiceberg.equal_rows import EqualRows
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.projection import FileField, convert, file_fields
+from iceberg_zorder.pyiceberg.spill import MemoryBudget
 
 _BATCH_ROWS = 131_072
+_SMALL_BATCH_ROWS = 16_384
+_SHARE = 4
+"""Equality deletes may take one of so many parts of the budget; while they are read they take as much besides."""
+_HELD_BESIDE = 28
+"""Bytes that a deleted row may take beside its values, with the table that it is looked up by."""
 _Bools = npt.NDArray[np.bool_]
+_Bits = npt.NDArray[np.uint8]
 
 
 class DeletedRows:
-    """Reads delete files once for a number of data files, and forgets each after the last data file that needs it.
+    """Tells what is deleted of a number of data files, reading each delete file once.
+
+    Position deletes are forgotten after the last data file that needs them. Equality deletes are held as long as this
+    is, within a part of the budget; where they have no room, they are read part by part before the first data file, and
+    what each part deletes is marked.
 
     Parameters
     ----------
-    io : pyiceberg.io.FileIO
-        Reads the files.
+    table : pyiceberg.table.Table
+        Whose FileIO reads the files.
     tasks : iterable of DataFileTask
         The data files.
     types : dict of int to pyarrow.DataType
         Types of the equality fields, those of columns dropped since included.
+    keys : callable
+        Reads equality fields of a data file, some rows at a time.
+    budget : MemoryBudget
+        Where what is held is counted.
     """
 
-    def __init__(self, io: FileIO, tasks: Iterable[DataFileTask], types: dict[int, pa.DataType]) -> None:
-        self._io = io
+    def __init__(
+        self,
+        table: Table,
+        tasks: Iterable[DataFileTask],
+        types: dict[int, pa.DataType],
+        keys: Callable[[DataFileTask, Sequence[int]], Iterator[list[pa.Array]]],
+        budget: MemoryBudget,
+    ) -> None:
+        self._table = table
         self._types = types
-        tasks = list(tasks)
-        self._paths = {task.data_file.file_path for task in tasks}
-        self._uses = Counter(
-            delete.file_path for task in tasks for delete in (*task.position_deletes, *task.equality_deletes)
-        )
+        self._keys = keys
+        self._budget = budget
+        self._tasks = list(tasks)
+        self._paths = {task.data_file.file_path for task in self._tasks}
+        self._uses = Counter(delete.file_path for task in self._tasks for delete in task.position_deletes)
         self._positions: dict[str, dict[str, npt.NDArray[np.int64]]] = {}
-        self._rows: dict[str, list[pa.Array]] = {}
+        self._rows: dict[_Scope, EqualRows] | None = None
+        # By task: a data file may be there twice, with different deletes.
+        self._marks: dict[DataFileTask, _Bits] = {}
+        self._taken = 0
 
     def of(self, task: DataFileTask) -> Deleted:
         """Read what is deleted of a data file; to be called once for each."""
@@ -53,32 +82,36 @@ class DeletedRows:
             for delete in task.position_deletes
             if (found := self._position_deletes(delete).get(task.data_file.file_path)) is not None
         ]
-        by_fields: dict[tuple[int, ...], list[list[pa.Array]]] = {}
-        for delete in task.equality_deletes:
-            fields = tuple(sorted(delete.equality_ids or []))
-            by_fields.setdefault(fields, []).append(self._equality_deletes(delete, fields))
-        self._release(task)
+        for delete in task.position_deletes:
+            self._uses[delete.file_path] -= 1
+            if not self._uses[delete.file_path]:
+                self._positions.pop(delete.file_path, None)
+        if self._rows is None:
+            self._rows = self._equality_deletes()
         return Deleted(
             np.unique(np.concatenate(positions)) if positions else np.empty(0, np.int64),
-            tuple(_EqualRows.of(fields, rows) for fields, rows in by_fields.items()),
+            self._marks.pop(task, None),
+            tuple((scope.fields, self._rows[scope]) for scope in _scopes(task) if scope in self._rows),
+            task.data_sequence_number,
         )
+
+    def close(self) -> None:
+        """Forget all that is held."""
+        self._budget.give_back(self._taken)
+        self._taken = 0
+        self._rows = {}
+        self._positions.clear()
+        self._marks.clear()
 
     def type_of(self, field_id: int) -> pa.DataType:
         """Tell the type of an equality field."""
         return self._types[field_id]
 
-    def _release(self, task: DataFileTask) -> None:
-        for delete in (*task.position_deletes, *task.equality_deletes):
-            self._uses[delete.file_path] -= 1
-            if not self._uses[delete.file_path]:
-                self._positions.pop(delete.file_path, None)
-                self._rows.pop(delete.file_path, None)
-
     def _position_deletes(self, delete: DataFile) -> dict[str, npt.NDArray[np.int64]]:
         if delete.file_path in self._positions:
             return self._positions[delete.file_path]
         found: dict[str, list[npt.NDArray[np.int64]]] = {}
-        with self._io.new_input(delete.file_path).open() as stream:
+        with opened(self._table, delete.file_path) as stream:
             file = pq.ParquetFile(stream, read_dictionary=["file_path"], pre_buffer=True)
             batches = file.iter_batches(_BATCH_ROWS, columns=["file_path", "pos"], use_threads=False)
             for batch in batches:
@@ -95,19 +128,127 @@ class DeletedRows:
         self._positions[delete.file_path] = joined
         return joined
 
-    def _equality_deletes(self, delete: DataFile, fields: Sequence[int]) -> list[pa.Array]:
-        if delete.file_path not in self._rows:
-            with self._io.new_input(delete.file_path).open() as stream:
-                table = pq.ParquetFile(stream, pre_buffer=True).read(use_threads=False)
-            paths = field_paths(file_fields(table.schema, None))
-            batch = table.combine_chunks().to_batches()[0] if table.num_rows else None
-            self._rows[delete.file_path] = [
-                pa.nulls(0, self._types[each])
-                if batch is None
-                else key_column(batch, paths.get(each), self._types[each], None)
-                for each in fields
-            ]
-        return self._rows[delete.file_path]
+    def _equality_deletes(self) -> dict[_Scope, EqualRows]:
+        """Read all equality deletes; return them, or if they have no room mark what they delete, and return none."""
+        files: dict[_Scope, dict[str, tuple[DataFile, int]]] = {}
+        for task in self._tasks:
+            for delete in task.equality_deletes:
+                of_scope = files.setdefault(_scope(delete), {})
+                _, newest = of_scope.get(delete.file_path, (delete, 0))
+                of_scope[delete.file_path] = delete, max(newest, task.data_sequence_number)
+        held: dict[_Scope, EqualRows] = {}
+        size, room = 0, self._budget.limit // _SHARE
+        for scope, deletes in files.items():
+            for rows in self._parts(scope, deletes.values(), room):
+                if scope in held or (held and size + rows.nbytes > room):
+                    # There is more than one part: what is held is to be applied and forgotten before the next.
+                    for each in list(held):
+                        self._mark(each, held.pop(each))
+                    size = 0
+                held[scope] = rows
+                size += rows.nbytes
+        if self._marks:
+            for each in list(held):
+                self._mark(each, held.pop(each))
+        self._take(sum(rows.nbytes for rows in held.values()))
+        return held
+
+    def _parts(self, scope: _Scope, deletes: Iterable[tuple[DataFile, int]], room: int) -> Iterator[EqualRows]:
+        """Read the deleted rows of a scope, as many at a time as have room."""
+        columns: list[list[pa.Array]] = [[] for _ in scope.fields]
+        newest: list[npt.NDArray[np.int64]] = []
+        size = 0
+        for delete, number in deletes:
+            for batch in self._batches(delete, scope.fields):
+                for place, column in enumerate(batch):
+                    columns[place].append(column)
+                newest.append(np.full(len(batch[0]), number))
+                size += sum(column.nbytes for column in batch) + _HELD_BESIDE * len(batch[0])
+                if size > room:
+                    yield EqualRows([pa.concat_arrays(parts) for parts in columns], np.concatenate(newest))
+                    columns, newest, size = [[] for _ in scope.fields], [], 0
+        if newest:
+            yield EqualRows([pa.concat_arrays(parts) for parts in columns], np.concatenate(newest))
+
+    def _batches(self, delete: DataFile, fields: Sequence[int]) -> Iterator[list[pa.Array]]:
+        with opened(self._table, delete.file_path) as stream:
+            file = pq.ParquetFile(stream, pre_buffer=True)
+            everything = {each.field_id: each for top in file_fields(file.schema_arrow, None) for each in top.walk()}
+            columns = [".".join(everything[each].path) for each in fields if each in everything]
+            for place in range(file.num_row_groups):
+                # Batches of many rows would take more room than there is for all of them.
+                for batch in file.iter_batches(_SMALL_BATCH_ROWS, [place], columns, use_threads=False):
+                    paths = field_paths(file_fields(batch.schema, None)) if batch.num_columns else {}
+                    yield [key_column(batch, paths.get(each), self._types[each], None) for each in fields]
+
+    def _mark(self, scope: _Scope, rows: EqualRows) -> None:
+        """Mark the rows of all data files that equal deleted ones."""
+        for task in self._tasks:
+            if scope not in _scopes(task):
+                continue
+            start = 0
+            if task not in self._marks:
+                bits = np.zeros(-(-task.data_file.record_count // 8), np.uint8)
+                self._take(bits.nbytes)
+                self._marks[task] = bits
+            bits = self._marks[task]
+            for keys in self._keys(task, scope.fields):
+                found = np.flatnonzero(rows.contain(keys, task.data_sequence_number)) + start
+                np.bitwise_or.at(bits, found >> 3, (128 >> (found & 7)).astype(np.uint8))
+                start += len(keys[0])
+
+    def _take(self, size: int) -> None:
+        self._budget.take(size)
+        self._taken += size
+        if self._taken > self._budget.limit:
+            raise RewriteFailedError(
+                f"Cannot apply equality deletes to {len(self._tasks):,} data files, because what they delete takes "
+                f"{self._taken:,} bytes to mark, and memory-limit-bytes leaves {self._budget.limit:,}: raise it"
+            )
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """What equality deletes have in common that can be looked up together."""
+
+    fields: tuple[int, ...]
+    partition: Partition
+
+
+def _scope(delete: DataFile) -> _Scope:
+    return _Scope(tuple(sorted(delete.equality_ids or [])), partition_of(delete))
+
+
+def _scopes(task: DataFileTask) -> list[_Scope]:
+    return list(dict.fromkeys(_scope(delete) for delete in task.equality_deletes))
+
+
+@contextmanager
+def opened(table: Table, path: str) -> Iterator[Any]:
+    """Open a file for reading; whatever goes wrong in the block is told as a failure to read it.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        Whose FileIO reads it.
+    path : str
+        The file.
+
+    Yields
+    ------
+    object
+        The open stream.
+
+    Raises
+    ------
+    RewriteFailedError
+        When it cannot be read.
+    """
+    try:
+        with table.io.new_input(path).open() as stream:
+            yield stream
+    except Exception as error:  # a broken file breaks in many ways
+        raise RewriteFailedError(f"Cannot read {path}, because {' '.join(str(error).split())}") from error
 
 
 def field_paths(fields: Sequence[FileField]) -> dict[int, tuple[int, ...]]:
@@ -155,90 +296,41 @@ class Deleted:
     ----------
     positions : ndarray of int64
         Sorted positions.
-    equal : tuple
-        Rows by whose equality rows are deleted, for each set of fields.
+    marks : ndarray of uint8 or None
+        A bit for each row, if rows that equal deleted ones were marked.
+    equal : tuple of (tuple of int, EqualRows)
+        Fields, and the rows by whose equality in these rows are deleted.
+    sequence_number : int
+        The data file's data sequence number.
     """
 
     positions: npt.NDArray[np.int64]
-    equal: tuple[_EqualRows, ...]
+    marks: _Bits | None
+    equal: tuple[tuple[tuple[int, ...], EqualRows], ...]
+    sequence_number: int
 
     @property
     def fields(self) -> set[int]:
         """The fields that must be read to tell which rows are deleted."""
-        return {field for each in self.equal for field in each.fields}
+        return {field for fields, _ in self.equal for field in fields}
 
     def kept_by_position(self, positions: npt.NDArray[np.int64]) -> _Bools | None:
         """Tell which of some rows, whose positions increase, are left; or nothing if all are."""
-        if not len(self.positions) or not len(positions):
+        if not len(positions):
             return None
+        gone: _Bools | None = None
+        if self.marks is not None:
+            gone = (self.marks[positions >> 3] >> (7 - (positions & 7)).astype(np.uint8) & 1).astype(np.bool_)
         first, last = np.searchsorted(self.positions, [positions[0], positions[-1] + 1])
-        return None if first == last else ~np.isin(positions, self.positions[first:last], assume_unique=True)
+        if first < last:
+            found = np.isin(positions, self.positions[first:last], assume_unique=True)
+            gone = found if gone is None else gone | found
+        return None if gone is None or not gone.any() else ~gone
 
     def kept_by_equality(self, columns: dict[int, pa.Array]) -> _Bools | None:
         """Tell which rows are left, given the fields; or nothing if all are."""
         gone: _Bools | None = None
-        for each in self.equal:
-            found = each.contain([columns[field] for field in each.fields])
+        for fields, rows in self.equal:
+            found = rows.contain([columns[field] for field in fields], self.sequence_number)
             gone = found if gone is None else gone | found
         return None if gone is None or not gone.any() else ~gone
-
-
-@dataclass(frozen=True, eq=False)
-class _EqualRows:
-    """Rows to compare others with: NULL equals NULL, and NaN equals NaN.
-
-    A row becomes a number, column by column: the number of its value among the distinct deleted values is appended to
-    the number so far, and the pairs that occur are numbered anew, so that no number outgrows 64 bits.
-    """
-
-    fields: tuple[int, ...]
-    values: tuple[pa.Array, ...]
-    pairs: tuple[npt.NDArray[np.int64], ...]
-
-    @classmethod
-    def of(cls, fields: tuple[int, ...], rows: Sequence[Sequence[pa.Array]]) -> _EqualRows:
-        values, pairs = [], []
-        number = np.zeros(sum(len(each[0]) for each in rows), np.int64)
-        for place in range(len(fields)):
-            column = _comparable(pa.concat_arrays([each[place] for each in rows]))
-            distinct = pc.unique(column)
-            values.append(distinct)
-            pair = number * (len(distinct) + 1) + _index_in(column, distinct)
-            known = np.unique(pair)
-            pairs.append(known)
-            number = np.searchsorted(known, pair)
-        return cls(fields, tuple(values), tuple(pairs))
-
-    def contain(self, columns: Sequence[pa.Array]) -> _Bools:
-        """Tell which rows are among these."""
-        number = np.zeros(len(columns[0]), np.int64)
-        found = np.ones(len(columns[0]), np.bool_)
-        for column, distinct, known in zip(columns, self.values, self.pairs, strict=True):
-            index = _index_in(_comparable(column), distinct)
-            found &= index >= 0
-            if not len(known):
-                return np.zeros(len(number), np.bool_)
-            pair = number * (len(distinct) + 1) + np.maximum(index, 0)
-            number = np.minimum(np.searchsorted(known, pair), len(known) - 1)
-            found &= known[number] == pair
-        return found
-
-
-def _index_in(column: pa.Array, values: pa.Array) -> npt.NDArray[np.int64]:
-    """Find values among distinct ones, NULL like any other; -1 where there is none."""
-    found: Any = pc.fill_null(pc.index_in(column, value_set=values), -1)
-    index: npt.NDArray[np.int64] = found.to_numpy(zero_copy_only=False).astype(np.int64)
-    return index
-
-
-def _comparable(column: pa.Array) -> pa.Array:
-    """Turn floating numbers into their bits, all NaN alike, and drop what Arrow cannot look up."""
-    if isinstance(column, pa.ExtensionArray):
-        column = column.storage
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_floating(column.type):
-        nan = pc.is_nan(column)
-        column = pc.if_else(nan, pa.scalar(float("nan"), column.type), column)
-        return column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
-    return column

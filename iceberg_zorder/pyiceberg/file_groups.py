@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pyiceberg.manifest import DataFile
 from pyiceberg.typedef import Record
 
+from iceberg_zorder.pyiceberg.content_files import Partition
+
 
 @dataclass(frozen=True, eq=False)
 class DataFileTask:
@@ -36,6 +38,9 @@ class FileGroup:
     ----------
     index : int
         Its place in the plan, from 1.
+    key : tuple
+        The values of the partition that its data files share, by which other plans find it again; empty where they
+        have none, or are of other specs than the table's current one.
     spec_id : int
         The partition spec of the files to be written.
     partition : pyiceberg.typedef.Record or None
@@ -49,6 +54,7 @@ class FileGroup:
     """
 
     index: int
+    key: Partition
     spec_id: int
     partition: Record | None
     tasks: tuple[DataFileTask, ...]

@@ -43,6 +43,14 @@ class _Column:
 
 
 @dataclass
+class _RowGroup:
+    """What the rows of a row group tell that its footer does not, by field."""
+
+    nans: dict[int, int] = field(default_factory=dict)
+    bounds: dict[int, tuple[bytes, bytes] | None] = field(default_factory=dict)
+
+
+@dataclass
 class FileMetrics:
     """Collects the metrics of one data file.
 
@@ -57,33 +65,25 @@ class FileMetrics:
     schema: Schema
     config: MetricsConfig
     _columns: list[_Column] = field(init=False)
-    _nan: dict[int, int] = field(default_factory=dict)
-    _long: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
+    _row_groups: list[_RowGroup] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._columns = list(_columns(self.schema, self.config))
 
-    def see(self, batch: pa.RecordBatch) -> None:
-        """Look at rows that are written: count NaN, and find the bounds of long strings."""
+    def see(self, batches: Sequence[pa.RecordBatch]) -> None:
+        """Look at the rows of the next row group: count NaN, and find the bounds of long strings."""
+        seen = _RowGroup()
         for column in self._columns:
             if column.path is None or column.mode.kind == "none":
                 continue
             if isinstance(column.type, FloatType | DoubleType):
-                nans = pc.sum(pc.is_nan(_leaf(batch, column.path))).as_py() or 0
-                self._nan[column.field_id] = self._nan.get(column.field_id, 0) + nans
+                nans = (pc.sum(pc.is_nan(_leaf(batch, column.path))).as_py() or 0 for batch in batches)
+                seen.nans[column.field_id] = sum(nans)
             elif column.mode.keeps_bounds and isinstance(column.type, StringType | BinaryType):
-                self._see_long(column, _leaf(batch, column.path))
-
-    def _see_long(self, column: _Column, array: pa.Array) -> None:
-        if pa.types.is_dictionary(array.type):
-            array = array.dictionary
-        if column.field_id not in self._long and (pc.max(pc.binary_length(array)).as_py() or 0) < _LONGEST_STATISTIC:
-            return
-        found = pc.min_max(array.cast(pa.large_binary()))
-        low, high = found["min"].as_py(), found["max"].as_py()
-        if low is not None:
-            known = self._long.get(column.field_id, (low, high))
-            self._long[column.field_id] = (min(low, known[0]), max(high, known[1]))
+                arrays = [_leaf(batch, column.path) for batch in batches]
+                if not all(_has_statistics(array) for array in arrays):
+                    seen.bounds[column.field_id] = _extremes(arrays)
+        self._row_groups.append(seen)
 
     def arguments(self, footer: Any) -> dict[str, Any]:
         """Tell what a data file is made with, once its footer is known.
@@ -124,32 +124,33 @@ class FileMetrics:
         if any(each is None or not each.has_null_count for each in statistics):
             return
         field_id = column.field_id
+        nulls = [each.null_count for each in statistics]
+        nans = [seen.nans.get(field_id, 0) for seen in self._row_groups]
         found["value_counts"][field_id] = sum(chunk.num_values for chunk in chunks)
-        found["null_value_counts"][field_id] = sum(each.null_count for each in statistics)
-        if field_id in self._nan:
-            found["nan_value_counts"][field_id] = self._nan[field_id]
-        if not column.mode.keeps_bounds:
+        found["null_value_counts"][field_id] = sum(nulls)
+        if isinstance(column.type, FloatType | DoubleType):
+            found["nan_value_counts"][field_id] = sum(nans)
+        extremes = self._extremes(column, chunks) if column.mode.keeps_bounds else None
+        if not extremes:
             return
-        bounds = self._bounds(column, statistics)
-        if bounds is None:
-            return
-        lower, upper = bounds
-        found["lower_bounds"][field_id] = lower
+        found["lower_bounds"][field_id], upper = _bounds(column, extremes)
         if upper is not None:
             found["upper_bounds"][field_id] = upper
 
-    def _bounds(self, column: _Column, statistics: Sequence[Any]) -> tuple[bytes, bytes | None] | None:
-        extremes = [(each.min_raw, each.max_raw) for each in statistics if each.has_min_max]
-        if column.field_id in self._long:
-            extremes.append(self._long[column.field_id])
-        if not extremes:
-            return None
-        values = [(_value(column.type, low), _value(column.type, high)) for low, high in extremes]
-        low, high = min(value for value, _ in values), max(value for _, value in values)
-        length = column.mode.length
-        if isinstance(column.type, StringType | BinaryType):
-            return _truncated(low, length, column.type), _incremented(high, length, column.type)
-        return to_bytes(column.type, low), to_bytes(column.type, high)
+    def _extremes(self, column: _Column, chunks: Sequence[Any]) -> list[tuple[Any, Any]] | None:
+        """Find the least and the largest value of every row group that has values; nothing if one does not tell."""
+        extremes = []
+        for chunk, seen in zip(chunks, self._row_groups, strict=True):
+            statistics = chunk.statistics
+            if chunk.num_values == statistics.null_count + seen.nans.get(column.field_id, 0):
+                continue
+            if own := seen.bounds.get(column.field_id):
+                extremes.append(own)
+            elif statistics.has_min_max:
+                extremes.append((statistics.min_raw, statistics.max_raw))
+            else:
+                return None
+        return extremes
 
 
 def _columns(schema: Schema, config: MetricsConfig) -> Iterator[_Column]:
@@ -168,6 +169,40 @@ def _columns(schema: Schema, config: MetricsConfig) -> Iterator[_Column]:
             yield _Column(field_id, kind, config.mode(schema.find_column_name(field_id) or ""), path)
 
     yield from visit(-1, schema.as_struct(), ())
+
+
+def _bounds(column: _Column, extremes: Sequence[tuple[Any, Any]]) -> tuple[bytes, bytes | None]:
+    low = min(_value(column.type, each) for each, _ in extremes)
+    high = max(_value(column.type, each) for _, each in extremes)
+    if isinstance(column.type, StringType | BinaryType):
+        length = column.mode.length
+        return _truncated(low, length, column.type), _incremented(high, length, column.type)
+    return to_bytes(column.type, low), to_bytes(column.type, high)
+
+
+def _has_statistics(array: pa.Array) -> bool:
+    """Tell whether the statistics that Arrow writes of some strings are theirs, if the others of a row group have any.
+
+    One long value takes the statistics of the whole row group away. Of NULLs that come with a dictionary, Arrow tells a
+    value of the dictionary.
+    """
+    return not pa.types.is_dictionary(array.type) and (
+        (pc.max(pc.binary_length(array)).as_py() or 0) < _LONGEST_STATISTIC
+    )
+
+
+def _extremes(arrays: Sequence[pa.Array]) -> tuple[bytes, bytes] | None:
+    """Find the least and the largest of some strings; nothing if all are NULL."""
+    found = [pc.min_max(_distinct(array).cast(pa.large_binary())) for array in arrays]
+    known = [each for each in found if each["min"].is_valid]
+    if not known:
+        return None
+    return min(each["min"].as_py() for each in known), max(each["max"].as_py() for each in known)
+
+
+def _distinct(array: pa.Array) -> pa.Array:
+    """Take strings out of their dictionary, if they have one, which may have more than these rows."""
+    return array.dictionary.take(array.indices.unique().drop_null()) if pa.types.is_dictionary(array.type) else array
 
 
 def _leaf(batch: pa.RecordBatch, path: tuple[int, ...]) -> pa.Array:

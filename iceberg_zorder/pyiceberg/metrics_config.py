@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import IcebergType, ListType, MapType, StructType
+
+from iceberg_zorder.errors import InvalidInputError
 
 _LOG = logging.getLogger(__name__)
 _DEFAULT = "write.metadata.metrics.default"
@@ -76,13 +78,18 @@ def metrics_config(table: Table) -> MetricsConfig:
     -------
     MetricsConfig
         The modes.
+
+    Raises
+    ------
+    InvalidInputError
+        When a property is no number.
     """
     properties, schema = table.properties, table.schema()
     columns: dict[str, MetricsMode] = {}
     if _DEFAULT in properties:
         default = _mode(properties[_DEFAULT], _TRUNCATED)
     else:
-        most = int(properties.get(_INFERRED, "100"))
+        most = _inferred(properties)
         default = _TRUNCATED
         if len(_all_ids(schema.as_struct())) > most:
             default = _NONE
@@ -95,6 +102,14 @@ def metrics_config(table: Table) -> MetricsConfig:
         if key.startswith(_COLUMN):
             columns[key[len(_COLUMN) :]] = _mode(text, default)
     return MetricsConfig(columns, default)
+
+
+def _inferred(properties: Mapping[str, str]) -> int:
+    text = properties.get(_INFERRED, "100")
+    try:
+        return int(text)
+    except ValueError as error:
+        raise InvalidInputError(f"Cannot use {_INFERRED} = '{text}', because it is no whole number") from error
 
 
 def _mode(text: str, otherwise: MetricsMode) -> MetricsMode:

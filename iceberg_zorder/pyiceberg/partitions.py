@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +19,9 @@ from pyiceberg.types import UUIDType
 from iceberg_zorder.columns import ClusteringColumn
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.keys import NULL, domain, encode
+from iceberg_zorder.pyiceberg.content_files import identity
 from iceberg_zorder.pyiceberg.deletes import field_paths
+from iceberg_zorder.pyiceberg.equal_rows import comparable
 from iceberg_zorder.pyiceberg.internals import arrow_transform
 from iceberg_zorder.pyiceberg.projection import file_fields, leaf
 
@@ -45,7 +47,7 @@ class Partitions:
     def __init__(self, spec: PartitionSpec, schema: Schema, arrow: pa.Schema) -> None:
         self.records: list[Record] = []
         """The partitions, by their number."""
-        self._numbers: dict[tuple[Any, ...], int] = {}
+        self._numbers: dict[tuple[Hashable, ...], int] = {}
         self._fields = [_Field.of(field, schema, arrow) for field in spec.fields]
         kinds = {field.field_id: _result_type(schema, field) for field in partition_fields(schema, spec)}
         self._keyed = [(place, kinds[f.field_id]) for place, f in enumerate(spec.fields) if f.field_id in kinds]
@@ -65,28 +67,28 @@ class Partitions:
 
     def number(self, transformed: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
         """Find the number of every row's partition."""
-        code = np.zeros(rows, np.int64)
         values: list[list[Any]] = []
+        # By field, the places of the values that rows have; by row, which combination of the fields so far.
+        places = np.empty((0, 1), np.int64)
+        combination = np.zeros(rows, np.int64)
         for field, array in zip(self._fields, transformed, strict=True):
-            encoded = array.dictionary_encode(null_encoding="encode")
-            values.append(field.values(encoded.dictionary))
-            code = code * max(1, len(values[-1])) + encoded.indices.to_numpy(zero_copy_only=False)
-        found, inverse = np.unique(code, return_inverse=True)
-        numbers = [self._number(self._decoded(int(each), values)) for each in found]
-        return np.array(numbers, np.int64)[inverse]
-
-    def _decoded(self, code: int, values: list[list[Any]]) -> tuple[Any, ...]:
-        parts: list[Any] = []
-        for each in reversed(values):
-            code, place = divmod(code, max(1, len(each)))
-            parts.append(each[place])
-        return tuple(reversed(parts))
+            encoded = comparable(array).dictionary_encode(null_encoding="encode")
+            distinct = encoded.dictionary
+            values.append(field.values(distinct.view(array.type) if pa.types.is_floating(array.type) else distinct))
+            # Numbered anew after each field: the product of all fields' numbers of values may pass 64 bits.
+            code = combination * max(1, len(values[-1])) + encoded.indices.to_numpy(zero_copy_only=False)
+            found, combination = np.unique(code, return_inverse=True)
+            before, place = np.divmod(found, max(1, len(values[-1])))
+            places = np.vstack([places[:, before], place])
+        partitions = [tuple(values[field][place] for field, place in enumerate(each)) for each in places.T.tolist()]
+        return np.array([self._number(each) for each in partitions], np.int64)[combination]
 
     def _number(self, partition: tuple[Any, ...]) -> int:
-        if partition not in self._numbers:
-            self._numbers[partition] = len(self.records)
+        key = tuple(map(identity, partition))
+        if key not in self._numbers:
+            self._numbers[key] = len(self.records)
             self.records.append(Record(*partition))
-        return self._numbers[partition]
+        return self._numbers[key]
 
 
 class _Field:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.expressions.parser import parse
 from pyiceberg.manifest import FileFormat, ManifestContent, ManifestEntry
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.transforms import VoidTransform
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.delete_index import DeleteIndex, partition_values
+from iceberg_zorder.pyiceberg.commit_internals import read_entries
+from iceberg_zorder.pyiceberg.content_files import Partition, is_unpartitioned, partition_of, sequence_number
+from iceberg_zorder.pyiceberg.delete_index import DeleteIndex
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
 from iceberg_zorder.pyiceberg.internals import (
     display_name,
@@ -94,13 +94,15 @@ class Planner:
         self._job_order = order
         self._spec_id = table.spec().spec_id if options.output_spec_id is None else options.output_spec_id
 
-    def plan(self, snapshot: Snapshot) -> Plan:
+    def plan(self, snapshot: Snapshot, lost: Sequence[FileGroup] = ()) -> Plan:
         """Plan the rewrite of a snapshot's data files.
 
         Parameters
         ----------
         snapshot : pyiceberg.table.snapshots.Snapshot
             The snapshot; its manifests are read, and no data.
+        lost : sequence of FileGroup, optional
+            File groups of an earlier plan that are to be planned again, and no others.
 
         Returns
         -------
@@ -113,37 +115,55 @@ class Planner:
             When a chosen data file, or a delete file of one, is not Parquet.
         """
         tasks = self._tasks(snapshot)
+        if lost:
+            tasks = self._again(tasks, lost)
         selected = tasks if self._options.rewrite_all else [task for task in tasks if self._sizes.wants(task)]
-        by_partition: dict[Any, list[DataFileTask]] = {}
-        current = self._table.spec().spec_id
+        by_key: dict[Partition, list[DataFileTask]] = {}
         for task in selected:
-            own = task.data_file.spec_id == current
-            by_partition.setdefault(partition_values(task.data_file) if own else (), []).append(task)
-        chosen = [
-            group for group in by_partition.values() if self._options.rewrite_all or self._sizes.wants_group(group)
-        ]
-        groups = self._groups(chosen)
+            by_key.setdefault(self._key(task), []).append(task)
+        chosen = {
+            key: group for key, group in by_key.items() if self._options.rewrite_all or self._sizes.wants_group(group)
+        }
+        most = self._options.max_files_to_rewrite
+        if most is not None and lost:
+            most = min(most, sum(len(group.tasks) for group in lost))
+        groups = self._groups(chosen, most)
         for group in groups:
             self._check_formats(group)
         reason = None if groups else self._explain_nothing(len(tasks), len(selected))
         return Plan(tuple(sorted(groups, key=self._job_key)), len(tasks), reason)
 
-    def _groups(self, chosen: Sequence[Sequence[DataFileTask]]) -> list[FileGroup]:
-        left = self._options.max_files_to_rewrite or math.inf
+    def _key(self, task: DataFileTask) -> Partition:
+        """Tell which file group a data file belongs to: that of its partition, or the one of all other specs."""
+        own = task.data_file.spec_id == self._table.spec().spec_id
+        return partition_of(task.data_file)[1:] if own else ()
+
+    def _again(self, tasks: Sequence[DataFileTask], lost: Sequence[FileGroup]) -> list[DataFileTask]:
+        """Find what takes the place of lost file groups: the data files of their partitions, and their own.
+
+        Their own count, too, for the table may have got another partition spec in between.
+        """
+        keys = {group.key for group in lost}
+        paths = {task.data_file.file_path for group in lost for task in group.tasks}
+        return [task for task in tasks if self._key(task) in keys or task.data_file.file_path in paths]
+
+    def _groups(self, chosen: Mapping[Partition, Sequence[DataFileTask]], most: int | None) -> list[FileGroup]:
+        left = most or math.inf
         groups: list[FileGroup] = []
-        for each in chosen:
+        for key, each in chosen.items():
             if left <= 0:
                 break
             tasks = tuple(each[: len(each) if left == math.inf else int(left)])
             left -= len(tasks)
             size = sum(task.data_file.file_size_in_bytes for task in tasks)
-            same = all(task.data_file.spec_id == self._spec_id for task in tasks)
-            partitions = {partition_values(task.data_file) for task in tasks}
+            partitions = {partition_of(task.data_file) for task in tasks}
+            same = len(partitions) == 1 and tasks[0].data_file.spec_id == self._spec_id
             groups.append(
                 FileGroup(
                     len(groups) + 1,
+                    key,
                     self._spec_id,
-                    tasks[0].data_file.partition if same and len(partitions) == 1 else None,
+                    tasks[0].data_file.partition if same else None,
                     tasks,
                     self._sizes.expected_output_files(size),
                     self._sizes.write_max_file_size,
@@ -166,31 +186,29 @@ class Planner:
             each: partition_may_match(spec, schema, self._filter, self._case_sensitive) for each, spec in specs.items()
         }
         metrics_filter = file_may_match(schema, self._filter, self._case_sensitive)
-        unpartitioned = frozenset(
-            each for each, spec in specs.items() if all(isinstance(f.transform, VoidTransform) for f in spec.fields)
-        )
+        unpartitioned = frozenset(each for each, spec in specs.items() if is_unpartitioned(spec))
         deletes = DeleteIndex(schema, unpartitioned)
         entries: list[ManifestEntry] = []
         for manifest in snapshot.manifests(io):
             if manifest.content == ManifestContent.DELETES:
-                for entry in manifest.fetch_manifest_entry(io, discard_deleted=True):
-                    deletes.add(entry.data_file, entry.sequence_number or 0)
+                for entry in read_entries(manifest, io):
+                    deletes.add(entry.data_file, sequence_number(entry))
             elif manifest_filters[manifest.partition_spec_id](manifest):
                 may_match = partition_filters[manifest.partition_spec_id]
                 entries += [
                     entry
-                    for entry in manifest.fetch_manifest_entry(io, discard_deleted=True)
+                    for entry in read_entries(manifest, io)
                     if may_match(entry.data_file) and metrics_filter(entry.data_file)
                 ]
         return [
             DataFileTask(
                 entry.data_file,
-                sequence,
-                deletes.position_deletes(entry.data_file, sequence),
-                deletes.equality_deletes(entry.data_file, sequence),
+                number,
+                deletes.position_deletes(entry.data_file, number),
+                deletes.equality_deletes(entry.data_file, number),
             )
             for entry in entries
-            for sequence in [entry.sequence_number or 0]
+            for number in [sequence_number(entry)]
         ]
 
     def _check_formats(self, group: FileGroup) -> None:

@@ -115,7 +115,7 @@ class Projection:
     Parameters
     ----------
     schema : pyarrow.Schema
-        The schema of the result. A dictionary of strings is kept as such.
+        The schema of the result, but for columns of strings that may stay dictionaries.
     """
 
     schema: pa.Schema
@@ -138,7 +138,12 @@ class Projection:
 
 
 def projection(
-    wanted: Schema, file: Sequence[FileField], constants: Mapping[int, Any], *, names: Schema | None = None
+    wanted: Schema,
+    file: Sequence[FileField],
+    constants: Mapping[int, Any],
+    *,
+    names: Schema | None = None,
+    keep_dictionaries: bool = False,
 ) -> Projection:
     """Find how to project a data file.
 
@@ -152,6 +157,8 @@ def projection(
         Values of columns that the file may lack, by their field, as a partition holds them.
     names : pyiceberg.schema.Schema, optional
         The same fields by the names that they are to have.
+    keep_dictionaries : bool, optional
+        Whether columns of strings that come as dictionaries stay so.
 
     Returns
     -------
@@ -171,7 +178,8 @@ def projection(
         if place is None:
             columns.append((None, _missing(field, arrow.type, constants)))
         else:
-            columns.append((place, _converter(field.field_type, file[place], arrow.type, top=True)))
+            converter = _converter(field.field_type, file[place], arrow.type, keep_dictionary=keep_dictionaries)
+            columns.append((place, converter))
     return Projection(target, tuple(columns))
 
 
@@ -228,7 +236,7 @@ def repeated(scalar: pa.Scalar, rows: int, target: pa.DataType) -> pa.Array:
     return pa.ExtensionArray.from_storage(target, array) if isinstance(target, pa.BaseExtensionType) else array
 
 
-def _converter(kind: IcebergType, mine: FileField, target: pa.DataType, *, top: bool = False) -> _Convert:
+def _converter(kind: IcebergType, mine: FileField, target: pa.DataType, *, keep_dictionary: bool = False) -> _Convert:
     if isinstance(kind, StructType):
         return _struct_converter(kind, mine, target)
     if isinstance(kind, ListType):
@@ -238,7 +246,7 @@ def _converter(kind: IcebergType, mine: FileField, target: pa.DataType, *, top: 
         key = _converter(kind.key_type, mine.children[0], target.key_type)
         value = _converter(kind.value_type, mine.children[1], target.item_type)
         return lambda array: _map(array, key, value, target)
-    return lambda array: convert(array, target, keep_dictionary=top)
+    return lambda array: convert(array, target, keep_dictionary=keep_dictionary)
 
 
 def _struct_converter(kind: StructType, mine: FileField, target: pa.StructType) -> _Convert:
@@ -319,9 +327,8 @@ def convert(array: pa.Array, target: pa.DataType, *, keep_dictionary: bool = Fal
     if isinstance(target, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(target, convert(array, target.storage_type))
     if pa.types.is_timestamp(target) and pa.types.is_timestamp(array.type):
-        # Nanoseconds are cut off, as PyIceberg's reader does; the zone is a name only, the instant is in UTC.
-        fine = array.type.unit == "ns" and target.unit != "ns"
-        array = array.cast(pa.timestamp(target.unit, array.type.tz), safe=not fine)
+        # The zone is a name only, the instant is in UTC.
+        array = array.cast(pa.timestamp(target.unit, array.type.tz))
         return array if array.type == target else array.view(target)
     return array.cast(target)
 

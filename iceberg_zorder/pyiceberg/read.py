@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import NestedField, PrimitiveType
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.deletes import Deleted, DeletedRows, field_paths, key_column
+from iceberg_zorder.pyiceberg.deletes import Deleted, DeletedRows, field_paths, key_column, opened
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.internals import sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.projection import (
@@ -27,6 +28,7 @@ from iceberg_zorder.pyiceberg.projection import (
     file_fields,
     projection,
 )
+from iceberg_zorder.pyiceberg.spill import MemoryBudget
 
 BATCH_ROWS = 131_072
 _BATCH_BYTES = 32 * 1024 * 1024
@@ -65,6 +67,8 @@ class Reader:
         The columns to read, a part of the table's current schema; all by default.
     keep_dictionaries : bool, optional
         Whether columns of few different strings may come as dictionaries.
+    budget : MemoryBudget, optional
+        Where deleted rows are counted that are held until the reader is closed; by default they are not bounded.
     """
 
     def __init__(
@@ -74,6 +78,7 @@ class Reader:
         wanted: Schema | None = None,
         *,
         keep_dictionaries: bool = False,
+        budget: MemoryBudget | None = None,
     ) -> None:
         self._table = table
         self._wanted = table.schema() if wanted is None else wanted
@@ -83,12 +88,16 @@ class Reader:
         self._fields = _all_fields(table)
         used = {each for task in tasks for delete in task.equality_deletes for each in delete.equality_ids or []}
         types = {each: schema_to_pyarrow(self._fields[each].field_type) for each in used}
-        self._deletes = DeletedRows(table.io, tasks, types)
+        self._deletes = DeletedRows(table, tasks, types, self._keys, budget or MemoryBudget(sys.maxsize))
 
     @property
     def schema(self) -> pa.Schema:
         """The schema of the batches, but for dictionaries."""
         return schema_to_pyarrow(self._names)
+
+    def close(self) -> None:
+        """Forget the deleted rows that are held."""
+        self._deletes.close()
 
     def rows(self, task: DataFileTask, select: _Select | None = None) -> Iterator[Rows]:
         """Read a data file.
@@ -107,16 +116,30 @@ class Reader:
 
         Raises
         ------
-        InvalidInputError
-            When the file's columns are not those of the table.
+        RewriteFailedError
+            When the file, or a delete file of it, cannot be read, its columns are not those of the table, or it has
+            another number of rows than its manifest says.
         """
         path = task.data_file.file_path
         deleted = self._deletes.of(task)
-        try:
-            with self._table.io.new_input(path).open() as stream:
-                yield from self._of_file(_OpenFile(stream), task, deleted, select)
-        except (InvalidInputError, pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-            raise InvalidInputError(f"Cannot read {path}, because {error}") from error
+        with opened(self._table, path) as stream:
+            file = _OpenFile(stream)
+            if file.rows != task.data_file.record_count:
+                raise InvalidInputError(
+                    f"it has {file.rows:,} rows, and its manifest says {task.data_file.record_count:,}"
+                )
+            yield from self._of_file(file, task, deleted, select)
+
+    def _keys(self, task: DataFileTask, field_ids: Sequence[int]) -> Iterator[list[pa.Array]]:
+        """Read equality fields of a data file."""
+        constants = self._constants(task)
+        with opened(self._table, task.data_file.file_path) as stream:
+            file = _OpenFile(stream)
+            everything = {e.field_id: e for top in file_fields(file.schema, self._mapping) for e in top.walk()}
+            columns = [".".join(everything[each].path) for each in field_ids if each in everything]
+            for batch in file.batches(columns, []):
+                paths = field_paths(file_fields(batch.schema, self._mapping)) if batch.num_columns else {}
+                yield [self._key(batch, self._fields[each], paths.get(each), constants) for each in field_ids]
 
     def _of_file(self, file: _OpenFile, task: DataFileTask, deleted: Deleted, select: _Select | None) -> Iterator[Rows]:
         fields = file_fields(file.schema, self._mapping)
@@ -129,7 +152,9 @@ class Reader:
         for batch in file.batches(columns, dictionaries):
             if project is None:
                 fields = file_fields(batch.schema, self._mapping) if batch.num_columns else ()
-                project = projection(self._wanted, fields, constants, names=self._names)
+                project = projection(
+                    self._wanted, fields, constants, names=self._names, keep_dictionaries=self._keep_dictionaries
+                )
                 paths = field_paths(fields)
             positions = np.arange(start, start + batch.num_rows, dtype=np.int64)
             start += batch.num_rows
@@ -171,6 +196,7 @@ class _OpenFile:
         self._stream = stream
         file = pq.ParquetFile(stream)
         self._metadata = file.metadata
+        self.rows: int = file.metadata.num_rows
         self.schema: pa.Schema = file.schema_arrow
 
     def batches(self, columns: list[str], dictionaries: list[str]) -> Iterator[pa.RecordBatch]:

@@ -103,13 +103,23 @@ def size_rules(table: Table, options: RewriteOptions) -> SizeRules:
     InvalidInputError
         When an option lies outside its domain.
     """
-    target = int(table.properties.get(_TARGET, _TARGET_DEFAULT))
-    target = target if options.target_file_size is None else options.target_file_size
+    target = _default_target(table) if options.target_file_size is None else options.target_file_size
     least = int(target * 0.75) if options.min_file_size is None else options.min_file_size
     most = int(target * 1.8) if options.max_file_size is None else options.max_file_size
     for why in _faults(table, options, target, least, most):
         raise InvalidInputError(f"Cannot rewrite data files of {display_name(table)}, because {why}")
     return SizeRules(target, least, most, options)
+
+
+def _default_target(table: Table) -> int:
+    text = table.properties.get(_TARGET)
+    try:
+        return _TARGET_DEFAULT if text is None else int(text)
+    except ValueError as error:
+        raise InvalidInputError(
+            f"Cannot rewrite data files of {display_name(table)}, because its property {_TARGET} = '{text}' is no "
+            "whole number"
+        ) from error
 
 
 def _faults(table: Table, options: RewriteOptions, target: int, least: int, most: int) -> list[str]:

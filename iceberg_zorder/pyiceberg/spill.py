@@ -21,9 +21,10 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import ipc
 
-from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.codecs import Codecs
 
+_ADVICE = "name a directory on a larger disk with the option spill-directory, or raise memory-limit-bytes"
 _SMALL_PART = 64 * 1024
 _MANY_PARTS = 64
 
@@ -135,20 +136,24 @@ class Spill:
         """Tell what is known of a bucket."""
         return self._buckets[number]
 
+    @property
+    def directory(self) -> Path:
+        """Where the directory of the files is put."""
+        return Path(self._directory or tempfile.gettempdir())
+
     def check_space(self, size: int) -> None:
         """Check that so many bytes can be spilled, as far as can be told beforehand.
 
         Raises
         ------
-        InvalidInputError
+        RewriteFailedError
             When there is no room for them.
         """
-        directory = self._directory or tempfile.gettempdir()
-        free = shutil.disk_usage(directory).free
+        free = shutil.disk_usage(self.directory).free
         if size > free:
-            raise InvalidInputError(
-                f"Cannot spill about {size:,} bytes of rows, because {directory} has {free:,} bytes left: point TMPDIR "
-                "to a larger disk, or raise memory-limit-bytes"
+            raise RewriteFailedError(
+                f"Cannot spill about {size:,} bytes of rows, because {self.directory} has {free:,} bytes left: "
+                f"{_ADVICE}"
             )
 
     def add(self, columns: Sequence[pa.Array], index: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> None:
@@ -222,19 +227,26 @@ class Spill:
         bucket = self._buckets[number]
         if not bucket.parts:
             return
-        if self._home is None:
-            self._home = Path(tempfile.mkdtemp(prefix="iceberg-zorder-", dir=self._directory))
-        self.check_space(bucket.in_memory)
-        path = self._home / bucket.path
-        with pa.OSFile(str(path), "ab") as sink:
-            for schema, parts in groupby(bucket.parts, lambda part: part.schema):
-                with ipc.new_stream(sink, schema, options=ipc.IpcWriteOptions(compression="lz4")) as writer:
-                    for part in parts:
-                        writer.write_batch(part)
+        try:
+            self._write(bucket)
+        except OSError as error:
+            raise RewriteFailedError(
+                f"Cannot spill {bucket.in_memory:,} bytes of rows to {self.directory}, because {error}; it has "
+                f"{shutil.disk_usage(self.directory).free:,} bytes left: {_ADVICE}"
+            ) from error
         self.flushes += 1
         self.flushed_bytes += bucket.in_memory
         self.budget.give_back(bucket.in_memory)
         bucket.parts, bucket.small, bucket.in_memory, bucket.is_spilled = [], 0, 0, True
+
+    def _write(self, bucket: Bucket) -> None:
+        if self._home is None:
+            self._home = Path(tempfile.mkdtemp(prefix="iceberg-zorder-", dir=self._directory))
+        with pa.OSFile(str(self._home / bucket.path), "ab") as sink:
+            for schema, parts in groupby(bucket.parts, lambda part: part.schema):
+                with ipc.new_stream(sink, schema, options=ipc.IpcWriteOptions(compression="lz4")) as writer:
+                    for part in parts:
+                        writer.write_batch(part)
 
     def _concatenated(self, parts: list[pa.RecordBatch]) -> pa.RecordBatch:
         if all(part.schema.equals(parts[0].schema) for part in parts):
@@ -266,6 +278,29 @@ class Spill:
         bucket.parts, bucket.in_memory = [], 0
         if bucket.is_spilled and self._home:
             (self._home / bucket.path).unlink(missing_ok=True)
+
+
+def check_directory(directory: str) -> None:
+    """Check that files can be written to a directory, which is made if it is not there.
+
+    Parameters
+    ----------
+    directory : str
+        The directory.
+
+    Raises
+    ------
+    InvalidInputError
+        When they cannot.
+    """
+    try:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory) as file:
+            file.write(b"1")
+    except OSError as error:
+        raise InvalidInputError(
+            f"Cannot set spill-directory to '{directory}', because no file can be written there: {error}"
+        ) from error
 
 
 def _parted(

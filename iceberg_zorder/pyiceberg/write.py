@@ -78,8 +78,8 @@ class FileWriter:
         self._settings = parquet_settings(table)
         # A page may exceed its size by one such batch; larger ones are encoded faster.
         self._settings["write_batch_size"] = max(1, min(8192, self._settings["data_page_size"] // max(1, width)))
-        self._row_group_size = _number(table.properties, "row-group-size-bytes", 128 * 1024 * 1024)
-        self._most_rows = min(row_group_rows, _number(table.properties, "row-group-limit", 1_048_576))
+        self._row_group_size = row_group_size(table)
+        self._most_rows = min(row_group_rows, _row_group_limit(table))
         self._row_size = max(1.0, row_size)
         self._open: _OpenFile | None = None
         self.files: list[DataFile] = []
@@ -145,8 +145,7 @@ class _OpenFile:
         return int(self._stream.tell())
 
     def write(self, batches: list[pa.RecordBatch]) -> None:
-        for batch in batches:
-            self._metrics.see(batch)
+        self._metrics.see(batches)
         rows = pa.Table.from_batches([self._matching(batch) for batch in batches], self._schema)
         self._writer.write_table(rows, row_group_size=rows.num_rows)
 
@@ -201,6 +200,42 @@ def _delete_file(table: Table, path: str) -> None:
         )
 
 
+def check_writable(table: Table) -> None:
+    """Refuse a table whose properties no Parquet file can be written with, before any is read.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+
+    Raises
+    ------
+    InvalidInputError
+        When a property has no such value, or pyarrow cannot write as the properties say together.
+    """
+    settings = parquet_settings(table)
+    row_group_size(table), _row_group_limit(table)
+    schema = schema_to_pyarrow(sanitize_column_names(table.schema()))
+    try:
+        table.location_provider().new_data_location("zorder.parquet")
+    except (ImportError, ValueError) as error:
+        raise InvalidInputError(f"Cannot name data files as the table's properties say, because {error}") from error
+    try:
+        with pq.ParquetWriter(pa.BufferOutputStream(), schema, **settings) as writer:
+            writer.write_table(pa.Table.from_batches([], schema))
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise InvalidInputError(f"Cannot write Parquet files as the table's properties say, because {error}") from error
+
+
+def row_group_size(table: Table) -> int:
+    """Tell how many bytes a row group may have."""
+    return _number(table.properties, "row-group-size-bytes", 128 * 1024 * 1024)
+
+
+def _row_group_limit(table: Table) -> int:
+    return _number(table.properties, "row-group-limit", 1_048_576)
+
+
 def parquet_settings(table: Table) -> dict[str, Any]:
     """Read a table's properties of Parquet files, as arguments of pyarrow's writer.
 
@@ -236,7 +271,7 @@ def parquet_settings(table: Table) -> dict[str, Any]:
             f"Cannot set {_PREFIX}compression-codec to '{codec}', because pyarrow has no such codec"
         )
     if codec in _WITH_LEVELS and properties.get(_PREFIX + "compression-level"):
-        settings["compression_level"] = _number(properties, "compression-level", 0)
+        settings["compression_level"] = _number(properties, "compression-level", 0, least=None)
     if blooms := _bloom_filters(table):
         settings["bloom_filter_options"] = blooms
         if "bloom_filter_options" not in _KNOWN:
@@ -259,7 +294,7 @@ def _bloom_filters(table: Table) -> dict[str, dict[str, Any]]:
     for key, value in table.properties.items():
         if key.startswith(enabled) and value.lower() == "true":
             name = key[len(enabled) :]
-            fpp = float(table.properties.get(f"{_PREFIX}bloom-filter-fpp.column.{name}", "0.01"))
+            fpp = _share(table.properties, f"bloom-filter-fpp.column.{name}", "0.01")
             # Split block filters: the share of false positives is (1 - e^(-8 n / bits))^8.
             most = max(1, int(-bits * math.log(1 - fpp ** (1 / 8)) / 8))
             wanted = _number(table.properties, f"bloom-filter-ndv.column.{name}", most)
@@ -277,9 +312,23 @@ def _parquet_path(table: Table, name: str) -> str:
     return sanitize_column_names(table.schema()).find_column_name(field_id) or name
 
 
-def _number(properties: Mapping[str, str], name: str, default: int) -> int:
+def _number(properties: Mapping[str, str], name: str, default: int, *, least: int | None = 1) -> int:
     text = properties.get(_PREFIX + name)
     try:
-        return default if text is None else int(text)
+        value = default if text is None else int(text)
     except ValueError as error:
         raise InvalidInputError(f"Cannot use {_PREFIX}{name} = '{text}', because it is no whole number") from error
+    if least is not None and value < least:
+        raise InvalidInputError(f"Cannot use {_PREFIX}{name} = '{text}', because it must be at least {least}")
+    return value
+
+
+def _share(properties: Mapping[str, str], name: str, default: str) -> float:
+    text = properties.get(_PREFIX + name, default)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < 1:
+        raise InvalidInputError(f"Cannot use {_PREFIX}{name} = '{text}', because it must be a number in (0, 1)")
+    return value

@@ -17,7 +17,7 @@ from iceberg_zorder.boundaries import find_boundaries
 from iceberg_zorder.curve import HILBERT, curve_index, position_bits, spread, zorder_index
 from iceberg_zorder.cuts import even_cuts
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.keys import NAN, NULL, VALUE, KeyColumn, domain, encode
+from iceberg_zorder.keys import NAN, NULL, VALUE, KeyColumn, cut, domain, encode, sampled_bytes
 from iceberg_zorder.positions import bucket_positions
 from tests.core import naive
 from tests.golden.cases import ARROW
@@ -146,6 +146,19 @@ class TestKeys:
     def test_types_without_an_order_are_refused(self, type_name: str) -> None:
         with pytest.raises(InvalidInputError, match="Cannot cluster by a column of type"):
             domain(type_name)
+
+    @given(st.lists(st.binary(max_size=6), min_size=1, max_size=40), st.lists(st.binary(max_size=8)), st.integers(1, 5))
+    def test_boundaries_of_cut_keys_split_whole_keys_as_they_split_cut_ones(
+        self, sampled: list[bytes], keys: list[bytes], length: int
+    ) -> None:
+        boundaries = find_boundaries(encode(cut(pa.array(sampled), length), "binary"), 8)
+        whole, beginnings = pa.array([*sampled, *keys], pa.binary()), cut(pa.array([*sampled, *keys]), length)
+        buckets = [boundaries.bucket_of(encode(each, "binary")).tolist() for each in (whole, beginnings)]
+        assert buckets[0] == buckets[1]
+
+    def test_sampled_keys_are_as_long_as_bounds_keep_or_the_sample_has_room_for(self) -> None:
+        cases = [(16, 10**6), (None, 50_000), (None, 10**6), (None, 2**31 - 1), (1, 1), (2**31 - 1, 10**6)]
+        assert [sampled_bytes(*case) for case in cases] == [68, 2684, 134, 64, 64, 134]
 
 
 class TestBoundaries:

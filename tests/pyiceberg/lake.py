@@ -64,14 +64,12 @@ def rewrite(
     assert snapshot is not None
     plan = Planner(table, read, where).plan(snapshot)
     order = row_order(table, by, output_spec=read.output_spec_id)
-    layouts = fit_layouts(table, plan.groups, order, read.layout) if plan.groups else []
+    fitted = fit_layouts(table, plan.groups, order, read.layout) if plan.groups else []
     budget = MemoryBudget(arguments.pop("limit", read.memory_limit))
     files = [
-        file
-        for group, layout in zip(plan.groups, layouts, strict=True)
-        for file in rewrite_group(table, group, layout, order, budget, **arguments)
+        file for group, layout in fitted for file in rewrite_group(table, group, layout, order, budget, **arguments)
     ]
-    return Rewritten(plan, layouts, files, budget)
+    return Rewritten(plan, [layout for _, layout in fitted], files, budget)
 
 
 def row_order(table: Table, by: str, *, output_spec: int | None = None) -> RowOrder:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from importlib import import_module
-from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -14,17 +11,6 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from iceberg_zorder.pyiceberg import rewrite_data_files
-
-
-@pytest.fixture
-def duck() -> Iterator[duckdb.DuckDBPyConnection]:
-    connection = duckdb.connect()
-    for name in ("avro", "iceberg"):
-        package = import_module(f"duckdb_extension_{name}")
-        extension = next(Path(str(package.__file__)).parent.rglob(f"{name}.duckdb_extension"))
-        connection.execute(f"LOAD '{extension}'")
-    yield connection
-    connection.close()
 
 
 @pytest.mark.parametrize("partitioned", [False, True])

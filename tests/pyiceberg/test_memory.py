@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import resource
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,8 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
-from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg import rewrite_group as module
+from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
+from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.codecs import Codecs
 from iceberg_zorder.pyiceberg.read import Reader
 from iceberg_zorder.pyiceberg.spill import MemoryBudget, Spill
@@ -173,9 +175,83 @@ def test_no_room_on_disk_is_told_beforehand(
     catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     table = made(catalog, rows(50_000))
-    monkeypatch.setattr(module, "_INFLATION", 10**9)
-    with pytest.raises(InvalidInputError, match=r"^Cannot spill about .* bytes left: point TMPDIR to a larger disk"):
-        rewrite(table, "a", limit=1_000_000, spill_directory=str(tmp_path))
+    size = sum(file.file_size_in_bytes for file in data_files(table))
+    usage = shutil.disk_usage(tmp_path)
+    # As much as the input has room for the rows, and half of it has not.
+    for free, fits in ((2 * size, True), (size // 2, False)):
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: usage._replace(free=free))
+        if fits:
+            assert rewrite(table, "a", limit=1_000_000, spill_directory=str(tmp_path)).budget.used == 0
+            continue
+        with pytest.raises(
+            RewriteFailedError,
+            match=rf"^Cannot spill about [0-9,]+ bytes of rows, because {tmp_path} has {free:,} bytes left: name a "
+            "directory on a larger disk with the option spill-directory, or raise memory-limit-bytes$",
+        ):
+            rewrite(table, "a", limit=1_000_000, spill_directory=str(tmp_path))
+
+
+def test_a_disk_that_is_full_is_named(catalog: SqlCatalog, tmp_path: Path) -> None:
+    table = made(catalog, rows(50_000))
+    home = tmp_path / "spill"
+    home.mkdir()
+    before = set(tmp_path.rglob("*.parquet"))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # The kernel refuses to let a file grow beyond, as a full disk does.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, limits[1]))
+    try:
+        with pytest.raises(
+            RewriteFailedError,
+            match=rf"^Cannot spill [0-9,]+ bytes of rows to {home}, because .*; it has [0-9,]+ bytes left: name a",
+        ):
+            rewrite(table, "a", limit=1_000_000, spill_directory=str(home))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list(home.iterdir()) == []
+    assert set(tmp_path.rglob("*.parquet")) == before
+
+
+def test_the_option_names_the_directory(
+    catalog: SqlCatalog, tmp_path: Path, spills: list[Spill], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = made(catalog, rows(50_000))
+    home = tmp_path / "made" / "for this"
+    seen: list[Path] = []
+    write = Spill._write
+
+    def noted(self: Spill, *arguments: Any) -> None:
+        write(self, *arguments)
+        seen.append(Path(self.home or ""))
+
+    monkeypatch.setattr(Spill, "_write", noted)
+    # The smallest limit is too large for so few rows.
+    monkeypatch.setattr("iceberg_zorder.rewrite_options.SMALLEST_MEMORY_LIMIT", 1_000_000)
+    options: dict[str, bool | int | float | str] = {
+        "rewrite-all": True,
+        "memory-limit-bytes": 1_000_000,
+        "spill-directory": str(home),
+    }
+    rewrite_data_files(table, ["a"], options=options)
+    assert seen
+    assert all(home in path.parents for path in seen)
+    # Rows too many for the memory are split in the same place.
+    assert len(spills) > 1
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["", " ", "{tmp}/file/inside", "/proc/no/such"])
+def test_a_directory_that_cannot_be_used(catalog: SqlCatalog, tmp_path: Path, name: str) -> None:
+    table = made(catalog, rows(100))
+    (tmp_path / "file").touch()
+    stages: list[str] = []
+    with pytest.raises(InvalidInputError, match="^Cannot set spill-directory to '.*', because"):
+        rewrite_data_files(
+            table,
+            ["a"],
+            options={"spill-directory": name.format(tmp=tmp_path)},
+            progress=lambda stage, *_: stages.append(stage),
+        )
+    assert stages == []
 
 
 def test_row_groups_follow_the_properties_and_the_limit(catalog: SqlCatalog) -> None:

@@ -22,7 +22,8 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.delete_index import PATH_FIELD, DeleteIndex
+from iceberg_zorder.pyiceberg.content_files import PATH_FIELD
+from iceberg_zorder.pyiceberg.delete_index import DeleteIndex
 from iceberg_zorder.pyiceberg.plan import Plan, Planner, no_snapshot
 from iceberg_zorder.rewrite_options import rewrite_options
 from tests.pyiceberg.committing import commit_files

@@ -8,16 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import ForbiddenError
 from pyiceberg.expressions.parser import parse
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation
 
-from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
+from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg import rewrite, rewrite_data_files
 from iceberg_zorder.pyiceberg.progress import silent
 from iceberg_zorder.pyiceberg.rewrite_group import rewrite_group
+from tests.pyiceberg.committing import commit_files
+from tests.pyiceberg.lake import equality_delete, local
 
 ALL = {"rewrite-all": True}
 FILES, ROWS = 6, 600
@@ -41,6 +45,14 @@ def make(catalog: SqlCatalog, *, partitioned: bool = False, version: int = 2) ->
 
 def rows(table: Table) -> list[dict[str, Any]]:
     return sorted(table.refresh().scan().to_arrow().to_pylist(), key=lambda row: row["id"])
+
+
+def forbidden(*_: object) -> Any:
+    raise ForbiddenError("not now")
+
+
+def rows_of(table: Table, where: str) -> list[dict[str, Any]]:
+    return sorted(table.refresh().scan(where).to_arrow().to_pylist(), key=lambda row: row["id"])
 
 
 def on_disk(table: Table) -> set[str]:
@@ -115,10 +127,10 @@ def test_refusals(catalog: SqlCatalog, arguments: dict[str, Any], message: str) 
     assert operations(table) == ["append"] * FILES
 
 
-def test_a_table_of_format_3_is_for_spark(catalog: SqlCatalog) -> None:
+def test_a_table_of_format_3_is_for_spark(catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
     table = make(catalog)
     table.metadata = table.metadata.model_copy(update={"format_version": 3})
-    table.refresh = lambda: table  # type: ignore[method-assign]
+    monkeypatch.setattr(catalog, "load_table", lambda _: table)
     with pytest.raises(InvalidInputError, match=r"format version 3 .* use the Spark engine"):
         rewrite_data_files(table, ["a"], options=ALL)
 
@@ -244,13 +256,17 @@ class TestConflicts:
 
 
 class TestFailures:
-    def broken(self, catalog: SqlCatalog) -> tuple[Table, str]:
-        """A table of three partitions, of which one cannot be read."""
+    def broken(self, catalog: SqlCatalog, column: str | None = None) -> tuple[Table, str]:
+        """A table of three partitions, of which one cannot be read, or one column of it."""
         table = make(catalog, partitioned=True)
         paths = [path.removeprefix("file://") for path in table.inspect.files()["file_path"].to_pylist()]
         broken = next(path for path in paths if "p=1" in path)
         content = bytearray(Path(broken).read_bytes())
-        content[10:200] = bytes(190)
+        footer = pq.read_metadata(broken)
+        place = 0 if column is None else footer.schema.names.index(column)
+        chunk = footer.row_group(0).column(place)
+        start = chunk.dictionary_page_offset or chunk.data_page_offset
+        content[start : start + chunk.total_compressed_size] = bytes(chunk.total_compressed_size)
         Path(broken).write_bytes(content)
         return table, broken
 
@@ -266,10 +282,10 @@ class TestFailures:
         table = make(catalog, partitioned=True)
         before = rows(table)
 
-        def failing(table: Table, group: Any, *arguments: Any) -> Any:
+        def failing(table: Table, group: Any, *arguments: Any, **named: Any) -> Any:
             if group.partition[0] == 1:
                 raise OSError("disk on fire")
-            return rewrite_group(table, group, *arguments)
+            return rewrite_group(table, group, *arguments, **named)
 
         monkeypatch.setattr(rewrite, "rewrite_group", failing)
         result = rewrite_data_files(table, ["a"], options={**ALL, "partial-progress.enabled": True})
@@ -279,6 +295,122 @@ class TestFailures:
             rewrite_data_files(table, ["a"], options=ALL)
         assert rows(table) == before
         assert on_disk(table) == known(table)
+
+    def test_partial_progress_survives_a_file_that_cannot_be_read(
+        self, catalog: SqlCatalog, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        table, broken = self.broken(catalog)
+        files = on_disk(table)
+        with caplog.at_level(logging.ERROR, "iceberg_zorder"):
+            result = rewrite_data_files(table, ["a", "id"], options={**ALL, "partial-progress.enabled": True})
+        assert (result.failed_data_files_count, result.rewritten_data_files_count) == (FILES, 2 * FILES)
+        assert result.added_data_files_count == 2
+        assert "because sampling failed" in caplog.text
+        assert broken in caplog.text
+        assert operations(table).count("replace") == 2
+        assert [row["id"] for row in rows_of(table, "p != 1")] == [n for n in range(ROWS) if n % 3 != 1]
+        assert on_disk(table) - files == {path for path in known(table) if path.endswith("-zorder.parquet")}
+
+    def test_the_same_while_reading(self, catalog: SqlCatalog) -> None:
+        table, broken = self.broken(catalog, column="text")
+        result = rewrite_data_files(table, ["a"], options={**ALL, "partial-progress.enabled": True})
+        assert (result.failed_data_files_count, result.rewritten_data_files_count) == (FILES, 2 * FILES)
+        with pytest.raises(
+            RewriteFailedError, match=f"because a file group failed: Cannot read file://{broken}, because .*Nothing was"
+        ):
+            rewrite_data_files(table, ["a"], where="p = 1", options=ALL)
+        assert on_disk(table) == known(table)
+
+    def test_a_delete_file_that_cannot_be_read_is_named(self, catalog: SqlCatalog) -> None:
+        table = make(catalog)
+        delete = equality_delete(table, [{"id": 3}], ["id"])
+        commit_files(table, delete)
+        Path(local(delete)).write_bytes(b"PAR1 broken PAR1")
+        with pytest.raises(
+            RewriteFailedError, match=f"because sampling failed: Cannot read {delete.file_path}, because"
+        ):
+            rewrite_data_files(table, ["a"], options=ALL)
+
+    def test_commits_that_fail_are_counted(self, catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
+        table = make(catalog, partitioned=True)
+        before, commit_table, commits = rows(table), catalog.commit_table, iter(range(10))
+
+        def refusing(*arguments: Any) -> Any:
+            if next(commits) == 1:
+                raise ForbiddenError("not now")
+            return commit_table(*arguments)
+
+        monkeypatch.setattr(catalog, "commit_table", refusing)
+        options = {**ALL, "partial-progress.enabled": True, "partial-progress.max-commits": 3}
+        result = rewrite_data_files(table, ["a"], options=options)
+        assert (result.failed_data_files_count, result.rewritten_data_files_count) == (FILES, 2 * FILES)
+        assert rows(table) == before
+        assert on_disk(table) == known(table)
+        monkeypatch.setattr(catalog, "commit_table", forbidden)
+        with pytest.raises(
+            RewriteFailedError, match=r"because not now\. Nothing was committed, and the new files were"
+        ):
+            rewrite_data_files(table, ["a"], options={**ALL, "max-files-to-rewrite": 1})
+        assert on_disk(table) == known(table)
+
+    def test_what_changes_meanwhile_is_no_refusal(self, catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
+        table, other = make(catalog), catalog.load_table("db.t")
+
+        def eventful(*arguments: Any, **named: Any) -> Any:
+            files = rewrite_group(*arguments, **named)
+            other.delete("id = 7")
+            with other.update_schema() as update:
+                update.delete_column("a")
+            return files
+
+        monkeypatch.setattr(rewrite, "rewrite_group", eventful)
+        with pytest.raises(
+            RewriteFailedError,
+            match=r"because Cannot cluster by column 'a'.*no such column.*Nothing was committed, and",
+        ):
+            rewrite_data_files(table, ["a"], options=ALL)
+        assert on_disk(table) == known(table)
+
+    def test_errors_have_their_classes(self) -> None:
+        assert issubclass(RewriteFailedError, RuntimeError)
+        assert issubclass(RewriteConflictError, RewriteFailedError)
+        assert issubclass(UnknownOutcomeError, RewriteFailedError)
+        assert not issubclass(InvalidInputError, RewriteFailedError)
+
+    @pytest.mark.parametrize(
+        "properties",
+        [
+            {"write.parquet.compression-codec": "nope"},
+            {"write.parquet.compression-codec": "gzip", "write.parquet.compression-level": "99"},
+            {"write.parquet.page-row-limit": "-1"},
+            {"write.parquet.row-group-size-bytes": "many"},
+            {"write.parquet.row-group-limit": "0"},
+            {
+                "write.parquet.bloom-filter-enabled.column.id": "true",
+                "write.parquet.bloom-filter-fpp.column.id": "1.5",
+            },
+            {"write.target-file-size-bytes": "large"},
+            {"write.avro.compression-codec": "lz4"},
+            {"write.summary.partition-limit": "few"},
+            {"commit.retry.num-retries": "some"},
+            {"write.py-location-provider.impl": "no.such.Provider"},
+            {"write.object-storage.enabled": "maybe"},
+        ],
+        ids=lambda properties: "".join(properties),
+    )
+    def test_properties_are_checked_before_anything_is_read(
+        self, catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch, properties: dict[str, str]
+    ) -> None:
+        table = catalog.create_table("db.t", pa.schema([("id", pa.int64())]))
+        table.append(pa.table({"id": [1, 2]}))
+        table.metadata = table.metadata.model_copy(update={"properties": {**table.properties, **properties}})
+        monkeypatch.setattr(catalog, "load_table", lambda _: table)
+        files = on_disk(table)
+        stages: list[str] = []
+        with pytest.raises(InvalidInputError, match=r"^Cannot .*because"):
+            rewrite_data_files(table, ["id"], options=ALL, progress=lambda stage, *_: stages.append(stage))
+        assert stages == []
+        assert on_disk(table) == files
 
     def test_an_interrupt_leaves_nothing(self, catalog: SqlCatalog, tmp_path: Path) -> None:
         table = make(catalog, partitioned=True)

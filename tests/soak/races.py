@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -41,6 +42,7 @@ ATTEMPTS = 30
 TABLE = "db.t"
 NOTHING = "looks at a table with nothing to rewrite"
 DELETES = ("position", "copy-on-write")
+_barrier: Barrier | None = None
 
 
 def rewrite_once(table: Table) -> bool:
@@ -60,8 +62,9 @@ class Journal:
     counts: Counter[str] = field(default_factory=Counter)
 
 
-def write(properties: dict[str, str], number: int, until: float, deletes: Sequence[str]) -> Journal:
-    """Append, and delete own rows again, until a time."""
+def write(properties: dict[str, str], number: int, seconds: float, deletes: Sequence[str]) -> Journal:
+    """Append, and delete own rows again, for some time."""
+    until = _start() + seconds
     catalog = SqlCatalog("lake", **properties)
     journal, choice = Journal(), random.Random(number)
     first = number * IDS_PER_WRITER
@@ -131,8 +134,9 @@ def _delete_by_copying(catalog: SqlCatalog, ids: Sequence[int]) -> None:
     raise CommitFailedException("others were always first")
 
 
-def rewrite(properties: dict[str, str], until: float) -> Journal:
-    """Rewrite again and again until a time."""
+def rewrite(properties: dict[str, str], seconds: float) -> Journal:
+    """Rewrite again and again for some time."""
+    until = _start() + seconds
     # Conflicts are what this is about.
     logging.getLogger("iceberg_zorder").setLevel(logging.ERROR)
     catalog = SqlCatalog("lake", **properties)
@@ -155,6 +159,18 @@ def _rewrite(table: Table) -> str:
         return "rewrites of unknown outcome"
 
 
+def _meet_at(barrier: Barrier) -> None:
+    global _barrier
+    _barrier = barrier
+
+
+def _start() -> float:
+    """Wait until all processes are there, which takes long on a busy machine; the time then."""
+    assert _barrier is not None
+    _barrier.wait()
+    return time.time()
+
+
 def race(
     properties: dict[str, str],
     *,
@@ -171,11 +187,10 @@ def race(
         TABLE, rows_of([]).schema, properties={f"commit.retry.{name}": value for name, value in retries.items()}
     )
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(writers + rewriters, mp_context=context) as pool:
-        # The first seconds go into starting Python.
-        until = time.time() + seconds
-        writing = [pool.submit(write, properties, number, until, deletes) for number in range(writers)]
-        rewriting = [pool.submit(rewrite, properties, until) for _ in range(rewriters)]
+    barrier = context.Barrier(writers + rewriters)
+    with ProcessPoolExecutor(barrier.parties, mp_context=context, initializer=_meet_at, initargs=(barrier,)) as pool:
+        writing = [pool.submit(write, properties, number, seconds, deletes) for number in range(writers)]
+        rewriting = [pool.submit(rewrite, properties, seconds) for _ in range(rewriters)]
         journals = [future.result() for future in [*writing, *rewriting]]
     table = catalog.load_table(TABLE)
     counts = sum((journal.counts for journal in journals), Counter[str]())

@@ -1,0 +1,138 @@
+"""What data files and delete files say of themselves: their partition, their sequence number, the one file they name.
+
+Planning, reading and committing match files with each other by these answers, so that each is given in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntry
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.transforms import VoidTransform
+
+from iceberg_zorder.pyiceberg.commit_internals import referenced_data_file
+
+PATH_FIELD = 2147483546
+"""Field id of ``file_path`` in a position delete file."""
+
+Partition = tuple[Hashable, ...]
+"""A partition spec's id and the values of a partition: hashable, and equal for what Iceberg takes as one partition."""
+
+
+def partition_of(file: DataFile) -> Partition:
+    """Return a file's partition, so that it can be compared.
+
+    Parameters
+    ----------
+    file : pyiceberg.manifest.DataFile
+        A data file or delete file.
+
+    Returns
+    -------
+    tuple
+        The spec's id and the identities of the values.
+
+    Examples
+    --------
+    >>> from pyiceberg.typedef import Record
+    >>> file = DataFile.from_args(partition=Record("a", None, float("nan")))
+    >>> file.spec_id = 3
+    >>> partition_of(file)
+    (3, 'a', None, 'nan')
+    """
+    return (file.spec_id, *(identity(file.partition[place]) for place in range(len(file.partition))))
+
+
+def identity(value: Hashable) -> Hashable:
+    """Make a partition's value one that Python compares as Iceberg does: NaN is itself, and -0.0 is not 0.0.
+
+    Parameters
+    ----------
+    value : hashable
+        The value.
+
+    Returns
+    -------
+    hashable
+        A floating number as hexadecimal text, any other value as it is.
+
+    Examples
+    --------
+    >>> identity(float("nan")) == identity(-float("nan")), identity(0.0) == identity(-0.0), identity(7)
+    (True, False, 7)
+    """
+    return value.hex() if isinstance(value, float) else value
+
+
+def is_unpartitioned(spec: PartitionSpec) -> bool:
+    """Tell whether a spec has no partitions, which is when its equality deletes apply to all data files.
+
+    Parameters
+    ----------
+    spec : pyiceberg.partitioning.PartitionSpec
+        The spec.
+
+    Returns
+    -------
+    bool
+        Whether it has no field, or only dropped ones.
+
+    Examples
+    --------
+    >>> is_unpartitioned(PartitionSpec())
+    True
+    """
+    return all(isinstance(field.transform, VoidTransform) for field in spec.fields)
+
+
+def single_path(delete_file: DataFile) -> str | None:
+    """Tell which one data file a position delete file names.
+
+    Parameters
+    ----------
+    delete_file : pyiceberg.manifest.DataFile
+        The delete file.
+
+    Returns
+    -------
+    str or None
+        The data file's path; None if it may name several, or is no position delete file.
+
+    Examples
+    --------
+    >>> bounds = {2147483546: b"s3://lake/a.parquet"}
+    >>> kind = DataFileContent.POSITION_DELETES
+    >>> single_path(DataFile.from_args(content=kind, lower_bounds=bounds, upper_bounds=bounds))
+    's3://lake/a.parquet'
+    >>> other = {2147483546: b"s3://lake/b.parquet"}
+    >>> single_path(DataFile.from_args(content=kind, lower_bounds=bounds, upper_bounds=other))
+    """
+    if delete_file.content != DataFileContent.POSITION_DELETES:
+        return None
+    if path := referenced_data_file(delete_file):
+        return path
+    lower = (delete_file.lower_bounds or {}).get(PATH_FIELD)
+    upper = (delete_file.upper_bounds or {}).get(PATH_FIELD)
+    return lower.decode() if lower is not None and lower == upper else None
+
+
+def sequence_number(entry: ManifestEntry) -> int:
+    """Return an entry's data sequence number; those of a version 1 table are 0.
+
+    Parameters
+    ----------
+    entry : pyiceberg.manifest.ManifestEntry
+        The entry.
+
+    Returns
+    -------
+    int
+        The number.
+
+    Examples
+    --------
+    >>> sequence_number(ManifestEntry.from_args(sequence_number=7)), sequence_number(ManifestEntry.from_args())
+    (7, 0)
+    """
+    return entry.sequence_number or 0

@@ -1,0 +1,209 @@
+"""Which failures of a catalog pass, and how often and how long what failed is tried again.
+
+Nothing else decides that. PyIceberg's catalogs do not try again themselves (but REST does once, when a token is
+expired); the libraries behind its FileIO do, and so do those behind the catalogs Glue, DynamoDB and BigQuery.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TypeVar
+
+import requests
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    CommitStateUnknownException,
+    ServerError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
+)
+from pyiceberg.table import Table, TableProperties
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, stop_after_delay
+from tenacity.wait import wait_exponential, wait_random
+from urllib3.exceptions import MaxRetryError, NewConnectionError
+
+from iceberg_zorder.errors import InvalidInputError
+
+logger = logging.getLogger("iceberg_zorder")
+
+_T = TypeVar("_T")
+
+_PATIENCE = 10
+"""How often a catalog that fails is asked again: with the default waits for about two minutes, as a restart takes."""
+_FIRST_PATIENCE = 3
+"""The same before anything is done: for about a second."""
+
+
+_PROPERTIES = (
+    (TableProperties.COMMIT_NUM_RETRIES, TableProperties.COMMIT_NUM_RETRIES_DEFAULT),
+    (TableProperties.COMMIT_MIN_RETRY_WAIT_MS, TableProperties.COMMIT_MIN_RETRY_WAIT_MS_DEFAULT),
+    (TableProperties.COMMIT_MAX_RETRY_WAIT_MS, TableProperties.COMMIT_MAX_RETRY_WAIT_MS_DEFAULT),
+    (TableProperties.COMMIT_TOTAL_RETRY_TIME_MS, TableProperties.COMMIT_TOTAL_RETRY_TIME_MS_DEFAULT),
+)
+
+
+def _optional(module: str, name: str) -> tuple[type[Exception], ...]:
+    """Find an exception of a package that comes with one kind of catalog only."""
+    try:
+        return (getattr(import_module(module), name),)
+    except ImportError:
+        return ()
+
+
+_TRANSIENT: tuple[type[Exception], ...] = (
+    ConnectionError,
+    TimeoutError,
+    requests.ConnectionError,
+    requests.Timeout,
+    requests.exceptions.ChunkedEncodingError,
+    ServerError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
+    CommitStateUnknownException,
+    *_optional("sqlalchemy.exc", "OperationalError"),
+    *_optional("sqlalchemy.exc", "InterfaceError"),
+    *_optional("thrift.transport.TTransport", "TTransportException"),
+)
+_LASTING = (requests.exceptions.SSLError, requests.exceptions.InvalidProxyURL)
+"""Among the former: what is configured wrongly."""
+
+
+def is_transient(error: BaseException) -> bool:
+    """Tell whether a catalog that failed so may answer when it is asked again; what it did meanwhile is not known.
+
+    Examples
+    --------
+    >>> is_transient(ServiceUnavailableError("503")), is_transient(ConnectionResetError()), is_transient(KeyError("a"))
+    (True, True, False)
+    """
+    return isinstance(error, _TRANSIENT) and not isinstance(error, _LASTING)
+
+
+def is_not_committed(error: BaseException) -> bool:
+    """Tell whether a commit that failed so was not made, so that it may be tried again.
+
+    The catalog says so, or it was not reached, or it is a file that another process had locked.
+
+    Examples
+    --------
+    >>> is_not_committed(CommitFailedException("branch main has changed")), is_not_committed(ConnectionResetError())
+    (True, False)
+    """
+    return isinstance(error, CommitFailedException | ConnectionRefusedError) or any(
+        test(error) for test in (_was_not_sent, _was_locked)
+    )
+
+
+def _was_not_sent(error: BaseException) -> bool:
+    """Tell whether no connection was made."""
+    if isinstance(error, requests.ConnectTimeout):
+        return True
+    reason = error.args[0] if isinstance(error, requests.ConnectionError) and error.args else None
+    return isinstance(reason, MaxRetryError) and isinstance(reason.reason, NewConnectionError)
+
+
+def _was_locked(error: BaseException) -> bool:
+    """Tell whether SQLite did nothing, because another connection was writing."""
+    return str(getattr(error, "orig", "")) in ("database is locked", "database table is locked")
+
+
+def load_first(load: Callable[[], Table]) -> Table:
+    """Load a table for the first time, and again if that fails, but not for long: nothing is lost yet.
+
+    Parameters
+    ----------
+    load : callable
+        Loads it.
+
+    Returns
+    -------
+    pyiceberg.table.Table
+        The table.
+    """
+    return _retrying({}, is_transient, _FIRST_PATIENCE)(load)
+
+
+def load(table: Table) -> Table:
+    """Load a table again from its catalog, and again if the catalog fails and may recover.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table, whose ``commit.retry.*`` properties say how long to wait in between; it stays as it is.
+
+    Returns
+    -------
+    pyiceberg.table.Table
+        What the catalog has now.
+    """
+    return _retrying(table.metadata.properties, is_transient, _PATIENCE)(table.catalog.load_table, table.name())
+
+
+def retry_commit(
+    properties: Mapping[str, str], attempt: Callable[[], _T], is_to_retry: Callable[[Exception], bool]
+) -> _T:
+    """Try to commit, as often as a table allows.
+
+    Parameters
+    ----------
+    properties : Mapping of str to str
+        The table's properties.
+    attempt : callable
+        An attempt; what it raises at last is raised.
+    is_to_retry : callable
+        Tells of what an attempt raised whether there may be another.
+
+    Returns
+    -------
+    object
+        What an attempt returned.
+
+    Examples
+    --------
+    >>> outcomes = iter([CommitFailedException("no"), 7])
+    >>> def attempt():
+    ...     outcome = next(outcomes)
+    ...     if isinstance(outcome, Exception):
+    ...         raise outcome
+    ...     return outcome
+    >>> retry_commit({"commit.retry.min-wait-ms": "1"}, attempt, is_not_committed)
+    7
+    """
+    return _retrying(properties, is_to_retry)(attempt)
+
+
+def check_properties(properties: Mapping[str, str]) -> None:
+    """Refuse what cannot be read of a table's ``commit.retry.*`` properties; raises InvalidInputError."""
+    _retrying(properties, is_transient)
+
+
+def _retrying(
+    properties: Mapping[str, str], is_to_retry: Callable[[Exception], bool], retries: int | None = None
+) -> Retrying:
+    """Make what calls a function again, with waits that grow, as often as a table's properties say, or so often."""
+    number, least, most, total = (_number(properties, name, default) for name, default in _PROPERTIES)
+    return Retrying(
+        retry=retry_if_exception(lambda error: isinstance(error, Exception) and is_to_retry(error)),
+        # Writers that were refused together do not ask again together.
+        wait=wait_exponential(multiplier=least / 1000, max=most / 1000) + wait_random(0, least / 1000),
+        stop=stop_after_attempt(1 + (number if retries is None else retries)) | stop_after_delay(total / 1000),
+        before_sleep=_log,
+        reraise=True,
+    )
+
+
+def _log(state: RetryCallState) -> None:
+    failure = state.outcome.exception() if state.outcome else None
+    seconds = state.next_action.sleep if state.next_action else 0.0
+    logger.info("The catalog is asked again in %.1f s: %s", seconds, failure)
+
+
+def _number(properties: Mapping[str, str], name: str, default: int) -> int:
+    text = properties.get(name)
+    try:
+        # A negative wait would make sleep fail in the middle of a commit.
+        return default if not text else max(0, int(text))
+    except ValueError as error:
+        raise InvalidInputError(f"Cannot use {name} = '{text}', because it is no whole number") from error

@@ -1,0 +1,513 @@
+"""Corners in which a rewrite once gave wrong answers: each is read with a filter, or by PyIceberg's scan, afterwards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.manifest import DATA_FILE_TYPE, DataFile, ManifestContent
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.typedef import Record
+from pyiceberg.types import ListType, LongType, NestedField, UUIDType
+
+from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError
+from iceberg_zorder.options import ZOrderOptions
+from iceberg_zorder.pyiceberg import rewrite_data_files
+from iceberg_zorder.pyiceberg.content_files import identity
+from iceberg_zorder.pyiceberg.plan import Planner
+from iceberg_zorder.pyiceberg.progress import Progress
+from iceberg_zorder.pyiceberg.sampling import draw_samples
+from iceberg_zorder.pyiceberg.write import FileWriter
+from iceberg_zorder.rewrite_options import rewrite_options
+from tests.pyiceberg.committing import commit_files, entries_of
+from tests.pyiceberg.lake import data_file, data_files, equality_delete, local, position_delete, row_order
+
+ALL = {"rewrite-all": True}
+ALL_TEXT = {"rewrite-all": "true"}
+NAN = math.nan
+
+
+def table_of(catalog: SqlCatalog, schema: pa.Schema, *, partition: str | None = None, **properties: str) -> Table:
+    table = catalog.create_table("db.t", schema, properties={"commit.retry.min-wait-ms": "1", **properties})
+    if partition:
+        with table.update_spec() as update:
+            update.add_field(partition, IdentityTransform(), f"{partition}_part")
+    return table
+
+
+def values(table: Table, column: str, where: str = "true") -> list[Any]:
+    found = table.refresh().scan(row_filter=where).to_arrow()[column].to_pylist()
+    return sorted(found, key=repr)
+
+
+def live(table: Table) -> list[dict[str, Any]]:
+    """The rows of the data files, whether there are delete files or not."""
+    return [row for file in data_files(table.refresh()) for row in pq.read_table(local(file)).to_pylist()]
+
+
+def deletes_of(table: Table) -> list[str]:
+    snapshot = table.refresh().current_snapshot()
+    assert snapshot is not None
+    manifests = [each for each in snapshot.manifests(table.io) if each.content == ManifestContent.DELETES]
+    return [entry.data_file.file_path for each in manifests for entry in each.fetch_manifest_entry(table.io)]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.binary()])
+@pytest.mark.parametrize(
+    "groups", [[["zzz"], ["a" * 5000]], [["m"], ["zz" * 3000], ["b", None]], [[None], ["a" * 5000]]]
+)
+@pytest.mark.parametrize("in_dictionaries", [False, True])
+def test_bounds_enclose_short_values_beside_long_ones(
+    catalog: SqlCatalog, kind: pa.DataType, groups: list[list[str | None]], in_dictionaries: bool
+) -> None:
+    """One row group of several batches, of which one has a value that Parquet keeps no statistics of."""
+    table = table_of(catalog, pa.schema([("s", kind)]))
+    large = pa.large_string() if kind == pa.string() else pa.large_binary()
+    arrays = [pa.array(group, large) for group in groups]
+    if in_dictionaries and kind == pa.string():
+        arrays = [array.dictionary_encode() for array in arrays]
+    writer = FileWriter(table, 0, Record(), "x", roll_at=1 << 30, row_group_rows=100, width=10, row_size=10)
+    writer.write([pa.RecordBatch.from_arrays([array], ["s"]) for array in arrays])
+    writer.close()
+    (file,) = writer.files
+    texts = [text for group in groups for text in group if text is not None]
+    field = table.schema().find_field("s").field_id
+    assert file.lower_bounds[field] == min(texts).encode()[:16]
+    assert file.upper_bounds[field] >= max(text.encode() for text in texts)
+    commit_files(table, file)
+    if kind == pa.string():
+        for text in texts:
+            assert values(table, "s", f"s = '{text}'") == [text]
+
+
+def zeros(catalog: SqlCatalog, version: str = "2") -> Table:
+    """Two files in each of the partitions 0.0, -0.0, NaN and NULL."""
+    schema = pa.schema([("id", pa.int64()), ("d", pa.float64())])
+    table = table_of(catalog, schema, partition="d", **{"format-version": version})
+    spec, files = table.spec().spec_id, []
+    for start in (0, 100):
+        for number, value in enumerate((0.0, -0.0, NAN, None)):
+            rows = [{"id": start + 10 * number + each, "d": value} for each in range(3)]
+            files.append(data_file(table, rows, Record(value), spec))
+    commit_files(table, *files, one_manifest=True)
+    return table
+
+
+def partitions(table: Table) -> dict[Any, list[int]]:
+    """The rows of every partition, by its identity, read from the files themselves."""
+    found: dict[Any, list[int]] = {}
+    for file in data_files(table.refresh()):
+        rows = pq.read_table(local(file)).to_pylist()
+        assert {identity(row["d"]) for row in rows} == {identity(file.partition[0])}
+        found.setdefault(identity(file.partition[0]), []).extend(row["id"] for row in rows)
+    return {key: sorted(ids) for key, ids in found.items()}
+
+
+@pytest.mark.parametrize("output_spec_id", [None, 1])
+def test_zeros_of_both_signs_are_two_partitions(catalog: SqlCatalog, output_spec_id: int | None) -> None:
+    table = zeros(catalog)
+    before = partitions(table)
+    assert len(before) == 4
+    if output_spec_id is not None:
+        with table.update_spec() as update:
+            update.add_field("id", "bucket[2]", "id_bucket")
+    options = {**ALL, **({} if output_spec_id is None else {"output-spec-id": output_spec_id})}
+    result = rewrite_data_files(table, ["id"], options=options)
+    assert (result.rewritten_data_files_count, result.added_data_files_count) == (8, 4)
+    assert partitions(table) == before
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    for manifest in snapshot.manifests(table.io):
+        if manifest.has_added_files():
+            (summary,) = manifest.partitions or []
+            assert (summary.lower_bound, summary.upper_bound) == (bytes(7) + b"\x80", bytes(8))
+
+
+def test_zeros_of_both_signs_are_told_apart_when_rows_change_their_spec(catalog: SqlCatalog) -> None:
+    schema = pa.schema([("id", pa.int64()), ("d", pa.float64())])
+    table = table_of(catalog, schema)
+    for start in (0, 10, 20):
+        rows = [{"id": start + number, "d": value} for number, value in enumerate((0.0, -0.0, NAN, None, 1.5))]
+        commit_files(table, data_file(table, rows))
+    with table.update_spec() as update:
+        update.add_identity("d")
+    assert rewrite_data_files(table, ["id"], options=ALL).added_data_files_count == 5
+    assert partitions(table) == {
+        identity(value): [number, 10 + number, 20 + number] for number, value in enumerate((0.0, -0.0, NAN, None, 1.5))
+    }
+
+
+def test_partitions_of_doubles_keep_all_their_digits(catalog: SqlCatalog) -> None:
+    """PyIceberg's own reader gives both of these the value of the nearest number of 32 bits, which is the same."""
+    table = table_of(catalog, pa.schema([("id", pa.int64()), ("d", pa.float64())]), partition="d")
+    digits = (-194.58695324177165, -194.58695324177168)
+    for number in range(4):
+        value = digits[number % 2]
+        commit_files(table, data_file(table, [{"id": number, "d": value}], Record(value)))
+    commit_files(table, equality_delete(table, [{"id": 0}], ["id"], Record(digits[0])))
+    assert rewrite_data_files(table, ["id"], options=ALL).added_data_files_count == 2
+    files = [entry.data_file for entry in entries_of(table.refresh(), ManifestContent.DATA)]
+    found = {file.partition[0]: [row["id"] for row in pq.read_table(local(file)).to_pylist()] for file in files}
+    assert found == {digits[0]: [2], digits[1]: [1, 3]}
+
+
+@pytest.mark.parametrize("kind", ["equality", "position"])
+def test_deletes_of_a_nan_partition_are_found(catalog: SqlCatalog, kind: str) -> None:
+    table = zeros(catalog)
+    first, second = (file for file in data_files(table) if identity(file.partition[0]) == "nan")
+    delete = (
+        equality_delete(table, [{"id": 21}, {"id": 120}], ["id"], Record(NAN))
+        if kind == "equality"
+        else position_delete(table, first, [1], also={second.file_path: [0]})
+    )
+    commit_files(table, delete)
+    rewrite_data_files(table, ["id"], options=ALL)
+    assert partitions(table)["nan"] == [20, 22, 121, 122]
+    assert deletes_of(table) == []
+
+
+def test_a_conflict_in_a_nan_partition_is_planned_again(catalog: SqlCatalog) -> None:
+    table = zeros(catalog)
+    other = catalog.load_table("db.t")
+    gone = next(file for file in data_files(table) if identity(file.partition[0]) == "nan")
+    meanwhile = once(lambda: commit_files(other, position_delete(other, gone, [1])))
+    result = rewrite_data_files(table, ["id"], options=ALL, progress=meanwhile)
+    assert result.rewritten_data_files_count == 8
+    assert partitions(table)["nan"] == [20, 22, 120, 121, 122]
+
+
+def test_what_others_have_changed_altogether_is_told(catalog: SqlCatalog) -> None:
+    table = table_of(catalog, pa.schema([("id", pa.int64())]))
+    for number in range(3):
+        table.append(pa.table({"id": [number]}))
+    other = catalog.load_table("db.t")
+    result = rewrite_data_files(table, ["id"], options=ALL, progress=once(lambda: other.refresh().delete("id >= 0")))
+    assert result.nothing_to_do
+    assert "other operations changed the data files of 1 file groups" in str(result.message)
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
+@pytest.mark.parametrize("counted", [True, False])
+def test_equality_deletes_of_nan_beside_values(catalog: SqlCatalog, kind: pa.DataType, counted: bool) -> None:
+    table = table_of(catalog, pa.schema([("id", pa.int64()), ("d", kind)]))
+    data = data_file(table, [{"id": number, "d": value} for number, value in enumerate((1.0, 2.0, NAN))])
+    delete = equality_delete(table, [{"d": NAN}, {"d": 100.0}], ["d"])
+    field = table.schema().find_field("d").field_id
+    for file, low, high in ((data, 1.0, 2.0), (delete, 100.0, 100.0)):
+        with_metrics(file, field, kind, low, high, nans=1 if counted else None)
+    commit_files(table, data)
+    commit_files(table, delete)
+    rewrite_data_files(table, ["id"], options=ALL)
+    assert [row["d"] for row in live(table)] == [1.0, 2.0]
+    assert deletes_of(table) == []
+
+
+def with_metrics(file: DataFile, field: int, kind: pa.DataType, low: float, high: float, nans: int | None) -> None:
+    """Give a file the metrics that Iceberg's writers give it: bounds of what is no NaN."""
+    encoded = [pa.array([value], kind).buffers()[1].to_pybytes()[: kind.bit_width // 8] for value in (low, high)]
+    found = {
+        "value_counts": file.record_count,
+        "null_value_counts": 0,
+        "nan_value_counts": nans,
+        "lower_bounds": encoded[0],
+        "upper_bounds": encoded[1],
+    }
+    for place, each in enumerate(DATA_FILE_TYPE[3].fields):
+        if (value := found.get(each.name)) is not None:
+            file[place] = {field: value}
+
+
+def once(event: Any, stage: str = "write") -> Progress:
+    """Make something happen when the first row group has been written."""
+    events = [event]
+
+    def progress(told: str, rows: int, size: int, /) -> None:
+        if told == stage and events:
+            events.pop()()
+
+    return progress
+
+
+def two_partitions(catalog: SqlCatalog) -> Table:
+    """Two files of three rows in each of two partitions."""
+    schema = pa.schema([("id", pa.int64()), ("p", pa.int32())])
+    table = table_of(catalog, schema, partition="p")
+    for start in (0, 100):
+        files = [
+            data_file(table, [{"id": start + 10 * p + each, "p": p} for each in range(3)], Record(p)) for p in (0, 1)
+        ]
+        commit_files(table, *files, one_manifest=True)
+    return table
+
+
+class TestSpecChanges:
+    """While rows go from one spec to another, a writer that has the old one deletes by equality."""
+
+    def evolve(self, table: Table) -> int:
+        old = table.spec().spec_id
+        with table.update_spec() as update:
+            update.add_field("id", "bucket[2]", "id_bucket")
+        return old
+
+    @pytest.mark.parametrize("partial", [False, True])
+    def test_a_delete_of_the_old_spec_is_not_escaped(self, catalog: SqlCatalog, partial: bool) -> None:
+        table = two_partitions(catalog)
+        old = self.evolve(table)
+        other = catalog.load_table("db.t")
+        delete = equality_delete(other, [{"id": 11}], ["id"], Record(1), old)
+        options = {**ALL, "partial-progress.enabled": partial}
+        result = rewrite_data_files(table, ["id"], options=options, progress=once(lambda: commit_files(other, delete)))
+        assert result.rewritten_data_files_count == 4
+        assert sorted(row["id"] for row in live(table)) == [0, 1, 2, 10, 12, 100, 101, 102, 110, 111, 112]
+        assert {file.spec_id for file in data_files(table)} == {table.spec().spec_id}
+
+    def test_nor_with_an_output_spec(self, catalog: SqlCatalog) -> None:
+        table = two_partitions(catalog)
+        other = catalog.load_table("db.t")
+        delete = equality_delete(other, [{"id": 11}], ["id"], Record(1), table.spec().spec_id)
+        options = {**ALL, "output-spec-id": 0}
+        rewrite_data_files(table, ["id"], options=options, progress=once(lambda: commit_files(other, delete)))
+        assert sorted(row["id"] for row in live(table)) == [0, 1, 2, 10, 12, 100, 101, 102, 110, 111, 112]
+
+    def test_a_delete_of_the_new_spec_reaches_no_old_row(self, catalog: SqlCatalog) -> None:
+        table = two_partitions(catalog)
+        self.evolve(table)
+        other = catalog.load_table("db.t")
+        transform = table.spec().fields[1].transform.transform(table.schema().find_field("id").field_type)
+        delete = equality_delete(other, [{"id": 11}], ["id"], Record(1, transform(11)))
+        rewrite_data_files(table, ["id"], options=ALL, progress=once(lambda: commit_files(other, delete)))
+        # By the specification it applies to files of its own spec and partition only, and there was none.
+        assert sorted(row["id"] for row in live(table)) == [0, 1, 2, 10, 11, 12, 100, 101, 102, 110, 111, 112]
+        assert not applies(table, delete)
+
+    def test_deletes_of_the_same_spec_stay_and_do_not_conflict(self, catalog: SqlCatalog) -> None:
+        table = two_partitions(catalog)
+        other = catalog.load_table("db.t")
+        delete = equality_delete(other, [{"id": 11}], ["id"], Record(1))
+        before = len(table.snapshots())
+        rewrite_data_files(table, ["id"], options=ALL, progress=once(lambda: commit_files(other, delete)))
+        assert len(table.refresh().snapshots()) == before + 2
+        assert applies(table, delete)
+
+    def test_global_deletes_do_not_conflict(self, catalog: SqlCatalog) -> None:
+        table = two_partitions(catalog)
+        self.evolve(table)
+        other = catalog.load_table("db.t")
+        delete = equality_delete(other, [{"id": 11}], ["id"], spec_id=0)
+        before = len(table.snapshots())
+        rewrite_data_files(table, ["id"], options=ALL, progress=once(lambda: commit_files(other, delete)))
+        assert len(table.refresh().snapshots()) == before + 2
+        assert applies(table, delete)
+
+    def test_the_last_conflict_is_told(self, catalog: SqlCatalog) -> None:
+        table = two_partitions(catalog)
+        old = self.evolve(table)
+        other = catalog.load_table("db.t")
+
+        def again(told: str, rows: int, size: int, /) -> None:
+            if told == "plan":
+                commit_files(other, equality_delete(other, [{"id": 999}], ["id"], Record(1), old))
+
+        with pytest.raises(RewriteConflictError, match="equality delete file .* was added"):
+            rewrite_data_files(table, ["id"], options=ALL, progress=again)
+        assert {file.spec_id for file in data_files(table.refresh())} == {old}
+
+
+def applies(table: Table, delete: DataFile) -> bool:
+    """Whether a delete file is there and applies to a data file, by the specification's rules."""
+    snapshot = table.refresh().current_snapshot()
+    assert snapshot is not None
+    entries = [entry for each in snapshot.manifests(table.io) for entry in each.fetch_manifest_entry(table.io)]
+    (found,) = (entry for entry in entries if entry.data_file.file_path == delete.file_path)
+    is_global = not table.specs()[delete.spec_id].fields
+    return any(
+        (entry.sequence_number or 0) < (found.sequence_number or 0)
+        and (is_global or same_partition(entry.data_file, delete))
+        for entry in entries
+        if entry.data_file.equality_ids is None
+    )
+
+
+def same_partition(one: DataFile, other: DataFile) -> bool:
+    def key(file: DataFile) -> Sequence[Any]:
+        return [file.spec_id, *(file.partition[place] for place in range(len(file.partition)))]
+
+    return key(one) == key(other)
+
+
+@pytest.mark.parametrize("nanoseconds", [1_000, 1_001])
+def test_nanoseconds_are_not_cut_off(catalog: SqlCatalog, nanoseconds: int) -> None:
+    table = table_of(catalog, pa.schema([("id", pa.int64()), ("ts", pa.timestamp("us"))]))
+    data = data_file(table, [{"id": 1, "ts": None}])
+    fine = pa.table({"id": [1], "ts": pa.array([nanoseconds], pa.timestamp("ns"))})
+    fields = [
+        field.with_metadata({"PARQUET:field_id": str(number)}) for number, field in enumerate(fine.schema, start=1)
+    ]
+    pq.write_table(fine.cast(pa.schema(fields)), local(data), version="2.6")
+    commit_files(table, data)
+    if nanoseconds % 1000:
+        for partial in (False, True):
+            with pytest.raises(RewriteFailedError, match="would lose data"):
+                rewrite_data_files(table, ["id"], options={**ALL, "partial-progress.enabled": partial})
+        assert [file.file_path for file in data_files(table.refresh())] == [data.file_path]
+    else:
+        assert rewrite_data_files(table, ["id"], options=ALL).rewritten_data_files_count == 1
+        assert [row["ts"].microsecond for row in live(table)] == [1]
+
+
+def test_null_strings_have_no_bounds_though_they_come_with_a_dictionary(catalog: SqlCatalog) -> None:
+    table = table_of(catalog, pa.schema([("s", pa.string())]))
+    texts = pa.DictionaryArray.from_arrays(pa.array([None, None], pa.int32()), pa.array(["x"], pa.large_string()))
+    writer = FileWriter(table, 0, Record(), "x", roll_at=1 << 30, row_group_rows=100, width=10, row_size=10)
+    writer.write([pa.RecordBatch.from_arrays([texts], ["s"])])
+    writer.close()
+    (file,) = writer.files
+    assert (file.lower_bounds, file.upper_bounds, file.null_value_counts) == ({}, {}, {1: 2})
+
+
+def test_bounds_are_those_of_the_rows_and_not_of_their_dictionary(catalog: SqlCatalog) -> None:
+    """Of a batch of NULLs, Arrow takes the dictionary's first value into the statistics."""
+    table = table_of(catalog, pa.schema([("s", pa.string())]))
+    texts = pa.array(["a", "m", "z"], pa.large_string())
+    parts = [pa.DictionaryArray.from_arrays(pa.array(each, pa.int32()), texts) for each in ([None], [1])]
+    writer = FileWriter(table, 0, Record(), "x", roll_at=1 << 30, row_group_rows=100, width=10, row_size=10)
+    writer.write([pa.RecordBatch.from_arrays([part], ["s"]) for part in parts])
+    writer.close()
+    (file,) = writer.files
+    assert (file.lower_bounds, file.upper_bounds) == ({1: b"m"}, {1: b"m"})
+
+
+def test_files_that_hold_strings_as_dictionaries_are_sampled(catalog: SqlCatalog) -> None:
+    """Arrow reads what it has written as a dictionary as one, asked or not."""
+    table = table_of(catalog, pa.schema([("s", pa.string())]))
+    for text in ("a", "b"):
+        file = data_file(table, [{"s": text}])
+        if text == "a":
+            column = pa.array([text]).dictionary_encode()
+            field = pa.field("s", column.type, metadata={"PARQUET:field_id": "1"})
+            pq.write_table(pa.table([column], pa.schema([field])), local(file))
+            assert pa.types.is_dictionary(pq.read_schema(local(file)).field("s").type)
+        commit_files(table, file)
+    assert rewrite_data_files(table, ["s"], options=ALL).rewritten_data_files_count == 2
+    assert values(table, "s") == ["a", "b"]
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_a_dropped_partition_field_of_a_required_column(catalog: SqlCatalog, version: str) -> None:
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("p", pa.int32())])
+    table = table_of(catalog, schema, partition="id", **{"format-version": version})
+    with table.update_spec() as update:
+        update.remove_field("id_part")
+    spec = table.spec()
+    partition = Record(*[None] * len(spec.fields))
+    for number in range(3):
+        commit_files(table, data_file(table, [{"id": number, "p": 1}], partition, spec.spec_id))
+    rewrite_data_files(table, ["p", "id"], options=ALL)
+    assert values(table, "id") == [0, 1, 2]
+    assert len(data_files(table)) == 1
+
+
+def test_lists_of_uuids_are_no_obstacle(catalog: SqlCatalog) -> None:
+    """Arrow makes no empty array of them."""
+    field = NestedField(2, "u", ListType(3, UUIDType(), element_required=False))
+    table = catalog.create_table("db.t", Schema(NestedField(1, "id", LongType()), field))
+    table.append(pa.table({"id": [1]}))
+    assert rewrite_data_files(table, ["id"], options=ALL).rewritten_data_files_count == 1
+
+
+def test_a_spec_of_many_fields(catalog: SqlCatalog) -> None:
+    """The product of the numbers of their values passes 64 bits."""
+    names = [f"c{number}" for number in range(8)]
+    table = table_of(catalog, pa.schema([("id", pa.int64()), *((name, pa.int64()) for name in names)]))
+    rows = [{"id": row, **{name: row * 7 + place for place, name in enumerate(names)}} for row in range(300)]
+    commit_files(table, data_file(table, rows))
+    with table.update_spec() as update:
+        for name in names:
+            update.add_identity(name)
+    rewrite_data_files(table, ["id"], options=ALL)
+    files = data_files(table.refresh())
+    assert len(files) == 300
+    for file in files:
+        (row,) = pq.read_table(local(file), partitioning=None).to_pylist()
+        assert [file.partition[place] for place in range(8)] == [row[name] for name in names]
+
+
+def test_a_file_that_is_there_twice_with_deletes_that_have_no_room(
+    catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once before and once after a delete: by the specification, the delete applies to the older one only."""
+    monkeypatch.setattr("iceberg_zorder.pyiceberg.deletes._SMALL_BATCH_ROWS", 1000)
+    monkeypatch.setattr("iceberg_zorder.rewrite_options.SMALLEST_MEMORY_LIMIT", 1)
+    table = table_of(catalog, pa.schema([("id", pa.int64())]))
+    data = data_file(table, [{"id": number} for number in range(20_000)])
+    commit_files(table, data)
+    commit_files(table, equality_delete(table, [{"id": number} for number in range(0, 20_000, 2)], ["id"]))
+    commit_files(table, data)
+    rewrite_data_files(table, ["id"], options={**ALL, "memory-limit-bytes": 800_000})
+    assert sorted(row["id"] for row in live(table)) == sorted([*range(20_000), *range(1, 20_000, 2)])
+
+
+def test_a_file_of_another_number_of_rows_is_refused(catalog: SqlCatalog) -> None:
+    table = table_of(catalog, pa.schema([("id", pa.int64())]))
+    short = data_file(table, [{"id": 1}])
+    short[[field.name for field in DATA_FILE_TYPE[3].fields].index("record_count")] = 2
+    commit_files(table, short)
+    with pytest.raises(RewriteFailedError, match="it has 1 rows, and its manifest says 2"):
+        rewrite_data_files(table, ["id"], options=ALL)
+
+
+class TestPartialProgress:
+    """What came of file groups that other operations took again and again."""
+
+    OPTIONS = {**ALL, "partial-progress.enabled": True, "partial-progress.max-commits": 2}  # noqa: RUF012
+
+    def delete_in(self, catalog: SqlCatalog, partitions: set[int]) -> Progress:
+        """Delete a row of each of some partitions whenever rows were planned."""
+        other = catalog.load_table("db.t")
+
+        def progress(told: str, rows: int, size: int, /) -> None:
+            if told == "plan":
+                for partition in partitions:
+                    files = [each for each in data_files(other.refresh()) if each.partition[0] == partition]
+                    commit_files(other, position_delete(other, files[0], [0]))
+
+        return progress
+
+    def test_file_groups_that_are_given_up_are_counted(self, catalog: SqlCatalog) -> None:
+        table = two_partitions(catalog)
+        result = rewrite_data_files(table, ["id"], options=self.OPTIONS, progress=self.delete_in(catalog, {1}))
+        assert (result.rewritten_data_files_count, result.failed_data_files_count) == (2, 2)
+
+    def test_nothing_but_conflicts_is_a_failure(self, catalog: SqlCatalog) -> None:
+        table = two_partitions(catalog)
+        with pytest.raises(RewriteFailedError, match="no file group could be rewritten"):
+            rewrite_data_files(table, ["id"], options=self.OPTIONS, progress=self.delete_in(catalog, {0, 1}))
+
+    @pytest.mark.parametrize("partition", [0, 1])
+    def test_the_most_files_to_rewrite_are_those_that_were_planned(self, catalog: SqlCatalog, partition: int) -> None:
+        table = two_partitions(catalog)
+        other = catalog.load_table("db.t")
+        gone = next(file for file in data_files(table) if file.partition[0] == partition)
+        meanwhile = once(lambda: commit_files(other, position_delete(other, gone, [1])), stage="plan")
+        options = {**self.OPTIONS, "max-files-to-rewrite": 4}
+        result = rewrite_data_files(table, ["id"], options=options, progress=meanwhile)
+        assert (result.rewritten_data_files_count, result.added_data_files_count) == (4, 2)
+
+
+def test_a_wish_for_more_rows_than_there_are_cuts_no_string(catalog: SqlCatalog) -> None:
+    table = table_of(catalog, pa.schema([("s", pa.string())]), **{"write.metadata.metrics.default": "full"})
+    commit_files(table, data_file(table, [{"s": "x" * 200 + str(number)} for number in range(50)]))
+    [(_, sample)] = draw_samples(
+        table,
+        Planner(table, rewrite_options(ALL_TEXT)).plan(table.refresh().current_snapshot()).groups,  # type: ignore[arg-type]
+        row_order(table, "s"),
+        ZOrderOptions(sample_rows=1_000_000),
+    )
+    assert len(set(sample.columns[0].values.tolist())) == 50
