@@ -1,16 +1,19 @@
 """The application ``iceberg-zorder``: arguments in, exit code out.
 
-Exit codes: 0 done (also when there was nothing to do), 1 failed, 2 wrong usage.
+Exit codes: 0 done (also when there was nothing to do), 1 failed, 2 wrong usage, 130 ended by Ctrl-C, 143 by SIGTERM.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 import typer
 
 from iceberg_zorder import __version__
-from iceberg_zorder.cli.output import ConsoleOutput, JsonOutput
+from iceberg_zorder.cli.interruption import Interrupted, exit_code, interruptible
+from iceberg_zorder.cli.output import ConsoleOutput, JsonOutput, Output
 from iceberg_zorder.errors import InvalidInputError
 
 app = typer.Typer(
@@ -83,7 +86,8 @@ def rewrite(
     The catalog comes from .pyiceberg.yaml, PYICEBERG_CATALOG__ variables, and the options here; the options win.
     """
     shown = (JsonOutput if output == "json" else ConsoleOutput)(quiet=quiet)
-    try:
+
+    def checked_run() -> bool:
         # PySpark is an extra, and it and PyIceberg take seconds to import: help and version must not wait for them.
         from iceberg_zorder.cli.rewrite import checked_request, run
 
@@ -99,14 +103,39 @@ def rewrite(
             warehouse=warehouse,
             conf=_pairs("--conf", conf),
         )
+        return run(request, shown)
+
+    try:
+        done = _until_interrupted(table, checked_run, shown)
     except ModuleNotFoundError as error:
         shown.failure(str(error))
         raise typer.Exit(1) from error
     except InvalidInputError as error:
         shown.failure(str(error))
         raise typer.Exit(2) from error
-    if not run(request, shown):
+    if not done:
         raise typer.Exit(1)
+
+
+def _until_interrupted(table: str, work: Callable[[], bool], output: Output) -> bool:
+    """Do some work; if a signal asks it to end, say what became of it and exit as the signal asks."""
+    with interruptible() as received:
+        done = False
+        try:
+            done = work()
+        except Interrupted as interrupted:
+            cancelled = f"the rewrite of {table} was cancelled"
+            left = f"{cancelled}, and nobody waited for it to clean up: remove_orphan_files collects what it has left"
+            output.interrupted(left if len(received) > 1 else str(interrupted) or cancelled)
+        else:
+            if received:
+                output.interrupted(f"the rewrite of {table} {'was complete by then' if done else 'ended'}")
+        if len(received) > 1:
+            # Threads may still be at work.
+            os._exit(exit_code(received))
+    if received:
+        raise typer.Exit(exit_code(received))
+    return done
 
 
 def _pairs(flag: str, texts: list[str] | None) -> dict[str, str]:

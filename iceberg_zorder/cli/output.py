@@ -47,6 +47,10 @@ class Output(ABC):
         """Show why the command failed."""
         self._line(f"Error: {message}", style="red")
 
+    def interrupted(self, message: str) -> None:
+        """Show what became of a command that was told to end."""
+        self._line(f"Interrupted: {message}", style="yellow")
+
     @contextmanager
     def progress(self) -> Iterator[Callable[[str], None]]:
         """Give a function that shows what is going on.

@@ -5,16 +5,25 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from iceberg_zorder.cli.interruption import Interrupted
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.request import EngineError, RewriteRequest
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog import CatalogConfiguration
 from iceberg_zorder.rewrite_request import RewriteResult
+from iceberg_zorder.spark.call import SparkCall
 from iceberg_zorder.spark.catalogs import SparkCatalog, spark_catalog
 from iceberg_zorder.spark.failures import failure_message
 from iceberg_zorder.spark.local import local_session, plugin_lines
 from iceberg_zorder.spark.rewrite import rewrite_data_files
+
+if TYPE_CHECKING:
+    from iceberg_zorder.spark.call import SparkSession
+
+_ORPHANS = "remove_orphan_files"
+"""Named by the plugin's warnings of files that were left: those are passed on whatever happens."""
 
 
 @dataclass(frozen=True)
@@ -41,27 +50,27 @@ class SparkEngine:
         return SparkEngine(spark_catalog(catalog.name, catalog.properties), conf)
 
     def rewrite(self, request: RewriteRequest, output: Output) -> RewriteResult:
-        """Carry out a request; raises EngineError with the cause."""
-        with tempfile.TemporaryDirectory(prefix="iceberg-zorder-") as temporary:
+        """Carry out a request; raises EngineError with the cause, and Interrupted after it was cancelled."""
+        # Spark may still be starting, and write its log, when nobody waits for it any more.
+        with tempfile.TemporaryDirectory(prefix="iceberg-zorder-", ignore_cleanup_errors=True) as temporary:
             directory = Path(temporary)
             try:
                 result = self._rewrite(request, output, directory)
+            except Interrupted as interrupted:
+                _warn(output, [line for line in plugin_lines(directory) if _ORPHANS in line], said=str(interrupted))
+                raise
             except Exception as error:  # whatever Spark raises ends in a message
                 message = failure_message(error)
-                _warn(output, directory, said=message)
+                _warn(output, plugin_lines(directory), said=message)
                 raise EngineError(message) from error
-            _warn(output, directory, said=result.message)
+            _warn(output, plugin_lines(directory), said=result.message)
         return result
 
     def _rewrite(self, request: RewriteRequest, output: Output, directory: Path) -> RewriteResult:
         with output.progress() as say:
             say("Starting Spark (the first time it downloads Iceberg)")
-            with local_session(
-                self.conf,
-                session_settings=self.catalog.settings,
-                packages=self.catalog.packages,
-                directory=directory,
-            ) as spark:
+
+            def rewrite(spark: SparkSession) -> RewriteResult:
                 say(f"Rewriting {request.table} by {request.sort_order}")
                 return rewrite_data_files(
                     spark,
@@ -72,9 +81,34 @@ class SparkEngine:
                     branch=request.branch,
                 )
 
+            session = local_session(
+                self.conf,
+                session_settings=self.catalog.settings,
+                packages=self.catalog.packages,
+                directory=directory,
+            )
+            call = SparkCall(session, rewrite)
+            try:
+                return call.result()
+            except Interrupted:
+                say("Cancelling the rewrite; a second Ctrl-C does not wait for that")
+                return _cancelled(call)
 
-def _warn(output: Output, directory: Path, *, said: str | None) -> None:
+
+def _cancelled(call: SparkCall[RewriteResult]) -> RewriteResult:
+    """Cancel a call; returns its result if it was over before, else raises Interrupted with what the call said."""
+    try:
+        result = call.cancel()
+    except Exception as error:  # whatever Spark raises for jobs that it has cancelled
+        message = failure_message(error)
+        raise Interrupted(message if message.startswith("Cannot ") else "") from error
+    if result is None:
+        raise Interrupted
+    return result
+
+
+def _warn(output: Output, lines: list[str], *, said: str | None) -> None:
     """Pass on what the plugin warned of, less what is said anyway."""
-    for line in plugin_lines(directory):
+    for line in lines:
         if line != said:
             output.warning(line)

@@ -83,7 +83,9 @@ def local_session(
     with (directory / "spark.log").open("w") as log:
         try:
             with _environment("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={log4j.as_uri()}"):
-                gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
+                # In a session of its own: a signal to a terminal's processes, or to a group, is for this one to obey.
+                streams = {"stdout": log, "stderr": log, "start_new_session": True}
+                gateway = launch_gateway(conf, streams)  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
             raise RuntimeError(f"Cannot start Spark, because {_reason(directory)}") from error
         context = SparkContext(conf=conf, gateway=gateway)

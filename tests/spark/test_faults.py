@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.accumulators import AccumulatorParam, AddingAccumulatorParam
 from pyspark.sql import SparkSession
 
+from tests.spark.events import event_log
 from tests.spark.tables import Table, create, local_path, unchanged, untouched
-from tests.stack.rest import RestServer, hang_up, rest_server, status
+from tests.stack.rest import RestServer, hang_up, status
 
 ROWS = "SELECT id, cast(rand(1) * 1e6 AS int) AS a, cast(rand(2) * 1e6 AS int) AS b, uuid() AS payload FROM range(0, {rows}, 1, {files})"
 
@@ -192,17 +192,6 @@ class TestUnclearCommits:
     def table(self, spark: SparkSession) -> Table:
         return create(spark, ROWS.format(rows=8000, files=4), properties={"format-version": "2"})
 
-    @pytest.fixture
-    def server(self, spark: SparkSession, lake_dir: Path) -> Iterator[RestServer]:
-        behind = SqlCatalog("lake", uri=f"sqlite:///{lake_dir}/catalog.db", warehouse=f"file://{lake_dir}/warehouse")
-        with rest_server(behind) as server:
-            name = f"rest_{server.server_port}"
-            spark.conf.set(f"spark.sql.catalog.{name}", "org.apache.iceberg.spark.SparkCatalog")
-            spark.conf.set(f"spark.sql.catalog.{name}.type", "rest")
-            spark.conf.set(f"spark.sql.catalog.{name}.uri", server.uri)
-            yield server
-        behind.close()
-
     def call(self, table: Table, server: RestServer, options: str = "'rewrite-all', 'true'") -> Exception | None:
         try:
             table.spark.sql(
@@ -252,15 +241,14 @@ class TestUnclearCommits:
         assert "Cannot commit rewrite of" in str(failure)
 
 
-def test_a_cancelled_call_leaves_the_table_as_it_was_and_the_next_one_works(spark: SparkSession) -> None:
-    table = create(spark, ROWS.format(rows=1_500_000, files=8))
-    before, operations = table.fingerprint(), table.operations()
+def cancelled(table: Table, options: dict[str, str]) -> Exception:
+    """Begin a rewrite, cancel all jobs when it has begun to write a file, and wait for its end."""
     known = set(table.data_paths())
     failures: list[Exception] = []
 
     def rewrite() -> None:
         try:
-            table.call("zorder(a, b)", options=table.target_for(8))
+            table.call("zorder(a, b)", options=options)
         except Exception as error:
             failures.append(error)
 
@@ -270,14 +258,37 @@ def test_a_cancelled_call_leaves_the_table_as_it_was_and_the_next_one_works(spar
     deadline = time.monotonic() + 60
     while not {str(f) for f in data.rglob("*.parquet")} - known and time.monotonic() < deadline:
         time.sleep(0.005)
-    spark.sparkContext.cancelAllJobs()
+    table.spark.sparkContext.cancelAllJobs()
     thread.join()
     assert failures, "the rewrite was over before it could be cancelled"
-    assert "Cannot complete the rewrite of" in str(failures[0])
+    return failures[0]
+
+
+def test_a_cancelled_call_leaves_the_table_as_it_was_and_the_next_one_works(spark: SparkSession) -> None:
+    table = create(spark, ROWS.format(rows=1_500_000, files=8))
+    before, operations = table.fingerprint(), table.operations()
+    failure = cancelled(table, table.target_for(8))
+    assert "Cannot complete the rewrite of" in str(failure)
     assert (table.fingerprint(), table.operations()) == (before, operations)
     assert table.orphans() == set()
     with unchanged(table):
         table.call("zorder(a, b)", options=table.target_for(8))
+
+
+def test_a_cancelled_call_with_partial_progress_begins_no_more_file_groups(spark: SparkSession, tmp_path: Path) -> None:
+    rows = ROWS.format(rows=1_200_000, files=8).replace("SELECT id,", "SELECT id, cast(id % 8 AS int) AS p,")
+    table = create(spark, rows, partitioned_by="p")
+    before = table.fingerprint()
+    with event_log(spark, tmp_path) as events:
+        failure = cancelled(
+            table,
+            {"partial-progress.enabled": "true", "max-concurrent-file-group-rewrites": "1", "rewrite-all": "true"},
+        )
+    assert "of 8 file groups were committed" in str(failure)
+    jobs = [str(event["Properties"]) for event in events if event["Event"] == "SparkListenerJobStart"]
+    assert len({number for number in range(1, 9) if any(f"file group {number}/8" in job for job in jobs)}) <= 2
+    assert table.fingerprint() == before
+    assert table.orphans() == set()
 
 
 class Holding(AccumulatorParam[int]):

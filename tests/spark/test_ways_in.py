@@ -23,7 +23,9 @@ from tests.spark.tables import SPARK
 from tests.stack.servers import (
     ENVIRONMENT,
     SPARK_HOME,
+    children_of,
     cluster,
+    command_of,
     conf,
     connect_server,
     postgresql,
@@ -83,17 +85,6 @@ def run(directory: Path, *command: str, **environment: str) -> str:
     return done.stdout
 
 
-def command_of(process: int) -> str:
-    """The command line of a process; empty when it has ended."""
-    return Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
-
-
-def children_of(process: int) -> list[str]:
-    """The processes that a process has started, and those that they have."""
-    own = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    return [*own, *(each for child in own for each in children_of(int(child)))]
-
-
 def spark_sql(directory: Path, *arguments: str, sql: str, master: str = "local[2]") -> str:
     return run(directory, str(SPARK_HOME / "bin" / "spark-sql"), "--master", master, *arguments, "-e", sql)
 
@@ -104,6 +95,12 @@ def test_a_cluster_of_two_workers(tmp_path: Path, jars: str) -> None:
         assert held(spark_sql(tmp_path, *arguments, sql=script(), master=master))
         executors = list(tmp_path.glob("work*/app-*/*/stderr"))
     assert {executor.relative_to(tmp_path).parts[0] for executor in executors} == {"work1", "work2"}
+
+
+def test_executors_of_their_own_and_kryo(tmp_path: Path, jars: str) -> None:
+    """Broadcasts are written with the user's serializer, which knows nothing of our classes."""
+    arguments = ["--conf", "spark.serializer=org.apache.spark.serializer.KryoSerializer", *settings(tmp_path, jars)]
+    assert held(spark_sql(tmp_path, *arguments, sql=script(), master="local-cluster[1,1,1024]"))
 
 
 def test_the_thrift_server(tmp_path: Path, jars: str) -> None:
@@ -183,7 +180,7 @@ def test_ctrl_c_in_the_shell(tmp_path: Path, jars: str) -> None:
         assert len(known) == 8
         while not set(data.glob("*.parquet")) - known:
             time.sleep(0.01)
-        process = next(int(pid) for pid in children_of(os.getpid()) if "SparkSQLCLIDriver" in command_of(int(pid)))
+        process = next(pid for pid in children_of(os.getpid()) if "SparkSQLCLIDriver" in command_of(pid))
         os.kill(process, signal.SIGINT)
         wait(lambda: "Cannot complete the rewrite of" in log.read_text(), log)
         wait(lambda: not Path(f"/proc/{process}").exists() or not command_of(process), log)

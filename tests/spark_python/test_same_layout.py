@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
 from iceberg_zorder.pyiceberg.clustering import resolve
 from iceberg_zorder.pyiceberg.plan import Planner
+from iceberg_zorder.pyiceberg.sampling import draw_samples
 from iceberg_zorder.rewrite_options import rewrite_options
 from iceberg_zorder.sort_order import parse_sort_order
 from iceberg_zorder.spark import rewrite_data_files
@@ -92,6 +94,47 @@ def test_both_engines_do_the_same(spark: SparkSession, catalog: Catalog, case: s
     assert ours == theirs
 
 
+def test_long_values_are_cut_alike(spark: SparkSession, catalog: Catalog) -> None:
+    """Past 16 characters of four bytes each, in the midst of a character, and where bounds keep all."""
+    full = f"{CATALOG}.db.same_long"
+    spark.sql(f"DROP TABLE IF EXISTS {full}")
+    spark.sql(
+        f"CREATE TABLE {full} (id BIGINT, t STRING, u STRING, b BINARY) USING iceberg TBLPROPERTIES "
+        "('format-version'='2', 'write.metadata.metrics.column.u'='full', 'write.metadata.metrics.column.b'='truncate(3)')"
+    )
+    many = "array_join(transform(sequence(1, 64), i -> sha2(concat(id, ' ', i), 256)), '')"
+    for start in (0, 1500):
+        spark.sql(
+            f"INSERT INTO {full} SELECT /*+ REPARTITION(1) */ id, "
+            f"concat(repeat('x', id % 4), repeat('\U0001f600', 15), substr({many}, 1, 1), repeat('\u20ac', id * 31 % 977)), "
+            f"CASE WHEN id % 9 = 0 THEN NULL ELSE concat(repeat('y', 100), {many}) END, cast({many} AS binary) "
+            f"FROM range({start}, {start + 1500})"
+        )
+    table, by = catalog.load_table("db.same_long"), "zorder(t, u, b)"
+    before, rows = table.current_snapshot(), ids(spark, full)
+    assert before is not None
+    given = {"rewrite-all": "true", "target-file-size-bytes": str(size(spark, full) // 12)}
+
+    options = rewrite_options(given)
+    order, groups = resolve(table, parse_sort_order(by)), Planner(table, options, None).plan(before).groups
+    [(_, sample)] = draw_samples(table, groups, order, options.layout)
+    lengths = [max(len(key) for key in column.values.tolist()) for column in sample.columns]
+    assert lengths == [68, 4196, 64]
+
+    result = rewrite_without_spark(table, by, options=given)
+    spark.sql(f"REFRESH TABLE {full}")
+    ours = outcome(spark, full)
+    assert ids(spark, full) == rows
+    spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('db.same_long', {before.snapshot_id})")
+    assert rewrite_data_files(spark, full, by, options=given) == replace(result, removed_delete_files_count=0)
+    assert ids(spark, full) == rows
+    assert outcome(spark, full) == ours
+
+
+def size(spark: SparkSession, table: str) -> int:
+    return int(spark.sql(f"SELECT sum(file_size_in_bytes) FROM {table}.files").collect()[0][0])
+
+
 def outcome(spark: SparkSession, table: str) -> tuple[dict[str, str], list[tuple[str, int]]]:
     """What the newest snapshot says of the layout, and every file's partition and rows."""
     newest = spark.sql(f"SELECT summary FROM {table}.snapshots ORDER BY committed_at DESC LIMIT 1").collect()[0][0]
@@ -128,6 +171,29 @@ def test_spark_reads_what_pyiceberg_wrote(spark: SparkSession, catalog: Catalog)
     ):
         counts = spark.sql(f"SELECT count(*) AS n FROM {full} WHERE {where} GROUP BY id, f, name, at, d, p, s")
         assert {row["n"] for row in counts.collect()} == {2}, where
+
+
+def test_files_have_no_sort_order(spark: SparkSession, catalog: Catalog) -> None:
+    """A curve is no sort order of the table, and readers may trust the one that a file names."""
+    full = make(spark, "same_sort_order")
+    spark.sql(f"ALTER TABLE {full} WRITE ORDERED BY id")
+    spark.sql(f"INSERT INTO {full} SELECT * FROM {full} WHERE id < 100")
+    table = catalog.load_table("db.same_sort_order")
+    assert sort_order_ids(table) == {0, table.sort_order().order_id}
+    before = table.current_snapshot()
+    assert before is not None
+    rewrite_without_spark(table, "id, zorder(f, name)", options={"rewrite-all": "true"})
+    spark.sql(f"REFRESH TABLE {full}")
+    in_spark = spark.sql(f"SELECT DISTINCT sort_order_id FROM {full}.files").collect()
+    assert {row[0] for row in in_spark} == sort_order_ids(table) == {None}
+
+    spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('db.same_sort_order', {before.snapshot_id})")
+    rewrite_data_files(spark, full, "id, zorder(f, name)", options={"rewrite-all": "true"})
+    assert sort_order_ids(table) == {0}
+
+
+def sort_order_ids(table: Table) -> set[int | None]:
+    return set(table.refresh().inspect.data_files()["sort_order_id"].to_pylist())
 
 
 PLANS: dict[str, tuple[dict[str, str], str | None]] = {

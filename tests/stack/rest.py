@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import CommitTableRequest, Table
 
 
@@ -20,15 +21,23 @@ class RestServer(ThreadingHTTPServer):
     ----------
     catalog : pyiceberg.catalog.Catalog
         Where the tables are.
+    port : int, optional
+        The port, by default a free one.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, port: int = 0) -> None:
         self.catalog = catalog
         self.commits = True
         """Whether a commit is carried out; what is answered is another matter."""
         self.answer: Callable[[BaseHTTPRequestHandler], None] | None = None
         """Answers to a commit, if set; else it is told as it went."""
-        super().__init__(("127.0.0.1", 0), _Handler)
+        self.refusal: Callable[[BaseHTTPRequestHandler], None] | None = None
+        """Answers when a table is loaded, if set."""
+        self.config: Callable[[], dict[str, str]] = dict
+        """What is vended with a table when it is loaded."""
+        self.before_commit: Callable[[], object] | None = None
+        """Called as a commit comes in, before it is carried out: what other writers do, or what the server is to do now."""
+        super().__init__(("127.0.0.1", port), _Handler)
         self.uri = f"http://127.0.0.1:{self.server_port}"
 
 
@@ -51,8 +60,10 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if "/config" in self.path:
             self.reply(200, {"defaults": {}, "overrides": {}})
+        elif self.server.refusal:
+            self.server.refusal(self)
         elif "/tables/" in self.path:
-            self.reply(200, _loaded(self.table()))
+            self.reply(200, {**_loaded(self.table()), "config": self.server.config()})
         else:
             status(404)(self)
 
@@ -61,12 +72,18 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.endswith("/metrics"):
             status(404)(self)
             return
+        if self.server.before_commit:
+            self.server.before_commit()
         table = self.table()
         # Iceberg's Java client leaves the name to the path.
         identifier = {"namespace": table.name()[:-1], "name": table.name()[-1]}
         request = CommitTableRequest.model_validate({"identifier": identifier, **json.loads(text)})
         if self.server.commits:
-            self.server.catalog.commit_table(table, request.requirements, request.updates)
+            try:
+                self.server.catalog.commit_table(table, request.requirements, request.updates)
+            except CommitFailedException:
+                status(409)(self)
+                return
         if self.server.answer:
             self.server.answer(self)
         else:
@@ -78,9 +95,9 @@ def _loaded(table: Table) -> dict[str, Any]:
 
 
 @contextmanager
-def rest_server(catalog: Catalog) -> Iterator[RestServer]:
+def rest_server(catalog: Catalog, port: int = 0) -> Iterator[RestServer]:
     """Run a server; it stops with the block."""
-    server = RestServer(catalog)
+    server = RestServer(catalog, port)
     thread = threading.Thread(target=server.serve_forever, args=[0.02])
     thread.start()
     try:

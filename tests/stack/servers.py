@@ -5,7 +5,6 @@ Every one is a context manager that yields what a client needs, once the server 
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -14,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -77,30 +75,54 @@ def running(
 
 
 @contextmanager
+def spark_master(directory: Path) -> Iterator[str]:
+    """The master of a standalone Spark cluster; yields its address."""
+    port, web = free_port(), free_port()
+    command = [str(SPARK_HOME / "bin" / "spark-class"), "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1"]
+    with running(directory, "master", [*command, "--port", str(port), "--webui-port", str(web)]) as log:
+        wait(lambda: listens(port) and listens(web), log)
+        yield f"spark://127.0.0.1:{port}"
+
+
+@contextmanager
+def spark_worker(
+    directory: Path, master: str, name: str, *, host: str = "127.0.0.1", shuffle_service: int | None = None
+) -> Iterator[Path]:
+    """A worker of one core, which may serve shuffled rows on a port; yields its directory."""
+    command = [str(SPARK_HOME / "bin" / "spark-class"), "org.apache.spark.deploy.worker.Worker", "--host", host]
+    command += ["--cores", "1", "--memory", "1g", "--work-dir", str(directory / name), master]
+    service = f"-Dspark.shuffle.service.enabled=true -Dspark.shuffle.service.port={shuffle_service}"
+    with running(directory, name, command, SPARK_WORKER_OPTS=service if shuffle_service else "") as log:
+        wait(lambda: "Successfully registered with master" in log.read_text(), log)
+        yield directory / name
+
+
+@contextmanager
 def cluster(directory: Path) -> Iterator[str]:
     """A standalone Spark cluster of two workers, one core each; yields the master's address."""
-    port, web = free_port(), free_port()
-    spark_class = str(SPARK_HOME / "bin" / "spark-class")
-    master = [spark_class, "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1"]
-    worker = [spark_class, "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--cores", "1"]
-    url = f"spark://127.0.0.1:{port}"
-
-    def start_worker(number: int) -> list[str]:
-        return [*worker, "--memory", "1g", "--work-dir", str(directory / f"work{number}"), url]
-
-    with running(directory, "master", [*master, "--port", str(port), "--webui-port", str(web)]) as log:
-        wait(lambda: listens(port) and listens(web), log)
-        with (
-            running(directory, "worker1", start_worker(1)) as first,
-            running(directory, "worker2", start_worker(2)),
-        ):
-            wait(lambda: _alive_workers(web) == 2, first)
-            yield url
+    with (
+        spark_master(directory) as master,
+        spark_worker(directory, master, "work1"),
+        spark_worker(directory, master, "work2"),
+    ):
+        yield master
 
 
-def _alive_workers(port: int) -> int:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/", timeout=5) as answer:
-        return int(json.load(answer)["aliveworkers"])
+def command_of(process: int) -> str:
+    """The command line of a process; empty when it has ended."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
+    except FileNotFoundError:
+        return ""
+
+
+def children_of(process: int) -> list[int]:
+    """The processes that any thread of a process has started, and those that they have."""
+    own = []
+    for thread in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            own += [int(child) for child in thread.read_text().split()]
+    return [*own, *(each for child in own for each in children_of(child))]
 
 
 def conf(pairs: Mapping[str, str]) -> list[str]:

@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.UUID;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -40,6 +41,14 @@ public final class Keys {
   public static final int MAX_LONG_PRECISION = 18;
 
   private static final int WIDE_DECIMAL_BYTES = 16;
+
+  /** What Parquet's writers keep of a value in the index of a file's pages by default. */
+  private static final int PAGE_INDEX_BYTES = 64;
+
+  private static final int CHARACTER_BYTES = 4;
+
+  /** Bytes of one column's keys in a sample, about: 128 MiB. */
+  private static final long SAMPLE_BYTES = 1L << 27;
 
   private static final Map<String, KeyDomain> DOMAINS =
       Map.ofEntries(
@@ -144,6 +153,26 @@ public final class Keys {
   /** The key of a string: its UTF-8 bytes, in full length. */
   public static byte[] ofString(String value) {
     return value.getBytes(StandardCharsets.UTF_8);
+  }
+
+  /**
+   * The length to which the keys of a string, binary or fixed column are cut in a sample.
+   *
+   * <p>Rows whose values agree in what lower/upper bounds keep cannot be told apart by them, so their sampled keys need not
+   * differ either; one character more shows that a value is longer. The index of pages may keep more than the bounds of
+   * files do. Bounds that keep everything are served as far as a sample of so many rows has room.
+   *
+   * <p>Only the sample is cut, and boundaries with it. A row's full key k lies at or above a boundary b of at most n bytes if
+   * and only if its first n bytes do: k is at or above its own beginning, which shows "if"; and where the first n bytes lie
+   * below b, they differ from b at a byte that both have, as b is not longer, and so k lies below b.
+   *
+   * @param kept the characters or bytes that the table's bounds keep of a value; empty if they keep all
+   * @param rows how many rows are sampled at most, at least 1
+   * @return bytes, at least 64
+   */
+  public static int sampledBytes(OptionalInt kept, long rows) {
+    long ofBounds = kept.isPresent() ? CHARACTER_BYTES * (kept.getAsInt() + 1L) : Integer.MAX_VALUE;
+    return (int) Math.max(PAGE_INDEX_BYTES, Math.min(ofBounds, SAMPLE_BYTES / rows));
   }
 
   /** The key of a UUID: its 16 bytes, big endian. */

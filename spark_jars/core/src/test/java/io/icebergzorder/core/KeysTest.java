@@ -10,6 +10,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.UUID;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -118,6 +119,16 @@ class KeysTest {
             + "Iceberg keeps no comparable lower/upper bounds for this type",
         e.getMessage());
     assertThrows(IllegalArgumentException.class, () -> new ClusteringColumn(List.of(), "int"));
+  }
+
+  @Test
+  void sampledKeysAreAsLongAsBoundsKeepOrTheSampleHasRoomFor() {
+    assertEquals(68, Keys.sampledBytes(OptionalInt.of(16), 1_000_000));
+    assertEquals(2684, Keys.sampledBytes(OptionalInt.empty(), 50_000));
+    assertEquals(134, Keys.sampledBytes(OptionalInt.empty(), 1_000_000));
+    assertEquals(64, Keys.sampledBytes(OptionalInt.empty(), Integer.MAX_VALUE));
+    assertEquals(64, Keys.sampledBytes(OptionalInt.of(1), 1));
+    assertEquals(134, Keys.sampledBytes(OptionalInt.of(Integer.MAX_VALUE), 1_000_000));
   }
 
   @Test

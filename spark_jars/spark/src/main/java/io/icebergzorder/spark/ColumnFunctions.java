@@ -7,6 +7,7 @@ import io.icebergzorder.core.Keys;
 import io.icebergzorder.core.LayoutColumn;
 import io.icebergzorder.core.LongBoundaries;
 import io.icebergzorder.core.Placement;
+import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.UUID;
@@ -27,23 +28,31 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class ColumnFunctions {
   private ColumnFunctions() {}
 
-  /** The function from a column's value to its key: a long, or bytes. */
-  static ScalarFunction<?> key(ClusteringColumn column, DataType type) {
+  /**
+   * The function from a column's value to its key: a long, or bytes.
+   *
+   * @param length the bytes at which keys of strings and binaries are cut
+   */
+  static ScalarFunction<?> key(ClusteringColumn column, DataType type, int length) {
     if (column.domain() == KeyDomain.LONG) {
       return new LongKey(type);
     }
-    return isUuid(column) ? new UuidKey(type) : new BytesKey(type);
+    return isUuid(column) ? new UuidKey(type) : new BytesKey(type, length);
   }
 
-  /** The function from a column's value to its position, at the column's place in a packed row. */
-  static ScalarFunction<Long> packed(LayoutColumn column, DataType type) {
+  /**
+   * The function from a column's value to its position, at the column's place in a packed row.
+   *
+   * @param scope shares the column's boundaries and positions
+   */
+  static ScalarFunction<Long> packed(LayoutColumn column, DataType type, FunctionScope scope) {
     if (column.boundaries() instanceof LongBoundaries boundaries) {
-      return new LongPosition(type, boundaries, column.packed());
+      return new LongPosition(type, scope.share(new Longs(boundaries, column.packed())));
     }
     BytesBoundaries boundaries = (BytesBoundaries) column.boundaries();
     return DataTypes.StringType.equals(type)
-        ? new TextPosition(type, texts(column.column(), boundaries), column.packed())
-        : new BytesPosition(type, boundaries, column.packed());
+        ? new TextPosition(type, scope.share(Texts.of(texts(column.column(), boundaries), column.packed())))
+        : new BytesPosition(type, scope.share(new Bytes(boundaries, column.packed())));
   }
 
   /** The packed position of a NULL. */
@@ -125,18 +134,25 @@ public final class ColumnFunctions {
     }
   }
 
-  /** Value to bytes key. */
+  /** Value to bytes key, cut. */
   public static final class BytesKey extends Function<byte[]> {
-    BytesKey(DataType type) {
+    private final int length;
+
+    BytesKey(DataType type, int length) {
       super(type, DataTypes.BinaryType);
+      this.length = length;
     }
 
     public byte[] invoke(UTF8String value) {
-      return value == null ? null : value.getBytes();
+      if (value == null || value.numBytes() <= length) {
+        return value == null ? null : value.getBytes();
+      }
+      // Of bytes, not of characters: the beginnings of two values of any bytes are in the order of the values.
+      return UTF8String.fromAddress(value.getBaseObject(), value.getBaseOffset(), length).getBytes();
     }
 
     public byte[] invoke(byte[] value) {
-      return value;
+      return value == null || value.length <= length ? value : Arrays.copyOf(value, length);
     }
 
     public byte[] invoke(Decimal value) {
@@ -155,93 +171,45 @@ public final class ColumnFunctions {
     }
   }
 
-  /** Value of the long domain to its packed position. */
-  public static final class LongPosition extends Function<Long> {
-    private final LongBoundaries boundaries;
-    private final long[] packed;
-
-    LongPosition(DataType type, LongBoundaries boundaries, long[] packed) {
-      super(type, DataTypes.LongType);
-      this.boundaries = boundaries;
-      this.packed = packed;
-    }
-
-    public long invoke(long value) {
-      return packed[boundaries.bucket(value)];
-    }
-
-    public long invoke(int value) {
-      return packed[boundaries.bucket(value)];
-    }
-
-    public long invoke(boolean value) {
-      return packed[boundaries.bucket(Keys.ofBoolean(value))];
-    }
-
-    public long invoke(float value) {
-      return invoke((double) value);
-    }
-
-    public long invoke(double value) {
-      return packed[Double.isNaN(value) ? boundaries.nanBucket() : boundaries.bucket(Keys.ofDouble(value))];
-    }
-
-    public long invoke(Decimal value) {
-      return packed[value == null ? boundaries.nullBucket() : boundaries.bucket(value.toUnscaledLong())];
+  /** Packed positions of a column of longs, by bucket, and the boundaries of the buckets. */
+  private record Longs(LongBoundaries boundaries, long[] packed) implements Serializable {
+    long of(long key) {
+      return packed[boundaries.bucket(key)];
     }
   }
 
-  /** Bytes or wide decimal to its packed position. */
-  public static final class BytesPosition extends Function<Long> {
-    private final BytesBoundaries boundaries;
-    private final long[] packed;
-
-    BytesPosition(DataType type, BytesBoundaries boundaries, long[] packed) {
-      super(type, DataTypes.LongType);
-      this.boundaries = boundaries;
-      this.packed = packed;
+  /** The same of bytes. */
+  private record Bytes(BytesBoundaries boundaries, long[] packed) implements Serializable {
+    long of(byte[] key) {
+      return packed[boundaries.bucket(key)];
     }
 
-    public long invoke(byte[] value) {
-      return packed[value == null ? boundaries.nullBucket() : boundaries.bucket(value)];
-    }
-
-    public long invoke(Decimal value) {
-      return packed[value == null ? boundaries.nullBucket() : boundaries.bucket(wideKey(value))];
+    long ofNull() {
+      return packed[boundaries.nullBucket()];
     }
   }
 
   /**
-   * Text to its packed position. Most comparisons end at the first eight bytes, which Spark reads as one number
-   * without copying the text; only texts that share them are compared in full.
+   * The same of texts. Most comparisons end at the first eight bytes, which Spark reads as one number without copying the
+   * text; only texts that share them are compared in full.
    */
-  public static final class TextPosition extends Function<Long> {
-    private final long[] prefixes;
-    private final byte[][] boundaries;
-    private final long[] packed;
-    private transient UTF8String[] texts;
-
-    TextPosition(DataType type, UTF8String[] boundaries, long[] packed) {
-      super(type, DataTypes.LongType);
-      this.texts = boundaries;
-      this.boundaries = Arrays.stream(boundaries).map(UTF8String::getBytes).toArray(byte[][]::new);
-      this.prefixes = Arrays.stream(boundaries).mapToLong(UTF8String::getPrefix).toArray();
-      this.packed = packed;
+  private record Texts(UTF8String[] boundaries, long[] prefixes, long[] packed) implements Serializable {
+    static Texts of(UTF8String[] boundaries, long[] packed) {
+      return new Texts(boundaries, Arrays.stream(boundaries).mapToLong(UTF8String::getPrefix).toArray(), packed);
     }
 
-    public long invoke(UTF8String value) {
+    long of(UTF8String value) {
       return packed[value == null ? boundaries.length + 2 : bucket(value)];
     }
 
     private int bucket(UTF8String value) {
       long prefix = value.getPrefix();
-      UTF8String[] full = texts();
       int low = 0;
       int high = prefixes.length;
       while (low < high) {
         int middle = (low + high) >>> 1;
         int order = Long.compareUnsigned(prefixes[middle], prefix);
-        if (order < 0 || (order == 0 && full[middle].compareTo(value) <= 0)) {
+        if (order < 0 || (order == 0 && boundaries[middle].compareTo(value) <= 0)) {
           low = middle + 1;
         } else {
           high = middle;
@@ -249,12 +217,75 @@ public final class ColumnFunctions {
       }
       return low;
     }
+  }
 
-    private UTF8String[] texts() {
-      if (texts == null) {
-        texts = Arrays.stream(boundaries).map(UTF8String::fromBytes).toArray(UTF8String[]::new);
-      }
-      return texts;
+  /** Value of the long domain to its packed position. */
+  public static final class LongPosition extends Function<Long> {
+    private final Shared<Longs> positions;
+
+    LongPosition(DataType type, Shared<Longs> positions) {
+      super(type, DataTypes.LongType);
+      this.positions = positions;
+    }
+
+    public long invoke(long value) {
+      return positions.value().of(value);
+    }
+
+    public long invoke(int value) {
+      return positions.value().of(value);
+    }
+
+    public long invoke(boolean value) {
+      return positions.value().of(Keys.ofBoolean(value));
+    }
+
+    public long invoke(float value) {
+      return invoke((double) value);
+    }
+
+    public long invoke(double value) {
+      Longs of = positions.value();
+      return Double.isNaN(value) ? of.packed[of.boundaries.nanBucket()] : of.of(Keys.ofDouble(value));
+    }
+
+    public long invoke(Decimal value) {
+      Longs of = positions.value();
+      return value == null ? of.packed[of.boundaries.nullBucket()] : of.of(value.toUnscaledLong());
+    }
+  }
+
+  /** Bytes or wide decimal to its packed position. */
+  public static final class BytesPosition extends Function<Long> {
+    private final Shared<Bytes> positions;
+
+    BytesPosition(DataType type, Shared<Bytes> positions) {
+      super(type, DataTypes.LongType);
+      this.positions = positions;
+    }
+
+    public long invoke(byte[] value) {
+      Bytes of = positions.value();
+      return value == null ? of.ofNull() : of.of(value);
+    }
+
+    public long invoke(Decimal value) {
+      Bytes of = positions.value();
+      return value == null ? of.ofNull() : of.of(wideKey(value));
+    }
+  }
+
+  /** Text to its packed position. */
+  public static final class TextPosition extends Function<Long> {
+    private final Shared<Texts> positions;
+
+    TextPosition(DataType type, Shared<Texts> positions) {
+      super(type, DataTypes.LongType);
+      this.positions = positions;
+    }
+
+    public long invoke(UTF8String value) {
+      return positions.value().of(value);
     }
   }
 
@@ -269,16 +300,17 @@ public final class ColumnFunctions {
 
   /** Packed positions, and what breaks ties, to the number by which Spark's hash partitioning reaches the row's file. */
   public static final class Route implements ScalarFunction<Integer> {
-    private final Placement placement;
-    private final int[] numbers;
+    private final Shared<Placement> placement;
+    private final Shared<int[]> numbers;
 
-    Route(Placement placement) {
+    /** Takes a placement, and the numbers of {@link HashRouting} by its files. */
+    Route(Shared<Placement> placement, Shared<int[]> numbers) {
       this.placement = placement;
-      this.numbers = HashRouting.numbers(placement.files());
+      this.numbers = numbers;
     }
 
     public int invoke(long packed, long tieBreaker) {
-      return numbers[placement.file(packed, tieBreaker)];
+      return numbers.value()[placement.value().file(packed, tieBreaker)];
     }
 
     @Override
@@ -304,15 +336,15 @@ public final class ColumnFunctions {
 
   /** Packed positions to the index of the row among the rows of its file. */
   public static final class Index extends Function<Long> {
-    private final Placement placement;
+    private final Shared<Placement> placement;
 
-    Index(Placement placement) {
+    Index(Shared<Placement> placement) {
       super(DataTypes.LongType, DataTypes.LongType);
       this.placement = placement;
     }
 
     public long invoke(long packed) {
-      return placement.index(packed);
+      return placement.value().index(packed);
     }
   }
 }

@@ -1,9 +1,9 @@
 package io.icebergzorder.spark;
 
+import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.Column;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
@@ -12,27 +12,36 @@ import org.apache.spark.sql.types.StructType;
 
 /**
  * Calls of Java objects from data frame columns, by way of Spark's function catalogs: the public path on which Spark
- * generates a direct call of {@code invoke} with unboxed arguments. Closing it forgets the functions.
+ * generates a direct call of {@code invoke} with unboxed arguments. Closing it forgets the functions and what they share.
  */
 final class FunctionScope implements AutoCloseable {
-  private final String catalog;
+  private final RewriteSession session;
   private final List<String> names = new ArrayList<>();
+  private final List<Shared<?>> shared = new ArrayList<>();
 
-  /** Opens a scope in a session that the caller may change. */
-  FunctionScope(SparkSession session) {
-    this.catalog = SessionCatalog.addTo(session);
+  /** Opens a scope in the session of a rewrite. */
+  FunctionScope(RewriteSession session) {
+    this.session = session;
+  }
+
+  /** Sends a value to the executors, for functions to use until the scope is closed. */
+  <T extends Serializable> Shared<T> share(T value) {
+    Shared<T> sent = new Shared<>(session.spark().sparkContext(), value);
+    shared.add(sent);
+    return sent;
   }
 
   /** A column that calls a function. */
   Column call(ScalarFunction<?> function, Column... arguments) {
     String name = SessionCatalog.register(new Ready(function));
     names.add(name);
-    return functions.call_function(catalog + "." + name, arguments);
+    return functions.call_function(session.nameOf(name), arguments);
   }
 
   @Override
   public void close() {
     names.forEach(SessionCatalog::forget);
+    shared.forEach(Shared::close);
   }
 
   /** A function that needs no binding: it was made for the columns it is called with. */

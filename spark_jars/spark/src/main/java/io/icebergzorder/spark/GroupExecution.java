@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
+import java.util.Queue;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
@@ -17,7 +18,6 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
 import org.apache.iceberg.actions.RemoveDanglingDeleteFiles;
 import org.apache.iceberg.actions.RewriteDataFiles;
-import org.apache.iceberg.actions.RewriteDataFilesCommitManager;
 import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.iceberg.spark.actions.SparkActions;
 import org.apache.spark.SparkContext;
@@ -44,19 +44,26 @@ final class GroupExecution {
     this.commit = commit;
   }
 
-  RewriteDataFiles.Result run(List<RewriteFileGroup> groups, List<Layout> layouts, GroupRewriter rewriter) {
+  /**
+   * Rewrites and commits file groups.
+   *
+   * @throws InterruptedException if this thread was interrupted; the message says what was committed
+   * @throws RuntimeException if not all was done that had to be; the message says what was committed, and why not the rest
+   */
+  RewriteDataFiles.Result run(List<RewriteFileGroup> groups, List<Layout> layouts, GroupRewriter rewriter)
+      throws InterruptedException {
     Work work = new Work(groups, layouts, rewriter);
     RewriteDataFiles.Result result = options.partialProgress() ? partially(work) : atOnce(work);
     return options.removeDanglingDeletes() ? withoutDanglingDeletes(result) : result;
   }
 
-  private RewriteDataFiles.Result atOnce(Work work) {
+  private RewriteDataFiles.Result atOnce(Work work) throws InterruptedException {
     Collection<RewriteFileGroup> done = new ConcurrentLinkedQueue<>();
     try {
       work.run(true, done::add, (group, failure) -> {});
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       commit.abort(done);
-      throw e;
+      throw stopped(e, "Nothing was committed, and the new files were deleted.");
     }
     commit.commit(done);
     return ImmutableRewriteDataFiles.Result.builder()
@@ -64,58 +71,113 @@ final class GroupExecution {
         .build();
   }
 
-  private RewriteDataFiles.Result partially(Work work) {
-    int groupsPerCommit = (work.groups.size() + options.maxCommits() - 1) / options.maxCommits();
-    RewriteDataFilesCommitManager.CommitService service = commit.service(groupsPerCommit);
-    AtomicInteger offered = new AtomicInteger();
+  private RewriteDataFiles.Result partially(Work work) throws InterruptedException {
+    int groups = work.groups.size();
+    PartialCommits commits = new PartialCommits(commit, (groups + options.maxCommits() - 1) / options.maxCommits());
+    Queue<Throwable> reasons = new ConcurrentLinkedQueue<>();
     Collection<RewriteDataFiles.FileGroupFailureResult> failures = new ConcurrentLinkedQueue<>();
-    service.start();
     try {
       work.run(
           false,
-          group -> {
-            offered.incrementAndGet();
-            service.offer(group);
-          },
+          commits::offer,
           (group, failure) -> {
             LOG.error("Cannot rewrite file group {} of {}", group.info(), table.name(), failure);
+            reasons.add(failure);
             failures.add(
                 ImmutableRewriteDataFiles.FileGroupFailureResult.builder()
                     .info(group.info())
                     .dataFilesCount(group.inputFileNum())
                     .build());
           });
-    } finally {
-      service.close();
+      commits.finish();
+    } catch (Throwable e) {
+      commits.abort();
+      throw stopped(e, account(commits, groups));
     }
-    // Counted by the commits that were tried: Iceberg counts up to max-commits even where there are fewer batches.
-    int tried = (offered.get() + groupsPerCommit - 1) / groupsPerCommit;
-    checkFailedCommits(tried - service.succeededCommits());
+    check(commits, groups, reasons);
     return ImmutableRewriteDataFiles.Result.builder()
-        .rewriteResults(service.results().stream().map(RewriteFileGroup::asResult).toList())
+        .rewriteResults(commits.committed().stream().map(RewriteFileGroup::asResult).toList())
         .rewriteFailures(failures)
         .build();
   }
 
-  private void checkFailedCommits(int failed) {
+  /** Fails where a result would hide what became of the commits. */
+  private void check(PartialCommits commits, int groups, Queue<Throwable> groupFailures) {
+    List<RuntimeException> unknown = commits.unknown();
+    if (!unknown.isEmpty()) {
+      throw new UnknownCommitException(
+          String.format(
+              Locale.ROOT,
+              "Cannot tell whether all of the rewrite of %s was committed, because the catalog gave no clear answer to %d"
+                  + " commits: %s. %s Look at the table's snapshots, run the rewrite again, and let remove_orphan_files collect"
+                  + " what is left over.",
+              table.name(), unknown.size(), Failures.rootMessage(unknown.get(0)), account(commits, groups)),
+          unknown.get(0));
+    }
+    int failed = commits.failures().size();
+    if (commits.committed().isEmpty()) {
+      Throwable first = failed > 0 ? commits.failures().get(0) : groupFailures.element();
+      throw new RuntimeException(
+          String.format(
+              Locale.ROOT,
+              "Cannot complete the rewrite of %s, because all failed: %s. %s",
+              table.name(), failed > 0 ? first.getMessage() : Failures.rootMessage(first), account(commits, groups)),
+          first);
+    }
     if (failed > options.maxFailedCommits()) {
       throw new RuntimeException(
           String.format(
               Locale.ROOT,
               "Cannot complete the rewrite of %s, because %s is true but %d rewrite commits failed. This is more than the"
-                  + " maximum allowed failures of %d. The log says why each failed; the other commits stand.",
-              table.name(), RewriteDataFiles.PARTIAL_PROGRESS_ENABLED, failed, options.maxFailedCommits()));
+                  + " maximum allowed failures of %d. The log says why each failed; the other commits stand. %s",
+              table.name(), RewriteDataFiles.PARTIAL_PROGRESS_ENABLED, failed, options.maxFailedCommits(),
+              account(commits, groups)));
     }
     if (failed > 0) {
       LOG.warn("{} rewrite commits of {} failed; the others stand", failed, table.name());
     }
   }
 
+  /** What became of the file groups of a rewrite with partial progress. */
+  private static String account(PartialCommits commits, int groups) {
+    String known =
+        String.format(
+            Locale.ROOT, "%d of %d file groups were committed in %d commits", commits.committed().size(), groups, commits.succeeded());
+    return commits.unknown().isEmpty()
+        ? known + "; the new files of the others were deleted."
+        : known + " for certain; no file of a commit in doubt was deleted.";
+  }
+
+  /** What to throw when work on file groups has stopped. */
+  private RuntimeException stopped(Throwable failure, String outcome) throws InterruptedException {
+    if (failure instanceof InterruptedException) {
+      InterruptedException interrupted =
+          new InterruptedException(
+              String.format("Cannot complete the rewrite of %s, because it was interrupted. %s", table.name(), outcome));
+      interrupted.initCause(failure);
+      throw interrupted;
+    }
+    return new RuntimeException(
+        String.format(
+            "Cannot complete the rewrite of %s, because a file group failed: %s. %s",
+            table.name(), Failures.rootMessage(failure), outcome),
+        failure);
+  }
+
   private RewriteDataFiles.Result withoutDanglingDeletes(RewriteDataFiles.Result result) {
-    RemoveDanglingDeleteFiles.Result removed = SparkActions.get(session).removeDanglingDeleteFiles(table).execute();
     int count = 0;
-    for (Object ignored : removed.removedDeleteFiles()) {
-      count++;
+    try {
+      RemoveDanglingDeleteFiles.Result removed = SparkActions.get(session).removeDanglingDeleteFiles(table).execute();
+      for (Object ignored : removed.removedDeleteFiles()) {
+        count++;
+      }
+    } catch (RuntimeException e) {
+      throw new RuntimeException(
+          String.format(
+              Locale.ROOT,
+              "Cannot remove dangling deletes of %s, because %s. The rewrite itself was committed: %d data files for %d.",
+              table.name(), Failures.rootMessage(e), result.addedDataFilesCount(), result.rewrittenDataFilesCount()),
+          e);
     }
     return ImmutableRewriteDataFiles.Result.builder()
         .from(result)
@@ -128,7 +190,7 @@ final class GroupExecution {
   }
 
   private interface OnFailure {
-    void accept(RewriteFileGroup group, Exception failure);
+    void accept(RewriteFileGroup group, Throwable failure);
   }
 
   /** The file groups, each with its layout, on a pool of threads. */
@@ -149,14 +211,32 @@ final class GroupExecution {
     /**
      * Rewrites every group. It returns, or throws, only when no group is being rewritten any more: what a caller deletes
      * then stays deleted.
+     *
+     * @throws ExecutionException if a group failed, and that is to stop the work
+     * @throws InterruptedException if this thread was interrupted
      */
-    void run(boolean stopOnFailure, OnDone onDone, OnFailure onFailure) {
+    void run(boolean stopOnFailure, OnDone onDone, OnFailure onFailure) throws ExecutionException, InterruptedException {
       SparkContext context = session.sparkContext();
       // The pool's threads inherit the tag, as they inherit whatever tags and groups the caller may cancel by.
       context.addJobTag(tag);
       ExecutorService pool =
           Executors.newFixedThreadPool(Math.min(groups.size(), options.maxConcurrentFileGroupRewrites()));
       List<Future<?>> futures = new ArrayList<>();
+      try {
+        submit(pool, futures, stopOnFailure, onDone, onFailure);
+      } finally {
+        pool.shutdown();
+        try {
+          await(futures, context);
+        } finally {
+          context.removeJobTag(tag);
+        }
+      }
+    }
+
+    private void submit(
+        ExecutorService pool, List<Future<?>> futures, boolean stopOnFailure, OnDone onDone, OnFailure onFailure) {
+      boolean isComplete = false;
       try {
         for (int i = 0; i < groups.size(); i++) {
           int number = i;
@@ -167,10 +247,11 @@ final class GroupExecution {
                     return null;
                   }));
         }
-        await(futures, context);
+        isComplete = true;
       } finally {
-        pool.shutdown();
-        context.removeJobTag(tag);
+        if (!isComplete) {
+          stopped.set(true);
+        }
       }
     }
 
@@ -185,9 +266,12 @@ final class GroupExecution {
         group.setOutputFiles(
             new JobDescription(session)
                 .during(describe(group), () -> rewriter.rewrite(group, layouts.get(number))));
-      } catch (Exception e) {
-        onFailure.accept(group, e);
-        if (stopOnFailure) {
+      } catch (Throwable e) {
+        boolean isCancelled = Failures.isCancellation(e);
+        if (!isCancelled) {
+          onFailure.accept(group, e);
+        }
+        if (stopOnFailure || isCancelled) {
           // File groups that are being rewritten go on to their end: a failure of each that is cancelled could hide this one.
           stopped.set(true);
           throw e;
@@ -206,9 +290,9 @@ final class GroupExecution {
           group.inputFileNum(), group.info().globalIndex(), groups.size(), partition, table.name());
     }
 
-    private void await(List<Future<?>> futures, SparkContext context) {
-      Throwable first = null;
-      boolean interrupted = false;
+    private void await(List<Future<?>> futures, SparkContext context) throws ExecutionException, InterruptedException {
+      ExecutionException failure = null;
+      InterruptedException interruption = null;
       for (Future<?> future : futures) {
         boolean waiting = true;
         while (waiting) {
@@ -217,35 +301,23 @@ final class GroupExecution {
             waiting = false;
           } catch (ExecutionException e) {
             waiting = false;
-            first = first == null ? e.getCause() : first;
+            failure = failure == null ? e : failure;
           } catch (InterruptedException e) {
-            interrupted = true;
+            interruption = e;
             stopped.set(true);
             context.cancelJobsWithTag(tag);
           }
         }
       }
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-        throw new RuntimeException(
-            String.format("Cannot complete the rewrite of %s, because it was interrupted", table.name()), first);
+      if (interruption != null) {
+        if (failure != null) {
+          interruption.addSuppressed(failure);
+        }
+        throw interruption;
       }
-      if (first != null) {
-        throw new RuntimeException(
-            String.format(
-                "Cannot complete the rewrite of %s, because a file group failed: %s. Nothing was committed, and the new"
-                    + " files were deleted.",
-                table.name(), rootMessage(first)),
-            first);
+      if (failure != null) {
+        throw failure;
       }
     }
-  }
-
-  private static String rootMessage(Throwable failure) {
-    Throwable cause = failure;
-    while (cause.getCause() != null) {
-      cause = cause.getCause();
-    }
-    return cause.getMessage() == null ? cause.toString() : cause.getMessage();
   }
 }

@@ -20,7 +20,6 @@ import org.apache.spark.sql.Column;
 import org.apache.spark.sql.DataFrameWriterV2;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataType;
 import org.slf4j.Logger;
@@ -33,11 +32,11 @@ import org.slf4j.LoggerFactory;
 final class GroupRewriter {
   private static final Logger LOG = LoggerFactory.getLogger(GroupRewriter.class);
 
-  private final SparkSession session;
+  private final RewriteSession session;
   private final Table table;
   private final RowOrder order;
 
-  GroupRewriter(SparkSession session, Table table, RowOrder order) {
+  GroupRewriter(RewriteSession session, Table table, RowOrder order) {
     this.session = session;
     this.table = table;
     this.order = order;
@@ -46,29 +45,33 @@ final class GroupRewriter {
   /**
    * Rewrites a file group; nothing is committed.
    *
-   * @return the new data files, which the caller owns
-   * @throws Exception whatever Spark or Iceberg failed with; no task runs any more, and the new files are deleted
+   * @return the new data files, which the caller owns; whatever else tasks have written is deleted, or will be when they end
+   * @throws IllegalStateException if the new files have not the rows of the old ones
+   * @throws Exception whatever Spark or Iceberg failed with. Whatever was thrown, no task runs any more, and the new files are
+   *     deleted
    */
   Set<DataFile> rewrite(RewriteFileGroup group, Layout layout) throws Exception {
-    try (GroupTasks tasks = new GroupTasks(session.sparkContext())) {
+    // What functions share is there until no task of a group that failed runs any more.
+    try (GroupTasks tasks = new GroupTasks(session.spark().sparkContext());
+        FunctionScope scope = new FunctionScope(session)) {
       try {
-        return rewrite(group, layout, tasks);
-      } catch (Exception e) {
+        Set<DataFile> files = rewrite(group, layout, tasks, scope);
+        RowCounts.check(table, group, files);
+        tasks.keepOnly(new KeptFiles(table, files));
+        return files;
+      } catch (Throwable e) {
         deleteFiles(tasks);
         throw e;
       }
     }
   }
 
-  private Set<DataFile> rewrite(RewriteFileGroup group, Layout layout, GroupTasks tasks) throws Exception {
-    StagedScan scan = new StagedScan(session, table, group.fileScanTasks());
+  private Set<DataFile> rewrite(RewriteFileGroup group, Layout layout, GroupTasks tasks, FunctionScope scope)
+      throws Exception {
+    StagedScan scan = new StagedScan(session.spark(), table, group.fileScanTasks());
     try (scan;
-        FunctionScope scope = new FunctionScope(session);
-        StagedWrite write =
-            new StagedWrite(session, SparkInternals.stagedTable(table, scan.id()), tasks.locations())) {
-      Dataset<Row> rows = scan.rows();
-      scan.checkReadsOnlyStaged(rows);
-      Dataset<Row> arranged = arranged(rows, layout, changesSpec(group), scope);
+        StagedWrite write = new StagedWrite(session, table, scan, tasks.locations())) {
+      Dataset<Row> arranged = arranged(scan.rows(), layout, changesSpec(group), scope);
       options(write.of(arranged), group, layout, scan.id()).append();
       return FileRewriteCoordinator.get().fetchNewFiles(table, scan.id());
     } finally {
@@ -82,12 +85,20 @@ final class GroupRewriter {
   }
 
   private void deleteFiles(GroupTasks tasks) {
+    int failed = 0;
     for (String location : tasks.filesInTheEnd()) {
       try {
         table.io().deleteFile(location);
       } catch (RuntimeException e) {
-        LOG.warn("Failed to delete {} of a file group that failed; remove_orphan_files collects it", location, e);
+        failed++;
+        // Storage that is gone fails for each of thousands, all for one reason.
+        if (failed == 1) {
+          LOG.warn("Failed to delete {} of a file group that failed; remove_orphan_files collects it", location, e);
+        }
       }
+    }
+    if (failed > 1) {
+      LOG.warn("Failed to delete {} files of a file group that failed; remove_orphan_files collects them", failed);
     }
   }
 
@@ -100,6 +111,7 @@ final class GroupRewriter {
    */
   private Dataset<Row> arranged(Dataset<Row> rows, Layout layout, boolean changesSpec, FunctionScope scope) {
     Placement placement = layout.placement();
+    Shared<Placement> shared = scope.share(placement);
     Column[] own = Arrays.stream(rows.columns()).map(name -> rows.col(quoted(name))).toArray(Column[]::new);
     // Rows that are alike in every clustering column are told apart by where they came from, which no retry changes.
     boolean isSpread = placement.needsTieBreakers();
@@ -108,9 +120,10 @@ final class GroupRewriter {
         isSpread ? functions.xxhash64(functions.col("_file"), functions.col("_pos")) : functions.lit(0L);
     KeySources sources = new KeySources(table, order, scope);
     Column packed = packed(layout, sources, scope);
-    Column index = scope.call(new ColumnFunctions.Index(placement), packed);
-    Dataset<Row> routed =
-        input.repartition(layout.files(), scope.call(new ColumnFunctions.Route(placement), packed, tieBreaker));
+    Column index = scope.call(new ColumnFunctions.Index(shared), packed);
+    Shared<int[]> numbers = scope.share(HashRouting.numbers(layout.files()));
+    Column route = scope.call(new ColumnFunctions.Route(shared, numbers), packed, tieBreaker);
+    Dataset<Row> routed = input.repartition(layout.files(), route);
     int first = changesSpec ? 0 : order.partition().size();
     int leading = order.leadingOrders().size();
     if (first == leading) {
@@ -145,7 +158,7 @@ final class GroupRewriter {
     Column packed = functions.lit(0L);
     for (LayoutColumn column : layout.columns()) {
       DataType type = sources.type(column.ordinal());
-      Column position = scope.call(ColumnFunctions.packed(column, type), sources.value(column.ordinal()));
+      Column position = scope.call(ColumnFunctions.packed(column, type, scope), sources.value(column.ordinal()));
       Column known = functions.coalesce(position, functions.lit(ColumnFunctions.packedOfNull(column)));
       packed = column == layout.columns().get(0) ? known : packed.bitwiseOR(known);
     }

@@ -72,7 +72,8 @@ final class LayoutSummary {
       long groups = layouts.stream().filter(layout -> layout.leftOut().contains(column.name())).count();
       if (groups == layouts.size()) {
         LOG.warn(
-            "Left clustering column {} of {} out: it has one value only, or only NULLs", column.name(), table.name());
+            "Left clustering column {} of {} out: it has one value only, only NULLs, or long values that begin alike",
+            column.name(), table.name());
       } else if (groups > 0) {
         LOG.info(
             "Left clustering column {} of {} out in {} of {} file groups: it has one value only there",

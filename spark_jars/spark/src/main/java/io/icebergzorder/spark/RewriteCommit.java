@@ -4,7 +4,9 @@ import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.Map;
+import java.util.function.Consumer;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteDataFilesCommitManager;
 import org.apache.iceberg.actions.RewriteFileGroup;
@@ -20,7 +22,10 @@ import org.apache.iceberg.exceptions.ValidationException;
  */
 final class RewriteCommit {
   private final Table table;
-  private final RewriteDataFilesCommitManager manager;
+  private final String branch;
+  private final long startingSnapshotId;
+  private final boolean useStartingSequenceNumber;
+  private final Map<String, String> snapshotProperties;
 
   RewriteCommit(
       Table table,
@@ -29,11 +34,10 @@ final class RewriteCommit {
       RewriteOptions options,
       Map<String, String> snapshotProperties) {
     this.table = table;
-    boolean sequenceNumber = options.useStartingSequenceNumber();
-    this.manager =
-        knowsBranches()
-            ? new RewriteDataFilesCommitManager(table, startingSnapshotId, sequenceNumber, snapshotProperties, branch)
-            : new RewriteDataFilesCommitManager(table, startingSnapshotId, sequenceNumber, snapshotProperties);
+    this.branch = branch;
+    this.startingSnapshotId = startingSnapshotId;
+    this.useStartingSequenceNumber = options.useStartingSequenceNumber();
+    this.snapshotProperties = snapshotProperties;
   }
 
   /** Whether this Iceberg can commit to a branch other than main: from 1.11 on. */
@@ -45,11 +49,13 @@ final class RewriteCommit {
   /**
    * Commits file groups in one snapshot.
    *
-   * @throws RuntimeException if the commit failed, or its outcome is unknown; the message says which, and what to do
+   * @throws UnknownCommitException if nobody knows whether the commit took place; the message says what to do
+   * @throws RuntimeException if the commit failed; the message says why, and what to do
    */
   void commit(Collection<RewriteFileGroup> groups) {
+    CommitAttempt attempt = new CommitAttempt(table, check(groups));
     try {
-      manager.commitOrClean(new HashSet<>(groups));
+      manager(attempt.table()).commitOrClean(new HashSet<>(groups));
     } catch (ValidationException | CommitFailedException e) {
       throw new RuntimeException(
           String.format(
@@ -58,12 +64,20 @@ final class RewriteCommit {
                   + " a conflict, set %s to true, which commits file groups independently, or narrow it with where.",
               table.name(), e.getMessage(), RewriteDataFiles.PARTIAL_PROGRESS_ENABLED),
           e);
-    } catch (RuntimeException e) {
-      // Iceberg marks the failures after which it is certain that nothing was committed.
-      if (e instanceof CleanableFailure) {
-        throw e;
+    } catch (Throwable e) {
+      // Iceberg marks the failures after which it is certain that nothing was committed, and has cleaned up after them.
+      if (e instanceof CleanableFailure && e instanceof RuntimeException failure) {
+        throw failure;
       }
-      throw new RuntimeException(
+      if (!attempt.mayBeCommitted()) {
+        abort(groups);
+        throw new RuntimeException(
+            String.format(
+                "Cannot commit rewrite of %s, because %s. The catalog was not asked to commit, and the new files were deleted.",
+                table.name(), Failures.rootMessage(e)),
+            e);
+      }
+      throw new UnknownCommitException(
           String.format(
               "Cannot tell whether the rewrite of %s was committed, because the catalog gave no clear answer. No file was"
                   + " deleted. Look at the table's latest snapshot: if it is not this rewrite, run it again and let"
@@ -73,13 +87,22 @@ final class RewriteCommit {
     }
   }
 
-  /** Deletes the new files of file groups that will not be committed. */
-  void abort(Collection<RewriteFileGroup> groups) {
-    groups.forEach(manager::abortFileGroup);
+  private Consumer<TableMetadata> check(Collection<RewriteFileGroup> groups) {
+    // Without the starting sequence number no later delete reaches the new files, and Iceberg refuses those that reach the old.
+    return useStartingSequenceNumber
+        ? new EqualityDeleteCheck(table, branch, startingSnapshotId, groups)
+        : base -> {};
   }
 
-  /** Iceberg's service that commits every so many finished file groups. */
-  RewriteDataFilesCommitManager.CommitService service(int groupsPerCommit) {
-    return manager.service(groupsPerCommit);
+  private RewriteDataFilesCommitManager manager(Table to) {
+    return knowsBranches()
+        ? new RewriteDataFilesCommitManager(to, startingSnapshotId, useStartingSequenceNumber, snapshotProperties, branch)
+        : new RewriteDataFilesCommitManager(to, startingSnapshotId, useStartingSequenceNumber, snapshotProperties);
+  }
+
+  /** Deletes the new files of file groups that will not be committed. */
+  void abort(Collection<RewriteFileGroup> groups) {
+    RewriteDataFilesCommitManager manager = manager(table);
+    groups.forEach(manager::abortFileGroup);
   }
 }

@@ -3,20 +3,20 @@ package io.icebergzorder.spark;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.KeyDomain;
+import io.icebergzorder.core.Keys;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ZOrderOptions;
+import java.io.Serializable;
 import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataType;
@@ -34,11 +34,11 @@ public final class Sampler {
   private static final BigInteger SMALLEST_HASH = BigInteger.valueOf(Long.MIN_VALUE);
   private static final String GROUP = "group";
 
-  private final SparkSession session;
+  private final RewriteSession session;
   private final Table table;
   private final RowOrder order;
 
-  Sampler(SparkSession session, Table table, RowOrder order) {
+  Sampler(RewriteSession session, Table table, RowOrder order) {
     this.session = session;
     this.table = table;
     this.order = order;
@@ -53,13 +53,13 @@ public final class Sampler {
    */
   List<Sample> sample(List<RewriteFileGroup> groups, ZOrderOptions options) {
     List<FileScanTask> tasks = groups.stream().flatMap(group -> group.fileScanTasks().stream()).toList();
-    try (StagedScan scan = new StagedScan(session, table, tasks);
+    try (StagedScan scan = new StagedScan(session.spark(), table, tasks);
         FunctionScope scope = new FunctionScope(session)) {
       Dataset<Row> rows = SparkInternals.withFileAndPosition(scan.rows());
       Column hash =
           functions.xxhash64(functions.col("_file"), functions.col("_pos"), functions.lit(options.sampleSeed()));
-      Column group = scope.call(sampledGroup(groups, options), functions.col("_file"), hash);
-      Dataset<Row> keys = rows.select(selection(scope, group));
+      Column group = scope.call(new SampledGroup(scope.share(drawing(groups, options))), functions.col("_file"), hash);
+      Dataset<Row> keys = rows.select(selection(scope, group, mostRows(groups, options)));
       Dataset<Row> sampled = keys.where(functions.col(GROUP).geq(0));
       scan.checkReadsOnlyStaged(sampled);
       return samples(sampled.collectAsList(), groups.size());
@@ -67,7 +67,7 @@ public final class Sampler {
   }
 
   /** The group, then for every clustering column its key and whether it is NaN. */
-  private Column[] selection(FunctionScope scope, Column group) {
+  private Column[] selection(FunctionScope scope, Column group, long sampledRows) {
     List<Column> selection = new ArrayList<>(List.of(group.as(GROUP)));
     KeySources sources = new KeySources(table, order, scope);
     List<ClusteringColumn> columns = order.all();
@@ -75,10 +75,17 @@ public final class Sampler {
       ClusteringColumn column = columns.get(i);
       Column value = sources.value(i);
       DataType type = sources.type(i);
-      selection.add(scope.call(ColumnFunctions.key(column, type), value).as("key" + i));
+      selection.add(scope.call(ColumnFunctions.key(column, type, keyLength(i, sampledRows)), value).as("key" + i));
       selection.add((isFloating(type) ? value.isNaN() : functions.lit(false)).as("nan" + i));
     }
     return selection.toArray(Column[]::new);
+  }
+
+  /** The bytes at which the keys of a column are cut; partitions are told apart by all of theirs. */
+  private int keyLength(int ordinal, long sampledRows) {
+    return ordinal < order.partition().size()
+        ? Integer.MAX_VALUE
+        : Keys.sampledBytes(TruncatedBounds.length(table, order.all().get(ordinal)), sampledRows);
   }
 
   private List<Sample> samples(List<Row> rows, int groups) {
@@ -102,15 +109,15 @@ public final class Sampler {
     return type.equals(DataTypes.FloatType) || type.equals(DataTypes.DoubleType);
   }
 
-  private static SampledGroup sampledGroup(List<RewriteFileGroup> groups, ZOrderOptions options) {
-    long outputFiles = groups.stream().mapToLong(RewriteFileGroup::expectedOutputFiles).sum();
-    long wanted = options.sampleRows((int) Math.min(Integer.MAX_VALUE, outputFiles));
+  private static Drawing drawing(List<RewriteFileGroup> groups, ZOrderOptions options) {
+    long outputFiles = outputFiles(groups);
+    long wanted = sampledRows(groups, options);
     long[] thresholds = new long[groups.size()];
     boolean[] complete = new boolean[groups.size()];
-    Map<UTF8String, Integer> groupOf = new HashMap<>();
+    HashMap<UTF8String, Integer> groupOf = new HashMap<>();
     for (int i = 0; i < groups.size(); i++) {
       RewriteFileGroup group = groups.get(i);
-      long rows = group.fileScanTasks().stream().mapToLong(task -> task.file().recordCount()).sum();
+      long rows = rows(group);
       long share = (wanted * group.expectedOutputFiles() + outputFiles - 1) / outputFiles;
       complete[i] = share >= rows;
       thresholds[i] = complete[i] ? Long.MAX_VALUE : threshold(share, rows);
@@ -118,7 +125,24 @@ public final class Sampler {
         groupOf.put(UTF8String.fromString(task.file().location()), i);
       }
     }
-    return new SampledGroup(groups.size() == 1 ? Map.of() : groupOf, thresholds, complete);
+    return new Drawing(groups.size() == 1 ? new HashMap<>() : groupOf, thresholds, complete);
+  }
+
+  private static long rows(RewriteFileGroup group) {
+    return group.fileScanTasks().stream().mapToLong(task -> task.file().recordCount()).sum();
+  }
+
+  private static long outputFiles(List<RewriteFileGroup> groups) {
+    return groups.stream().mapToLong(RewriteFileGroup::expectedOutputFiles).sum();
+  }
+
+  private static long sampledRows(List<RewriteFileGroup> groups, ZOrderOptions options) {
+    return options.sampleRows((int) Math.min(Integer.MAX_VALUE, outputFiles(groups)));
+  }
+
+  /** How many rows are sampled at most: no more than there are, and one if there are none. */
+  private static long mostRows(List<RewriteFileGroup> groups, ZOrderOptions options) {
+    return Math.max(1, Math.min(sampledRows(groups, options), groups.stream().mapToLong(Sampler::rows).sum()));
   }
 
   /** The signed hash below which {@code share} of {@code rows} rows fall, on average. */
@@ -126,22 +150,31 @@ public final class Sampler {
     return BigInteger.valueOf(share).multiply(HASHES).divide(BigInteger.valueOf(rows)).add(SMALLEST_HASH).longValueExact();
   }
 
+  /**
+   * Which rows are drawn.
+   *
+   * @param groupOf the file group of every data file; empty if there is one group only
+   * @param thresholds by group, the hash that those of its sampled rows lie below
+   * @param complete by group, whether all of its rows are sampled
+   */
+  private record Drawing(HashMap<UTF8String, Integer> groupOf, long[] thresholds, boolean[] complete)
+      implements Serializable {
+    int group(UTF8String file, long hash) {
+      int group = groupOf.isEmpty() ? 0 : groupOf.get(file);
+      return complete[group] || hash < thresholds[group] ? group : -1;
+    }
+  }
+
   /** File and hash of a row to its file group, or to -1 if the row is not drawn. Public for the code that Spark generates. */
   public static final class SampledGroup implements ScalarFunction<Integer> {
-    private final HashMap<UTF8String, Integer> groupOf;
-    private final long[] thresholds;
-    private final boolean[] complete;
+    private final Shared<Drawing> drawing;
 
-    /** An empty map means that there is one group only. */
-    SampledGroup(Map<UTF8String, Integer> groupOf, long[] thresholds, boolean[] complete) {
-      this.groupOf = new HashMap<>(groupOf);
-      this.thresholds = thresholds;
-      this.complete = complete;
+    SampledGroup(Shared<Drawing> drawing) {
+      this.drawing = drawing;
     }
 
     public int invoke(UTF8String file, long hash) {
-      int group = groupOf.isEmpty() ? 0 : groupOf.get(file);
-      return complete[group] || hash < thresholds[group] ? group : -1;
+      return drawing.value().group(file, hash);
     }
 
     @Override

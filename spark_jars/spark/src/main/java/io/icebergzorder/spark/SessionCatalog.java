@@ -3,7 +3,6 @@ package io.icebergzorder.spark;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.connector.catalog.FunctionCatalog;
@@ -23,17 +22,6 @@ public final class SessionCatalog implements FunctionCatalog, TableCatalog {
   private static final Map<String, Table> TABLES = new ConcurrentHashMap<>();
 
   private String name;
-
-  /**
-   * Adds such a catalog to a session that the caller may change.
-   *
-   * @return its name
-   */
-  static String addTo(SparkSession session) {
-    String catalog = uniqueName();
-    session.conf().set("spark.sql.catalog." + catalog, SessionCatalog.class.getName());
-    return catalog;
-  }
 
   /** Offers a function; returns its name in every catalog of this class. */
   static String register(UnboundFunction function) {
@@ -55,7 +43,8 @@ public final class SessionCatalog implements FunctionCatalog, TableCatalog {
     TABLES.remove(registered);
   }
 
-  private static String uniqueName() {
+  /** A name that no catalog, function or table of the user has. */
+  static String uniqueName() {
     return "iceberg_zorder_" + UUID.randomUUID().toString().replace("-", "");
   }
 

@@ -1,6 +1,7 @@
 package io.icebergzorder.spark;
 
 import java.lang.reflect.Constructor;
+import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
@@ -20,6 +21,8 @@ import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SQLExecution;
 import org.apache.spark.sql.execution.datasources.SparkExpressionConverter;
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.types.DataType;
@@ -147,12 +150,35 @@ public final class SparkInternals {
 
   /** The scans at the leaves of a query's physical plan; null for a leaf that is none. */
   static List<Scan> scans(Dataset<Row> dataset) {
-    Object plan = call(call(dataset, "queryExecution"), "sparkPlan");
+    return scansOf(call(dataset, "queryExecution"));
+  }
+
+  /** The same for what this thread is executing; nothing, if that is no query. */
+  static List<Scan> scansOfExecution(SparkSession session) {
+    String id = session.sparkContext().getLocalProperty(SQLExecution.EXECUTION_ID_KEY());
+    QueryExecution execution = id == null ? null : SQLExecution.getQueryExecution(Long.parseLong(id));
+    return execution == null ? List.of() : scansOf(execution);
+  }
+
+  private static List<Scan> scansOf(Object queryExecution) {
+    // Before plug-ins put operators of their own in the place of Spark's: those read what these would.
+    Object plan = call(queryExecution, "sparkPlan");
     List<Scan> scans = new ArrayList<>();
     for (Object leaf : list(call(plan, "collectLeaves"), Object.class)) {
       scans.add(leaf instanceof BatchScanExec scan ? scan.scan() : null);
     }
     return scans;
+  }
+
+  /** Which staged tasks Iceberg's staged scan reads. */
+  static String taskSetId(Scan staged) {
+    try {
+      Field id = staged.getClass().getDeclaredField("taskSetId");
+      id.setAccessible(true);
+      return (String) id.get(staged);
+    } catch (ReflectiveOperationException e) {
+      throw missing(staged.getClass(), "taskSetId", e);
+    }
   }
 
   /** A Scala sequence as a list. */

@@ -28,8 +28,16 @@ final class StagedScan implements AutoCloseable {
   StagedScan(SparkSession session, Table table, List<FileScanTask> tasks) {
     this.session = session;
     this.table = table;
-    SparkTableCache.get().add(id, table);
-    ScanTaskSetManager.get().stageTasks(table, id, tasks);
+    boolean isStaged = false;
+    try {
+      SparkTableCache.get().add(id, table);
+      ScanTaskSetManager.get().stageTasks(table, id, tasks);
+      isStaged = true;
+    } finally {
+      if (!isStaged) {
+        close();
+      }
+    }
   }
 
   /** Names the tasks, and the files that a write of them produces, in Iceberg's registries. */
@@ -47,12 +55,30 @@ final class StagedScan implements AutoCloseable {
    * @throws IllegalStateException if it does not
    */
   void checkReadsOnlyStaged(Dataset<Row> query) {
-    List<String> scans = SparkInternals.scans(query).stream().map(Scan::getClass).map(Class::getName).toList();
-    if (!scans.equals(List.of(STAGED_SCAN))) {
+    check(SparkInternals.scans(query));
+  }
+
+  /**
+   * Checks that what this thread is executing, as Spark has planned it, reads the staged tasks and nothing else.
+   *
+   * @throws IllegalStateException if it does not
+   */
+  void checkIsAllThatIsRead() {
+    check(SparkInternals.scansOfExecution(session));
+  }
+
+  private void check(List<Scan> scans) {
+    boolean isThisOne =
+        scans.size() == 1
+            && scans.get(0) != null
+            && scans.get(0).getClass().getName().equals(STAGED_SCAN)
+            && SparkInternals.taskSetId(scans.get(0)).equals(id);
+    if (!isThisOne) {
+      List<String> names = scans.stream().map(scan -> scan == null ? "no scan" : scan.description()).toList();
       throw new IllegalStateException(
           String.format(
               "Cannot rewrite %s, because this Iceberg does not read staged file groups as expected (it planned %s)",
-              table.name(), scans));
+              table.name(), names));
     }
   }
 

@@ -5,7 +5,6 @@ import java.util.Set;
 import org.apache.spark.sql.DataFrameWriterV2;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.Table;
@@ -30,22 +29,28 @@ import org.apache.spark.util.CollectionAccumulator;
 final class StagedWrite implements AutoCloseable {
   private static final String REWRITE = "org.apache.iceberg.spark.source.SparkWrite$RewriteFiles";
 
-  private final String catalog;
+  private final RewriteSession session;
   private final String table;
 
   /**
-   * Opens a write in a session that the caller may change.
+   * Opens a write in the session of a rewrite.
    *
-   * @param staged Iceberg's table of the staged file group
+   * @param written the table whose file group is written
+   * @param scan the staged file group, which is all that the write may read
    * @param locations where tasks put the locations of the files that they have finished
    */
-  StagedWrite(SparkSession session, Table staged, CollectionAccumulator<String> locations) {
-    this.catalog = SessionCatalog.addTo(session);
-    this.table = SessionCatalog.register(new GroupTable((SupportsWrite) staged, locations));
+  StagedWrite(
+      RewriteSession session,
+      org.apache.iceberg.Table written,
+      StagedScan scan,
+      CollectionAccumulator<String> locations) {
+    Table staged = SparkInternals.stagedTable(written, scan.id());
+    this.session = session;
+    this.table = SessionCatalog.register(new GroupTable((SupportsWrite) staged, scan, locations));
   }
 
   DataFrameWriterV2<Row> of(Dataset<Row> rows) {
-    return rows.writeTo(catalog + "." + table);
+    return rows.writeTo(session.nameOf(table));
   }
 
   @Override
@@ -53,7 +58,8 @@ final class StagedWrite implements AutoCloseable {
     SessionCatalog.forget(table);
   }
 
-  private record GroupTable(SupportsWrite staged, CollectionAccumulator<String> locations) implements SupportsWrite {
+  private record GroupTable(SupportsWrite staged, StagedScan scan, CollectionAccumulator<String> locations)
+      implements SupportsWrite {
     @Override
     public String name() {
       return staged.name();
@@ -85,13 +91,14 @@ final class StagedWrite implements AutoCloseable {
       return new WriteBuilder() {
         @Override
         public Write build() {
-          return new GroupWrite(builder.build(), info.schema(), locations);
+          return new GroupWrite(builder.build(), scan, info.schema(), locations);
         }
       };
     }
   }
 
-  private record GroupWrite(Write staged, StructType schema, CollectionAccumulator<String> locations) implements Write {
+  private record GroupWrite(Write staged, StagedScan scan, StructType schema, CollectionAccumulator<String> locations)
+      implements Write {
     @Override
     public String description() {
       return staged.description();
@@ -107,7 +114,7 @@ final class StagedWrite implements AutoCloseable {
                 batch.getClass().getName()));
       }
       SparkInternals.checkTellsLocations();
-      return new GroupBatchWrite(batch, schema, locations);
+      return new GroupBatchWrite(batch, scan, schema, locations);
     }
 
     @Override
@@ -121,10 +128,12 @@ final class StagedWrite implements AutoCloseable {
     }
   }
 
-  private record GroupBatchWrite(BatchWrite staged, StructType schema, CollectionAccumulator<String> locations)
-      implements BatchWrite {
+  private record GroupBatchWrite(
+      BatchWrite staged, StagedScan scan, StructType schema, CollectionAccumulator<String> locations) implements BatchWrite {
+    /** Makes the writers, once Spark has planned the write, and before any task runs. */
     @Override
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
+      scan.checkIsAllThatIsRead();
       return new GroupWriterFactory(staged.createBatchWriterFactory(info), schema, locations);
     }
 
@@ -146,5 +155,11 @@ final class StagedWrite implements AutoCloseable {
     /** Leaves the files to {@link GroupRewriter}: Spark does not know of all, and Iceberg deletes none of a rewrite. */
     @Override
     public void abort(WriterCommitMessage[] messages) {}
+
+    /** What Spark logs, twice, when it aborts the write: not the locations of all files, which a record would show. */
+    @Override
+    public String toString() {
+      return staged.toString();
+    }
   }
 }

@@ -6,6 +6,7 @@ import io.icebergzorder.core.Sample;
 import java.nio.charset.StandardCharsets;
 import java.util.HashSet;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.Set;
 import org.apache.iceberg.MetricsConfig;
 import org.apache.iceberg.MetricsModes;
@@ -25,20 +26,29 @@ final class TruncatedBounds {
   /** Warns, naming the column and the table property that mends it. */
   static void warn(Table table, RowOrder order, List<Sample> samples) {
     List<ClusteringColumn> columns = order.all();
-    MetricsConfig metrics = MetricsConfig.forTable(table);
     for (int i = order.partition().size(); i < columns.size(); i++) {
       ClusteringColumn column = columns.get(i);
-      String name = String.join(".", column.parts());
-      if (metrics.columnMode(name) instanceof MetricsModes.Truncate truncate
-          && (column.type().equals("string") || column.type().equals("binary"))
-          && shareOnePrefix(samples, i, truncate.length(), column.type().equals("string"))) {
+      OptionalInt length = length(table, column);
+      if (length.isPresent() && shareOnePrefix(samples, i, length.getAsInt(), column.type().equals("string"))) {
         LOG.warn(
             "All sampled values of clustering column {} of {} begin with the same {} characters, and the table keeps only so"
                 + " many of its lower/upper bounds: no file can be skipped by it. ALTER TABLE ... SET TBLPROPERTIES"
                 + " ('write.metadata.metrics.column.{}' = 'full') and rewrite again.",
-            column.name(), table.name(), truncate.length(), name);
+            column.name(), table.name(), length.getAsInt(), name(column));
       }
     }
+  }
+
+  /** The characters of a string, or bytes of a binary, that the table keeps of lower/upper bounds; empty if it keeps all. */
+  static OptionalInt length(Table table, ClusteringColumn column) {
+    boolean isCut = column.type().equals("string") || column.type().equals("binary");
+    return isCut && MetricsConfig.forTable(table).columnMode(name(column)) instanceof MetricsModes.Truncate truncate
+        ? OptionalInt.of(truncate.length())
+        : OptionalInt.empty();
+  }
+
+  private static String name(ClusteringColumn column) {
+    return String.join(".", column.parts());
   }
 
   private static boolean shareOnePrefix(List<Sample> samples, int column, int length, boolean text) {
@@ -48,7 +58,8 @@ final class TruncatedBounds {
       KeyColumn keys = sample.columns().get(column);
       for (int row = 0; row < keys.size(); row++) {
         if (keys.state(row) == KeyColumn.VALUE) {
-          // One byte is one character in Latin-1, which serves for binary columns as UTF-8 does for text.
+          // One byte is one character in Latin-1, which serves for binary columns as UTF-8 does for text. A key that was cut
+          // in a character has more characters before it than are compared.
           String value =
               new String(keys.bytesKey(row), text ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1);
           int characters = value.codePointCount(0, value.length());

@@ -87,14 +87,35 @@ public final class ZOrderRewrite {
    * @return Iceberg's result; empty if the table has no snapshot or the planner chose no file
    * @throws IllegalArgumentException if an argument cannot be honoured; nothing was read or written then
    * @throws RuntimeException if a file group failed, or the commit did; new files are deleted unless the outcome of the
-   *     commit is unknown
+   *     commit is unknown. Whatever was committed before is visible to later queries of the session
    */
   public static RewriteDataFiles.Result execute(
       SparkSession session, TableCatalog catalog, RewriteArguments arguments) {
     ZOrderRewrite rewrite = new ZOrderRewrite(session, catalog, arguments);
-    RewriteDataFiles.Result result = rewrite.run();
-    session.catalog().refreshTable(rewrite.quotedName());
-    return result;
+    boolean interrupted = false;
+    try {
+      return rewrite.run();
+    } catch (InterruptedException e) {
+      interrupted = true;
+      String message = String.format("Cannot complete the rewrite of %s, because it was interrupted", rewrite.table.name());
+      throw new RuntimeException(e.getMessage() != null && e.getMessage().startsWith(message) ? e.getMessage() : message, e);
+    } finally {
+      // Partial progress, or a commit whose outcome is unknown, may have changed the table before a failure.
+      rewrite.refreshCaches();
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  /** Has Spark and the catalog look at the table anew. What was committed stands, whether or not they can. */
+  private void refreshCaches() {
+    try {
+      catalog.invalidateTable(identifier);
+      session.catalog().refreshTable(quotedName());
+    } catch (Throwable e) {
+      LOG.warn("Cannot refresh what is cached of {}; REFRESH TABLE does", table.name(), e);
+    }
   }
 
   /**
@@ -118,7 +139,7 @@ public final class ZOrderRewrite {
         groups.isEmpty() ? planner.explainNothing() : null);
   }
 
-  private RewriteDataFiles.Result run() {
+  private RewriteDataFiles.Result run() throws InterruptedException {
     RewriteDataFiles.Result nothing = ImmutableRewriteDataFiles.Result.builder().build();
     if (table.currentSnapshot() == null) {
       LOG.warn(noSnapshot());
@@ -133,13 +154,13 @@ public final class ZOrderRewrite {
       return nothing;
     }
 
-    SparkSession own = SparkInternals.cloneSession(session);
-    // The number of output partitions is the layout's affair, not the adaptive optimiser's.
-    own.conf().set("spark.sql.adaptive.enabled", "false");
-    // Each delete file is read by few tasks, once: executors need not keep them (as Iceberg's own action has it).
-    own.conf().set("spark.sql.iceberg.executor-cache.delete-files.enabled", "false");
-    // A task that ends of its own accord deletes what it has written; one that is interrupted as it opens a file cannot.
-    own.conf().set("spark.sql.execution.interruptOnCancel", "false");
+    try (RewriteSession own = new RewriteSession(session)) {
+      return run(own, startingSnapshotId, groups);
+    }
+  }
+
+  private RewriteDataFiles.Result run(RewriteSession own, long startingSnapshotId, List<RewriteFileGroup> groups)
+      throws InterruptedException {
     LOG.info("Rewriting {} file groups of {} by {} of {}", groups.size(), table.name(), order.curve().label(), order.names(", "));
 
     RowOrder within = changesSpec(groups) ? order.within(PartitionColumn.of(table, outputSpec())) : order;
@@ -148,15 +169,15 @@ public final class ZOrderRewrite {
         new RewriteCommit(
             table, branch, startingSnapshotId, options, LayoutSummary.properties(within, layouts));
     GroupRewriter rewriter = new GroupRewriter(own, table, within);
-    return new GroupExecution(own, table, options, commit).run(groups, layouts, rewriter);
+    return new GroupExecution(own.spark(), table, options, commit).run(groups, layouts, rewriter);
   }
 
   private static boolean changesSpec(List<RewriteFileGroup> groups) {
     return groups.stream().anyMatch(GroupRewriter::changesSpec);
   }
 
-  private List<Layout> layouts(SparkSession own, List<RewriteFileGroup> groups, RowOrder within) {
-    JobDescription description = new JobDescription(own);
+  private List<Layout> layouts(RewriteSession own, List<RewriteFileGroup> groups, RowOrder within) {
+    JobDescription description = new JobDescription(own.spark());
     List<Sample> samples =
         description.during(
             String.format(Locale.ROOT, "Sampling %s for %d file groups of %s", order.names(", "), groups.size(), table.name()),

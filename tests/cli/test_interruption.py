@@ -1,0 +1,232 @@
+"""Ctrl-C and SIGTERM: a real process in a group or a terminal of its own, stopped at several moments."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+from iceberg_zorder.cli.interruption import interruptible
+from tests.spark.tables import local_path
+
+ROWS = 300_000
+FILES = 24
+PROGRAM = "from iceberg_zorder.cli.app import main; main()"
+TERMINAL = "import fcntl, os, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+
+
+@dataclass(frozen=True)
+class Lake:
+    """A catalog with one table, and the command that rewrites it."""
+
+    directory: Path
+
+    def table(self) -> Table:
+        return self.catalog().load_table("db.events")
+
+    def catalog(self) -> SqlCatalog:
+        return SqlCatalog("files", uri=f"sqlite:///{self.directory}/catalog.db", warehouse=f"file://{self.directory}")
+
+    def command(self, program: str, engine: str) -> list[str]:
+        size = sum(self.table().inspect.files()["file_size_in_bytes"].to_pylist())
+        return [
+            *(sys.executable, "-c", program, "rewrite", "db.events", "--by", "user,ts", "--engine", engine),
+            *("--catalog", "files", "--uri", f"sqlite:///{self.directory}/catalog.db"),
+            *("--warehouse", f"file://{self.directory}", "--option", "rewrite-all=true"),
+            *("--option", f"target-file-size-bytes={size // FILES}"),
+            *(
+                ("--conf", "spark.master=local[2]")
+                if engine != "pyiceberg"
+                else ("--option", "memory-limit-bytes=16777216")
+            ),
+        ]
+
+    def data_files(self) -> set[str]:
+        return {str(path) for path in self.directory.rglob("data/*.parquet")}
+
+    def new_data_file(self) -> Callable[[], bool]:
+        known = self.data_files()
+        return lambda: bool(self.data_files() - known)
+
+    def new_manifest(self) -> Callable[[], bool]:
+        known = set(self.directory.rglob("metadata/*.avro"))
+        return lambda: bool(set(self.directory.rglob("metadata/*.avro")) - known)
+
+    def check(self) -> list[str]:
+        """Look for every row and for files that no snapshot knows; returns the snapshots' operations."""
+        table = self.table()
+        rows = table.scan().to_arrow().sort_by("ts")
+        assert rows["ts"].to_pylist() == list(range(ROWS))
+        assert rows["payload"].to_pylist() == [f"row {i}" for i in range(ROWS)]
+        known = {local_path(path) for path in table.inspect.all_files()["file_path"].to_pylist()}
+        assert self.data_files() == known
+        return [snapshot.summary.operation.value for snapshot in table.snapshots() if snapshot.summary]
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Iterator[Lake]:
+    lake = Lake(tmp_path)
+    catalog = lake.catalog()
+    catalog.create_namespace("db")
+    rng = np.random.default_rng(0)
+    users = rng.integers(0, 1 << 40, ROWS)
+    rows = pa.table({"user": users, "ts": np.arange(ROWS), "payload": [f"row {i}" for i in range(ROWS)]})
+    table = catalog.create_table("db.events", rows.schema)
+    for start in range(0, ROWS, ROWS // 4):
+        table.append(rows.slice(start, ROWS // 4))
+    yield lake
+    catalog.close()
+
+
+@contextmanager
+def command(lake: Lake, engine: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The command in a process group of its own, with what it says in files."""
+    out, err = lake.directory / "out", lake.directory / "err"
+    environment = {**os.environ, "HOME": str(lake.directory), "SPARK_LOCAL_IP": "127.0.0.1"}
+    ivy = ["--conf", f"spark.jars.ivy={Path.home() / '.ivy2.5.2'}"] if engine != "pyiceberg" else []
+    arguments = [*lake.command(PROGRAM, engine), *ivy]
+    with out.open("wb") as stdout, err.open("wb") as stderr:
+        process = subprocess.Popen(arguments, stdout=stdout, stderr=stderr, env=environment, start_new_session=True)
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def wait(process: subprocess.Popen[bytes], until: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 240
+    while not until():
+        assert process.poll() is None, "the command ended before it could be stopped"
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def says(lake: Lake, text: str) -> Callable[[], bool]:
+    return lambda: text in (lake.directory / "err").read_text()
+
+
+MOMENTS: dict[str, Callable[[Lake], Callable[[], bool]]] = {
+    "starting": lambda lake: says(lake, "Starting Spark"),
+    "sampling": lambda lake: says(lake, "Rewriting files.db.events"),
+    "writing": lambda lake: lake.new_data_file(),
+    "committing": lambda lake: lake.new_manifest(),
+}
+
+
+def check_stopped(lake: Lake, process: subprocess.Popen[bytes], code: int) -> None:
+    assert process.wait(240) == code
+    said = (lake.directory / "err").read_text().splitlines()
+    assert said[-1].startswith("Interrupted: "), said
+    progress = re.compile(r"Starting Spark|Rewriting files|Cancelling the rewrite|Planned |read: |write: |sample: ")
+    assert [line for line in said[:-1] if not progress.match(line)] == []
+    is_complete = "was complete by then" in said[-1]
+    assert lake.check() == ["append"] * 4 + ["replace"] * is_complete
+    assert bool((lake.directory / "out").read_text()) == is_complete
+
+
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        ("writing", signal.SIGINT),
+        pytest.param("starting", signal.SIGINT, marks=pytest.mark.full),
+        pytest.param("sampling", signal.SIGINT, marks=pytest.mark.full),
+        pytest.param("committing", signal.SIGINT, marks=pytest.mark.full),
+        pytest.param("writing", signal.SIGTERM, marks=pytest.mark.full),
+    ],
+)
+def test_spark(lake: Lake, moment: str, number: signal.Signals) -> None:
+    due = MOMENTS[moment](lake)
+    with command(lake, "spark") as process:
+        wait(process, due)
+        os.killpg(process.pid, number)
+        check_stopped(lake, process, 128 + number)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_pyiceberg(lake: Lake, number: signal.Signals) -> None:
+    due = lake.new_data_file()
+    with command(lake, "pyiceberg") as process:
+        wait(process, due)
+        os.killpg(process.pid, number)
+        check_stopped(lake, process, 128 + number)
+
+
+@pytest.mark.full
+def test_spark_a_second_time_ends_at_once(lake: Lake) -> None:
+    due = lake.new_data_file()
+    with command(lake, "spark") as process:
+        wait(process, due)
+        os.killpg(process.pid, signal.SIGINT)
+        wait(process, says(lake, "Cancelling the rewrite"))
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(60) == 130
+    said = (lake.directory / "err").read_text().splitlines()
+    assert "Traceback" not in "".join(said)
+    assert "remove_orphan_files" in said[-1] or "Cannot complete" in said[-1]
+
+
+@pytest.mark.full
+def test_ctrl_c_in_a_terminal(lake: Lake) -> None:
+    due = lake.new_data_file()
+    terminal, end = pty.openpty()
+    environment = {**os.environ, "HOME": str(lake.directory), "SPARK_LOCAL_IP": "127.0.0.1"}
+    ivy = ["--conf", f"spark.jars.ivy={Path.home() / '.ivy2.5.2'}"]
+    process = subprocess.Popen(
+        [*lake.command(TERMINAL + PROGRAM, "auto"), *ivy], stdin=end, stdout=end, stderr=end, env=environment
+    )
+    os.close(end)
+    os.set_blocking(terminal, False)
+    shown = b""
+
+    def read() -> bytes:
+        try:
+            return os.read(terminal, 65_536)
+        except (BlockingIOError, OSError):
+            return b""
+
+    try:
+        typed = False
+        deadline = time.monotonic() + 240
+        while process.poll() is None and time.monotonic() < deadline:
+            shown += read()
+            if not typed and due():
+                os.write(terminal, b"\x03")
+                typed = True
+            time.sleep(0.005)
+        shown += read()
+        assert process.wait(60) == 130
+    finally:
+        if process.poll() is None:
+            process.kill()
+        os.close(terminal)
+    assert b"Interrupted: " in shown
+    assert b"Traceback" not in shown
+    assert lake.check() == ["append"] * 4
+
+
+def test_a_signal_that_is_ignored_stays_so() -> None:
+    """As for a command that a shell has put into the background."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interruptible() as received:
+            signal.raise_signal(signal.SIGINT)
+        assert received == []
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,270 @@
+"""What may be committed, and what a CALL says of its commits, through a REST server that does on request what others do."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import duckdb
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.manifest import DATA_FILE_TYPE, DataFile
+from pyiceberg.table import Table as PyIcebergTable
+from pyiceberg.transforms import BucketTransform
+from pyspark.sql import SparkSession
+
+from tests.pyiceberg.committing import (
+    commit_files,
+    equality_deletes,
+    files_of,
+    make_table,
+    new_file,
+    position_deletes,
+    rows_of,
+)
+from tests.spark.tables import Table, create, untouched
+from tests.stack.rest import RestServer, status
+
+PARTITION: dict[str, Any] = {"spec_id": 1, "partition": ["a"]}
+
+
+def call(table: Table, server: RestServer, sort_order: str, **options: str) -> Exception | None:
+    """CALL through the server; returns what it failed with."""
+    pairs = {"rewrite-all": "true", "max-concurrent-file-group-rewrites": "1", **options}
+    texts = ", ".join(f"'{key.replace('_', '-')}', '{value}'" for key, value in pairs.items())
+    try:
+        table.spark.sql(
+            f"CALL rest_{server.server_port}.system.rewrite_data_files(table => '{table.name}',"
+            f" strategy => 'zorder', sort_order => '{sort_order}', options => map({texts}))"
+        )
+    except Exception as error:
+        return error
+    finally:
+        table.spark.sql(f"REFRESH TABLE {table.full_name}")
+    return None
+
+
+class TestDeletesInTheMidst:
+    """Another writer commits deletes after the rewrite has looked for them, and right before its commit arrives."""
+
+    @pytest.fixture
+    def table(self, server: RestServer, request: pytest.FixtureRequest) -> PyIcebergTable:
+        assert isinstance(server.catalog, SqlCatalog)
+        server.catalog.create_namespace_if_not_exists("midst")
+        name = "midst.t_" + re.sub(r"\W", "_", request.node.name)
+        return make_table(server.catalog, rows_of(range(10)), rows_of(range(10, 20), "b"), partitioned=True, name=name)
+
+    def rewrite(
+        self, spark: SparkSession, server: RestServer, table: PyIcebergTable, *deletes: DataFile, **options: str
+    ) -> Exception | None:
+        others = [lambda: commit_files(server.catalog.load_table(table.name()), *deletes)]
+        server.before_commit = lambda: others.pop()() if others else None
+        failure = call(Table(spark, ".".join(table.name())), server, "id", **options)
+        assert not others
+        return failure
+
+    def check(
+        self, spark: SparkSession, duck: duckdb.DuckDBPyConnection, table: PyIcebergTable, expected: Sequence[int]
+    ) -> None:
+        """Spark and DuckDB read these rows, and no file lies about."""
+        named = Table(spark, ".".join(table.name()))
+        assert [row[0] for row in spark.sql(f"SELECT id FROM {named.full_name} ORDER BY id").collect()] == expected
+        scan = f"iceberg_scan('{table.refresh().metadata_location}')"
+        assert [row[0] for row in duck.sql(f"SELECT id FROM {scan} ORDER BY id").fetchall()] == expected
+        assert named.orphans() == set()
+
+    @pytest.mark.parametrize("how", ["evolved", "output-spec-id"])
+    def test_an_equality_delete_of_the_old_spec_is_a_conflict(
+        self, spark: SparkSession, server: RestServer, duck: duckdb.DuckDBPyConnection, table: PyIcebergTable, how: str
+    ) -> None:
+        options = {}
+        if how == "evolved":
+            with table.update_spec() as update:
+                update.remove_field("p")
+                update.add_field("id", BucketTransform(2), "bucket")
+        else:
+            options = {"output_spec_id": "0"}
+        failure = self.rewrite(spark, server, table, equality_deletes(table, [7], **PARTITION), **options)
+        assert "conflicted with another operation" in str(failure)
+        assert "equality delete" in str(failure)
+        self.check(spark, duck, table, [*range(7), *range(8, 20)])
+
+    def test_an_equality_delete_of_the_new_spec_is_a_conflict(
+        self, spark: SparkSession, server: RestServer, duck: duckdb.DuckDBPyConnection, table: PyIcebergTable
+    ) -> None:
+        commit_files(table, new_file(table, rows_of([20, 21]), spec_id=0))
+        # It reaches the row 7 of its own spec, and not the row 21.
+        delete = equality_deletes(table, [7, 21], **PARTITION)
+        assert self.rewrite(spark, server, table, delete, output_spec_id="1") is not None
+        self.check(spark, duck, table, [*range(7), *range(8, 22)])
+
+    def test_a_global_equality_delete_reaches_the_new_files(
+        self, spark: SparkSession, server: RestServer, duck: duckdb.DuckDBPyConnection, table: PyIcebergTable
+    ) -> None:
+        with table.update_spec() as update:
+            update.add_field("id", BucketTransform(2), "bucket")
+        assert self.rewrite(spark, server, table, equality_deletes(table, [7, 12], spec_id=0)) is None
+        self.check(spark, duck, table, [*range(7), *range(8, 12), *range(13, 20)])
+
+    def test_an_equality_delete_of_the_same_partition_reaches_the_new_files(
+        self, spark: SparkSession, server: RestServer, duck: duckdb.DuckDBPyConnection, table: PyIcebergTable
+    ) -> None:
+        assert self.rewrite(spark, server, table, equality_deletes(table, [7], **PARTITION)) is None
+        self.check(spark, duck, table, [*range(7), *range(8, 20)])
+
+    def test_a_position_delete_of_several_files_of_the_old_spec_is_a_conflict(
+        self, spark: SparkSession, server: RestServer, duck: duckdb.DuckDBPyConnection, table: PyIcebergTable
+    ) -> None:
+        commit_files(table, new_file(table, rows_of([20, 21]), **PARTITION))
+        with table.update_spec() as update:
+            update.add_field("id", BucketTransform(2), "bucket")
+        paths = [file.file_path for file in files_of(table) if file.partition[0] == "a"]
+        delete = position_deletes(table, [(path, 1) for path in paths], **PARTITION)
+        failure = self.rewrite(spark, server, table, delete)
+        assert "conflicted with another operation" in str(failure)
+        self.check(spark, duck, table, [0, *range(2, 21)])
+
+
+class TestRowCounts:
+    """A manifest that has not the number of rows that its data file has, as a faulty writer leaves it."""
+
+    def table(self, server: RestServer, spark: SparkSession, name: str, rows_too_many: int) -> Table:
+        assert isinstance(server.catalog, SqlCatalog)
+        server.catalog.create_namespace_if_not_exists("counts")
+        table = make_table(server.catalog, rows_of(range(10)), partitioned=True, name=f"counts.{name}")
+        lying = new_file(table, rows_of(range(10, 20), "b"), spec_id=1, partition=["b"])
+        lying[[field.name for field in DATA_FILE_TYPE[3].fields].index("record_count")] = 10 + rows_too_many
+        assert lying.record_count == 10 + rows_too_many
+        commit_files(table, lying)
+        return Table(spark, f"counts.{name}")
+
+    @pytest.mark.parametrize("rows_too_many", [-1, 1])
+    def test_new_files_of_other_counts_are_not_committed(
+        self, spark: SparkSession, server: RestServer, rows_too_many: int
+    ) -> None:
+        table = self.table(server, spark, f"t{rows_too_many + 1}", rows_too_many)
+        with untouched(table):
+            failure = call(table, server, "id")
+        assert re.search(
+            rf"Cannot commit rewrite of .*, because 1 data files should have {10 + rows_too_many} rows .* have 10\."
+            " Nothing was committed",
+            str(failure),
+        )
+
+    def test_with_partial_progress_that_file_group_fails(self, spark: SparkSession, server: RestServer) -> None:
+        table = self.table(server, spark, "partial", 1)
+        row = table.call("id", options={"partial-progress.enabled": "true", "max-concurrent-file-group-rewrites": "1"})
+        assert (row.rewritten_data_files_count, row.failed_data_files_count) == (1, 1)
+        assert table.operations() == ["append", "append", "replace"]
+        assert table.orphans() == set()
+
+
+class TestPartialProgress:
+    PARTIAL: ClassVar = {"partial-progress.enabled": "true", "partial-progress.max-commits": "4"}
+
+    @pytest.fixture
+    def table(self, spark: SparkSession) -> Table:
+        return create(
+            spark,
+            "SELECT id, cast(id % 4 AS int) AS p, hash(id) AS a FROM range(0, 2000, 1, 1)",
+            partitioned_by="p",
+            properties={"commit.retry.num-retries": "0"},
+        )
+
+    def numbered(self, server: RestServer, set_up: Callable[[int], object]) -> None:
+        """Call a function with the number of each commit, as it comes in."""
+        numbers = iter(range(100))
+        server.before_commit = lambda: set_up(next(numbers))
+
+    def test_an_unknown_commit_is_told(self, spark: SparkSession, server: RestServer, table: Table) -> None:
+        rows = table.fingerprint()
+
+        def second_is_unknown(number: int) -> None:
+            server.answer, server.commits = (status(500), False) if number == 1 else (None, True)
+
+        self.numbered(server, second_is_unknown)
+        failure = str(call(table, server, "a", **self.PARTIAL))
+        assert "Cannot tell whether all of the rewrite of" in failure
+        assert "3 of 4 file groups were committed in 3 commits for certain" in failure
+        assert table.operations() == ["append", *["replace"] * 3]
+        assert table.fingerprint() == rows
+        assert len(table.orphans()) == 1, "the files of the commit in doubt"
+
+    def test_a_call_whose_commits_all_fail_fails(self, server: RestServer, table: Table) -> None:
+        server.answer, server.commits = status(409), False
+        with untouched(table):
+            failure = str(call(table, server, "a", **self.PARTIAL))
+        assert "because all failed: Cannot commit rewrite of" in failure
+        assert "0 of 4 file groups were committed in 0 commits; the new files of the others were deleted" in failure
+
+    def test_what_was_committed_before_a_failure_is_told(self, server: RestServer, table: Table) -> None:
+        def first_is_refused(number: int) -> None:
+            server.answer, server.commits = (status(409), False) if number == 0 else (None, True)
+
+        self.numbered(server, first_is_refused)
+        options: dict[str, Any] = {**self.PARTIAL, "partial-progress.max-failed-commits": "0"}
+        failure = str(call(table, server, "a", **options))
+        assert "maximum allowed failures of 0" in failure
+        assert "3 of 4 file groups were committed in 3 commits; the new files of the others were deleted" in failure
+        assert table.orphans() == set()
+
+    def test_an_interrupted_call_tells_what_was_committed(
+        self, spark: SparkSession, server: RestServer, table: Table
+    ) -> None:
+        # Each thread of Python has one of Java's, which is not used again once it was interrupted.
+        java: list[Any] = []
+        failures: list[str] = []
+
+        def rewrite() -> None:
+            assert spark.sparkContext._jvm is not None
+            java.append(spark.sparkContext._jvm.Thread.currentThread())
+            options = (
+                "'rewrite-all', 'true', 'max-concurrent-file-group-rewrites', '1', 'partial-progress.max-commits', '2'"
+            )
+            try:
+                spark.sql(
+                    f"CALL rest_{server.server_port}.system.rewrite_data_files(table => '{table.name}', strategy => 'zorder',"
+                    f" sort_order => 'a', options => map('partial-progress.enabled', 'true', {options}))"
+                )
+            except Exception as error:
+                failures.append(str(error))
+
+        self.numbered(server, lambda _: java[0].interrupt())
+        thread = threading.Thread(target=rewrite)
+        thread.start()
+        thread.join()
+        spark.sql(f"REFRESH TABLE {table.full_name}")
+        assert "because it was interrupted. 2 of 4 file groups were committed in 1 commits" in failures[0]
+        assert table.operations() == ["append", "replace"]
+        assert table.orphans() == set()
+
+    def test_caches_are_refreshed_after_a_failure(self, spark: SparkSession, server: RestServer, table: Table) -> None:
+        def first_is_unknown(number: int) -> None:
+            server.answer, server.commits = (status(500), False) if number == 0 else (None, True)
+
+        self.numbered(server, first_is_unknown)
+        name = f"rest_{server.server_port}.{table.name}"
+        spark.sql(f"CACHE TABLE cached_files AS SELECT DISTINCT input_file_name() FROM {name}")
+        before = {row[0] for row in spark.sql("TABLE cached_files").collect()}
+        assert call(table, server, "a", **self.PARTIAL) is not None
+        after = {row[0] for row in spark.sql("TABLE cached_files").collect()}
+        spark.sql("UNCACHE TABLE cached_files")
+        current = {row[0] for row in spark.sql(f"SELECT file_path FROM {table.full_name}.files").collect()}
+        assert after == current
+        assert len(before & after) == 1
+
+
+def test_a_refresh_that_fails_is_no_failed_rewrite(spark: SparkSession, server: RestServer) -> None:
+    spark.conf.set(f"spark.sql.catalog.rest_{server.server_port}.cache-enabled", "false")
+    table = create(spark, "SELECT id, hash(id) AS a FROM range(0, 2000, 1, 2)")
+    rows = table.fingerprint()
+
+    def no_more_loads() -> None:
+        server.refusal = status(403)
+
+    server.before_commit = no_more_loads
+    assert call(table, server, "a") is None
+    assert table.operations() == ["append", "replace"]
+    assert table.fingerprint() == rows
