@@ -11,7 +11,7 @@ JAR := iceberg_zorder/jars/iceberg-zorder-spark.jar
 LINES := 3.5@3.5_2.12@1.12.0 3.5@3.5_2.12@1.11.0 3.5@3.5_2.12@1.10.1 4.0@4.0_2.13@1.11.0 4.0@4.0_2.13@1.10.1 4.1@4.1_2.13@1.11.0
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-full test-ways stack lint test-java test-python test-lines test-random test-kills test-races test-iceberg jar bench bench-quick bench-memory bench-pyiceberg picture golden clean check-tools
+.PHONY: help quickstart test test-full test-ways stack lint test-java test-python test-lines test-fuzz test-kills test-races test-iceberg jar bench bench-quick bench-memory bench-pyiceberg picture golden clean check-tools
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ test: lint test-java test-python ## Run every check, and the tests that need thi
 
 test-full: lint test-java $(INSTALLED) $(JAR) ## Run all there is: other servers, versions, random tables, kills; hours
 	$(BIN)/python -m pytest
-	@$(MAKE) --no-print-directory test-iceberg test-lines test-random test-kills test-races
+	@$(MAKE) --no-print-directory test-iceberg test-lines test-fuzz test-kills test-races
 
 test-ways: $(INSTALLED) $(JAR) ## The plugin through a cluster, Connect, Thrift, REST, S3, PostgreSQL, about 5 minutes
 	$(BIN)/python -m pytest -m full
@@ -40,8 +40,9 @@ test-java: check-tools ## JUnit, through Maven
 	@$$($(PYTHON) -c 'import build_jar; print(build_jar.maven())') --batch-mode --no-transfer-progress -f spark_jars/pom.xml test \
 	  | grep -E '^\[(INFO|ERROR|WARNING)\] (Tests run|BUILD)|^\[ERROR\]|^\[WARNING\] /' ; test $${PIPESTATUS[0]} -eq 0
 
-test-python: $(INSTALLED) $(JAR) ## pytest, with doctests
-	$(BIN)/python -m pytest -m 'not full'
+test-python: $(INSTALLED) $(JAR) ## pytest, with doctests, in two processes
+	@$(BIN)/python -m tests.fetch_packages
+	$(BIN)/python -m pytest -m 'not full' --numprocesses 2 --dist loadfile
 
 jar: $(JAR) ## Build the plugin jar
 
@@ -51,8 +52,10 @@ $(JAR): $(JAR_SOURCES) build_jar.py | check-tools
 
 test-lines: $(LINES:%=test-line/%) ## The Spark tests on every other pair of Spark and Iceberg, an hour or more
 
-test-random: $(INSTALLED) $(JAR) ## Rewrites of 300 random tables, about 20 minutes
-	ZORDER_SEEDS=300 $(BIN)/python -m pytest tests/spark/test_random.py
+test-fuzz: $(INSTALLED) $(JAR) ## Rewrites of 2,000 random tables by PyIceberg, about 15 minutes, and of 300 by Spark, about 30
+	@ZORDER_FUZZ_SEEDS=1000:2000 $(BIN)/python -m pytest tests/fuzz/test_pyiceberg.py & second=$$!; \
+	  ZORDER_FUZZ_SEEDS=0:1000 $(BIN)/python -m pytest tests/fuzz && wait $$second
+	ZORDER_FUZZ_SEEDS=0:300 $(BIN)/python -m pytest tests/spark/test_random.py
 
 test-kills: $(INSTALLED) $(JAR) ## Kill the driver 50 times at random moments, and PyIceberg 20 times, about 30 minutes
 	$(BIN)/python -m tests.soak.kills

@@ -14,7 +14,7 @@ from pyiceberg.utils.config import Config
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.rewrite_options import MEMORY_LIMIT
+from iceberg_zorder.rewrite_options import PYICEBERG_ONLY
 from tests.spark.tables import Table
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
@@ -90,4 +90,4 @@ def test_the_options_table_is_complete(events: Table) -> None:
     with pytest.raises(IllegalArgumentException, match="no-such-option") as refused:
         events.call("user_id", options={"no-such-option": "1"})
     known = set(re.search(r"known are \[(.*?)]", str(refused.value))[1].split(", "))  # type: ignore[index]
-    assert set(re.findall(r"^\| `([a-z.-]+)` \|", README, flags=re.MULTILINE)) == known | {MEMORY_LIMIT}
+    assert set(re.findall(r"^\| `([a-z.-]+)` \|", README, flags=re.MULTILINE)) == known | set(PYICEBERG_ONLY)

@@ -1,0 +1,232 @@
+"""Readers that share no code with the engines: each tells the rows of a table, and how many rows a filter leaves."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from tests.fuzz.filters import Filter
+from tests.fuzz.model import DATA, Entry, FileRows, rows_of
+from tests.fuzz.types import (
+    Field,
+    List,
+    Map,
+    Struct,
+    Type,
+    from_arrow,
+    identity,
+    is_floating,
+    java_deletes_by,
+    leaves,
+    unscaled,
+)
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+class Reader(Protocol):
+    """Reads the current snapshot of a table."""
+
+    def can_read(self, schema: Struct, files: Sequence[Entry]) -> bool:
+        """Tell whether it knows all that there is in a table with such data and delete files."""
+
+    def rows(self, location: str, schema: Struct) -> Counter[Any]:
+        """Read all rows of the table whose metadata is at a location."""
+
+    def count(self, location: str, one: Filter) -> int | None:
+        """Count the rows that a filter leaves; None if it cannot say the filter."""
+
+
+def disagreements(
+    reader: Reader, location: str, schema: Struct, files: Sequence[FileRows], chosen: Sequence[Filter]
+) -> Iterator[str]:
+    """Find in what a reader sees another table than the model has read."""
+    name = type(reader).__name__
+    rows, wanted = reader.rows(location, schema), rows_of(files)
+    if rows != wanted:
+        lost, new = wanted - rows, rows - wanted
+        yield f"rows changed to {name}: {sum(lost.values())} lost, {sum(new.values())} new; {list(lost)[:1]} {list(new)[:1]}"
+    for each in chosen:
+        count, right = reader.count(location, each), sum(each.holds(row) for file in files for row in file.rows)
+        if count is not None and count != right:
+            yield f"{name} finds {count} of {right} such rows: {each}"
+
+
+def has_type(schema: Struct, *types: str) -> bool:
+    """Tell whether a schema has one of some types anywhere."""
+
+    def inside(of: Type) -> Iterator[Field]:
+        if isinstance(of, Struct):
+            yield from of.fields
+        elif isinstance(of, List):
+            yield of.element
+        elif isinstance(of, Map):
+            yield from (of.key, of.value)
+
+    def found(field: Field) -> bool:
+        return field.type in types or any(map(found, inside(field.type)))
+
+    return any(map(found, schema.fields))
+
+
+def rows_of_arrow(table: pa.Table, schema: Struct) -> Counter[Any]:
+    """Take rows whose columns come in the schema's order."""
+    table = table.combine_chunks()
+    columns = []
+    for column, field in zip(table.columns, schema.fields, strict=True):
+        array = column.combine_chunks()
+        values = from_arrow(array if isinstance(array, pa.Array) else pa.concat_arrays(array.chunks), field.type)
+        columns.append([_uuid(value, field.type) for value in values])
+    return Counter(identity(tuple(column[row] for column in columns)) for row in range(table.num_rows))
+
+
+def _uuid(value: Any, of: Type) -> Any:
+    """Turn UUIDs that come as text into their bytes."""
+    if value is None:
+        return None
+    if isinstance(of, Struct):
+        return tuple(_uuid(each, field.type) for each, field in zip(value, of.fields, strict=True))
+    if isinstance(of, List):
+        return tuple(_uuid(each, of.element.type) for each in value)
+    if isinstance(of, Map):
+        return tuple((_uuid(key, of.key.type), _uuid(each, of.value.type)) for key, each in value)
+    return uuid.UUID(value).bytes if of == "uuid" and isinstance(value, str) else value
+
+
+class Duck:
+    """DuckDB and its extension iceberg."""
+
+    def __init__(self) -> None:
+        self._connection = _duckdb()
+
+    def can_read(self, schema: Struct, files: Sequence[Entry]) -> bool:
+        # Version 1.5.5 fails, or ends the process, with deletes in partitions of NULL.
+        plain = all(isinstance(field.type, str) for field in schema.fields)
+        return plain and all(file.content == DATA and None not in file.partition for file in files)
+
+    def rows(self, location: str, schema: Struct) -> Counter[Any]:
+        names = ", ".join(_double_quoted([field.name]) for field in schema.fields)
+        found = self._connection.execute(f"SELECT {names} FROM iceberg_scan('{location}')")
+        return rows_of_arrow(found.to_arrow_table(), schema)
+
+    def count(self, location: str, one: Filter) -> int | None:
+        literal = _duck_literal(one)
+        if literal is None:
+            return None
+        name = _double_quoted(one.leaf.names)
+        condition = _condition(name, one, literal[0]).replace("startswith(", "starts_with(", 1)
+        text = f"SELECT count(*) FROM iceberg_scan('{location}') WHERE {condition}"
+        return int(self._connection.execute(text, literal[1]).fetchall()[0][0])
+
+
+def _duckdb() -> DuckDBPyConnection:
+    duckdb = import_module("duckdb")  # is not there beside older versions of Spark
+    connection: DuckDBPyConnection = duckdb.connect(config={"threads": 1})
+    connection.execute("SET TimeZone = 'UTC'")
+    for name in ("avro", "iceberg"):
+        package = import_module(f"duckdb_extension_{name}")
+        extension = next(Path(str(package.__file__)).parent.rglob(f"{name}.duckdb_extension"))
+        connection.execute(f"LOAD '{extension}'")
+    return connection
+
+
+def _duck_literal(one: Filter) -> tuple[str, list[Any]] | None:
+    of, value = one.leaf.type, one.value
+    if value is None:
+        return "", []
+    casts = {"boolean": "BOOLEAN", "int": "INTEGER", "long": "BIGINT", "double": "DOUBLE", "string": "VARCHAR"}
+    if of in casts:
+        return f"CAST(? AS {casts[of]})", [value]
+    if of.startswith("decimal"):
+        return f"CAST(? AS {of})", [str(value)]
+    return ("(DATE '1970-01-01' + CAST(? AS INTEGER))", [value]) if of == "date" else None
+
+
+def _condition(name: str, one: Filter, literal: str) -> str:
+    if one.operator in ("null", "notnull"):
+        return f"{name} IS {'NOT ' if one.operator == 'notnull' else ''}NULL"
+    if one.operator in ("nan", "notnan"):
+        return f"{name} IS NOT NULL AND {'NOT ' if one.operator == 'notnan' else ''}isnan({name})"
+    if one.operator == "starts":
+        return f"startswith({name}, {literal})"
+    # To SQL, NaN is above all numbers.
+    more = f" AND NOT isnan({name})" if is_floating(one.leaf.type) else ""
+    return f"{name} {one.operator} {literal}{more}"
+
+
+def _double_quoted(parts: Sequence[str]) -> str:
+    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+
+
+class Spark:
+    """Spark and Iceberg's runtime, in the catalog of a session."""
+
+    def __init__(self, session: SparkSession, catalog: str = "lake") -> None:
+        self._session = session
+        self._catalog = catalog
+        self._location = self._name = ""
+
+    def can_read(self, schema: Struct, files: Sequence[Entry]) -> bool:
+        fit = {leaf.id for leaf in leaves(schema) if java_deletes_by(leaf.type)}
+        deleted_by = {each for file in files for each in file.file.get("equality_ids") or ()}
+        return not has_type(schema, "time") and deleted_by <= fit
+
+    def rows(self, location: str, schema: Struct) -> Counter[Any]:
+        return rows_of_arrow(self._session.sql(f"SELECT * FROM {self._registered(location)}").toArrow(), schema)
+
+    def count(self, location: str, one: Filter) -> int | None:
+        condition = spark_condition(one)
+        if condition is None:
+            return None
+        counted = self._session.sql(f"SELECT count(*) FROM {self._registered(location)} WHERE {condition}")
+        return int(counted.collect()[0][0])
+
+    def _registered(self, location: str) -> str:
+        """Make a table known to the session, and forget the one before."""
+        if location != self._location:
+            self.close()
+            name = f"db.fuzz_{uuid.uuid4().hex}"
+            self._session.sql(
+                f"CALL {self._catalog}.system.register_table(table => '{name}', metadata_file => '{location}')"
+            ).collect()
+            self._location, self._name = location, f"{self._catalog}.{name}"
+        return self._name
+
+    def close(self) -> None:
+        """Forget the last table; its files stay."""
+        if self._location:
+            self._session.sql(f"DROP TABLE {self._name}").collect()
+            self._location = ""
+
+
+def spark_condition(one: Filter) -> str | None:
+    """Write a filter in Spark's SQL; None if Spark's Iceberg and the specification differ about it."""
+    of, value = one.leaf.type, one.value
+    # Bounds tell -0.0 from 0.0, and SQL does not; UUIDs are texts to Spark.
+    if of in ("time", "uuid") or (isinstance(value, float) and (value == 0 or value in (float("inf"), -float("inf")))):
+        return None
+    name = ".".join("`" + part.replace("`", "``") + "`" for part in one.leaf.names)
+    return _condition(name, one, "" if value is None else _spark_literal(of, value))
+
+
+def _spark_literal(of: str, value: Any) -> str:
+    if isinstance(value, str):
+        return f"cast(unhex('{value.encode().hex()}') AS string)"
+    if isinstance(value, bytes):
+        return f"unhex('{value.hex()}')"
+    if isinstance(value, Decimal):
+        return f"cast('{unscaled(value, of)}e-{of.rstrip(')').rpartition(',')[2]}' AS {of})"
+    if of == "date":
+        return f"date_add(date'1970-01-01', {value})"
+    if of in ("timestamp", "timestamptz"):
+        return f"cast(timestamp_micros({value}) AS {'timestamp' if of == 'timestamptz' else 'timestamp_ntz'})"
+    return f"cast('{value}' AS {'bigint' if of == 'long' else of})"

@@ -1,0 +1,28 @@
+"""Which seeds to run: a few, or those that the environment names."""
+
+from __future__ import annotations
+
+import os
+
+
+def seeds(engine: str, few: int) -> range:
+    """List the seeds of an engine's test.
+
+    Parameters
+    ----------
+    engine : str
+        ``"pyiceberg"`` or ``"spark"``: ``ZORDER_FUZZ_ENGINE`` restricts what is named to one of them.
+    few : int
+        How many there are where nothing is named.
+
+    Returns
+    -------
+    range
+        The seeds.
+    """
+    if os.environ.get("ZORDER_FUZZ_ENGINE", engine) != engine:
+        return range(0)
+    if one := os.environ.get("ZORDER_FUZZ_SEED"):
+        return range(int(one), int(one) + 1)
+    first, _, end = os.environ.get("ZORDER_FUZZ_SEEDS", str(few)).rpartition(":")
+    return range(int(first or 0), int(end))
