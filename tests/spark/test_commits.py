@@ -114,6 +114,25 @@ class TestDeletesInTheMidst:
         assert self.rewrite(spark, server, table, equality_deletes(table, [7], **PARTITION)) is None
         self.check(spark, duck, table, [*range(7), *range(8, 20)])
 
+    @pytest.mark.parametrize("partitioned", [True, False])
+    def test_equality_deletes_that_outlive_no_older_file_are_a_conflict(
+        self, spark: SparkSession, server: RestServer, duck: duckdb.DuckDBPyConnection, partitioned: bool
+    ) -> None:
+        """Iceberg drops the first, because no data file as old stays in the table, and forgets the new files, which are older."""
+        assert isinstance(server.catalog, SqlCatalog)
+        server.catalog.create_namespace_if_not_exists("midst")
+        where = PARTITION if partitioned else {}
+        table = make_table(server.catalog, rows_of(range(10)), partitioned=partitioned, name=f"midst.{partitioned}")
+        deletes = [equality_deletes(table, [7], **where), equality_deletes(table, [3], **where)]
+        others = [lambda: [commit_files(server.catalog.load_table(table.name()), file) for file in deletes]]
+        server.before_commit = lambda: others.pop()() if others else None
+        failure = call(Table(spark, ".".join(table.name())), server, "id")
+        assert "conflicted with another operation" in str(failure)
+        assert "equality delete" in str(failure)
+        self.check(spark, duck, table, [id for id in range(10) if id not in (3, 7)])
+        assert call(Table(spark, ".".join(table.name())), server, "id") is None
+        self.check(spark, duck, table, [id for id in range(10) if id not in (3, 7)])
+
     def test_a_position_delete_of_several_files_of_the_old_spec_is_a_conflict(
         self, spark: SparkSession, server: RestServer, duck: duckdb.DuckDBPyConnection, table: PyIcebergTable
     ) -> None:

@@ -3,7 +3,7 @@ package io.icebergzorder.spark;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
-import java.util.function.Consumer;
+import java.util.function.BiConsumer;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.Table;
@@ -21,15 +21,15 @@ import org.apache.iceberg.exceptions.CleanableFailure;
  */
 final class CommitAttempt {
   private final Table table;
-  private final Consumer<TableMetadata> check;
+  private final BiConsumer<TableMetadata, TableMetadata> check;
   private boolean mayBeCommitted;
 
   /**
    * Prepares a commit.
    *
-   * @param check throws whatever speaks against a commit on top of some metadata
+   * @param check throws whatever speaks against replacing some metadata, its first argument, by other
    */
-  CommitAttempt(Table table, Consumer<TableMetadata> check) {
+  CommitAttempt(Table table, BiConsumer<TableMetadata, TableMetadata> check) {
     this.table = table;
     this.check = check;
   }
@@ -58,7 +58,7 @@ final class CommitAttempt {
   }
 
   private Object commit(TableOperations operations, Method method, Object[] arguments) throws Throwable {
-    check.accept((TableMetadata) arguments[0]);
+    check.accept((TableMetadata) arguments[0], (TableMetadata) arguments[1]);
     mayBeCommitted = true;
     try {
       return invoke(operations, method, arguments);

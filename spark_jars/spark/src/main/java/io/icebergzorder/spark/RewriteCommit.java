@@ -4,7 +4,7 @@ import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.Map;
-import java.util.function.Consumer;
+import java.util.function.BiConsumer;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.actions.RewriteDataFiles;
@@ -87,11 +87,11 @@ final class RewriteCommit {
     }
   }
 
-  private Consumer<TableMetadata> check(Collection<RewriteFileGroup> groups) {
+  private BiConsumer<TableMetadata, TableMetadata> check(Collection<RewriteFileGroup> groups) {
     // Without the starting sequence number no later delete reaches the new files, and Iceberg refuses those that reach the old.
     return useStartingSequenceNumber
         ? new EqualityDeleteCheck(table, branch, startingSnapshotId, groups)
-        : base -> {};
+        : (base, replacement) -> {};
   }
 
   private RewriteDataFilesCommitManager manager(Table to) {
