@@ -316,12 +316,7 @@ class History:
         rows = [row for file in here or files for row in file.rows]
         chosen = rng.sample(rows, min(len(rows), rng.choice([1, 2, 10])))
         chosen = [whole(row) for row in chosen] + self.values.rows(schema, rng.choice([0, 1, 3]) if chosen else 1)
-        # Nor does Java find nested ones in files of which it reads some columns.
-        fit = [
-            leaf
-            for leaf in leaves(schema)
-            if not self.for_spark or (java_deletes_by(leaf.type) and len(leaf.path) == 1)
-        ]
+        fit = [leaf for leaf in leaves(schema) if not self.for_spark or java_deletes_by(leaf)]
         keys = rng.sample(fit, min(len(fit), rng.choice([1, 1, 2])))
         written = []
         for partition, part in self.partitioned(chosen, schema, spec_id):

@@ -170,13 +170,14 @@ def is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def java_deletes_by(of: str) -> bool:
-    """Tell whether Iceberg's Java code (1.12) finds the rows that equal deletes of a type.
+def java_deletes_by(leaf: Leaf) -> bool:
+    """Tell whether Iceberg's Java code (1.12) finds the rows that equal deletes by a field.
 
     Of several values of a fixed it keeps the last, whose bytes are read over the others'; bounds of UUIDs it takes for
-    signed numbers, and so rules out deletes that apply.
+    signed numbers, and so rules out deletes that apply; of files of which it reads some columns, as for a filter, it
+    compares nested fields with others or fails.
     """
-    return of != "uuid" and not of.startswith("fixed")
+    return leaf.type != "uuid" and not leaf.type.startswith("fixed") and len(leaf.path) == 1
 
 
 def decimal_of(of: str) -> tuple[int, int]:
