@@ -105,7 +105,7 @@ class Check:
         yield from check_totals(live, snapshot["summary"])
         for manifest in manifests:
             if manifest.listed["added_snapshot_id"] == own:
-                yield from check_manifest(metadata, manifest)
+                yield from check_manifest(metadata, manifest, exact=self.engine.is_exact)
         added = [e for e in live if e.status == ADDED and e.snapshot_id == own and e.content == DATA]
         changed = "change_schema" in self.disturbances.done
         for entry in added:
