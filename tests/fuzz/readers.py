@@ -185,7 +185,8 @@ class Spark:
 
     def rows(self, location: str, schema: Struct) -> Counter[Any]:
         # toArrow() fails where a NULL struct has a required field (PySpark 4.1).
-        batches = self._session.sql(f"SELECT * FROM {self._registered(location)}")._collect_as_arrow()
+        frame: Any = self._session.sql(f"SELECT * FROM {self._registered(location)}")
+        batches = frame._collect_as_arrow()
         return rows_of_arrow(pa.Table.from_batches(batches), schema) if batches else Counter()
 
     def count(self, location: str, one: Filter) -> int | None:
