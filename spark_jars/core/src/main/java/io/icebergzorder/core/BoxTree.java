@@ -8,8 +8,8 @@ import java.util.List;
  * Adaptive cuts: a tree of splits whose leaves are files, each one box in the space of the positions.
  *
  * <pre>
- *   a < 21845 ?
- *   |-- yes: b < 40000 ?
+ *   a &lt; 21845 ?
+ *   |-- yes: b &lt; 40000 ?
  *   |        |-- yes: file 0
  *   |        `-- no:  file 1
  *   `-- no:  files 2 and 3      a box that cannot be split, shared out evenly
