@@ -1,4 +1,4 @@
-"""A wheel builds from the sdist and carries the plugin jar; versions agree; make refuses tools that would fail later."""
+"""What a release publishes builds, and registries would take it; versions agree; make refuses tools that would fail later."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import tarfile
 from email.parser import HeaderParser
 from io import BytesIO
 from pathlib import Path
+from shutil import copyfile
 from zipfile import ZipFile
 
 import pytest
 
+import build_dist
 import iceberg_zorder
 from iceberg_zorder.spark.session import PLUGIN_JAR
 
@@ -26,10 +28,19 @@ SERVICE = "META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the sdist, and from nothing but it the wheel, which builds the jar anew."""
     directory = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, "-m", "build", "--outdir", str(directory), str(REPOSITORY)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+    build_dist.build_python(directory)
     return directory
+
+
+@pytest.fixture
+def artifact(distributions: Path, tmp_path: Path) -> Path:
+    """The Maven artifact beside a copy of the wheel, with a page in the place of the Javadoc, which takes long."""
+    (wheel,) = distributions.glob("*.whl")
+    copyfile(wheel, tmp_path / wheel.name)
+    javadoc = tmp_path / "javadoc.jar"
+    with ZipFile(javadoc, "w") as pages:
+        pages.writestr("index.html", "<html></html>")
+    return build_dist.build_maven(tmp_path, javadoc)
 
 
 @pytest.fixture
@@ -99,6 +110,78 @@ def test_versions_are_equal(wheel: ZipFile, jar: ZipFile) -> None:
     assert in_poms == {pom: [declared] for pom in poms}
     assert iceberg_zorder.__version__ == declared
     assert f"version={declared}" in text(jar, "iceberg-zorder.properties").splitlines()
+
+
+def test_maven_central_misses_only_what_a_publisher_gives(artifact: Path, jar: ZipFile) -> None:
+    assert build_dist.central_faults(artifact) == [f"the POM has no {field}" for field in build_dist.PUBLISHER_GIVES]
+    assert artifact.parts[-4:-1] == ("io", "icebergzorder", "iceberg-zorder-plugin")
+    with ZipFile(artifact / f"iceberg-zorder-plugin-{artifact.name}.jar") as published:
+        assert classes(published) == classes(jar)
+    pom = (artifact / f"iceberg-zorder-plugin-{artifact.name}.pom").read_text(encoding="utf-8")
+    assert "<dependencies>" not in pom, "the jar holds all modules, which are published nowhere else"
+    assert "<parent>" not in pom
+
+
+def test_what_maven_central_would_refuse_is_found(artifact: Path) -> None:
+    def faults() -> set[str]:
+        return set(build_dist.central_faults(artifact)) - allowed
+
+    allowed = set(build_dist.central_faults(artifact))
+    stem = f"iceberg-zorder-plugin-{artifact.name}"
+    checksum = artifact / f"{stem}.jar.sha1"
+    checksum.write_text("0" * 40, encoding="ascii")
+    assert faults() == {f"{checksum.name} is missing or wrong"}
+    checksum.unlink()
+    assert faults() == {f"{checksum.name} is missing or wrong"}
+    with ZipFile(artifact / f"{stem}-sources.jar", "w") as sources:
+        sources.writestr("io/icebergzorder/core/Layout.java", "")
+    assert any(
+        fault.startswith("the sources jar lacks io/icebergzorder/core/AscendingLongs.java") for fault in faults()
+    )
+    pom = artifact / f"{stem}.pom"
+    pom.write_text(pom.read_text(encoding="utf-8").replace("<version>", "<version>9"), encoding="utf-8")
+    assert f"the POM is for io/icebergzorder/iceberg-zorder-plugin/9{artifact.name}" in faults()
+    (artifact / f"{stem}-javadoc.jar").unlink()
+    assert build_dist.central_faults(artifact) == [f"there is no {stem}-javadoc.jar"]
+
+
+def test_pypi_would_take_the_distributions(distributions: Path) -> None:
+    files = [str(path) for path in distributions.iterdir()]
+    done = subprocess.run(
+        [sys.executable, "-m", "twine", "check", "--strict", *files], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("PASSED") == len(files) == 2
+
+
+@pytest.mark.full
+def test_the_wheel_works_in_an_environment_of_its_own_without_pyspark(distributions: Path, tmp_path: Path) -> None:
+    def output(*command: str) -> str:
+        # Elsewhere than in the repository, and without its path: what was installed is imported.
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    (wheel,) = distributions.glob("*.whl")
+    output(sys.executable, "-m", "venv", "fresh")
+    programs = tmp_path / "fresh" / "bin"
+    output(str(programs / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel))
+    assert output(str(programs / "iceberg-zorder"), "--version") == f"iceberg-zorder {iceberg_zorder.__version__}\n"
+    assert "rewrite" in output(str(programs / "iceberg-zorder"), "--help")
+    program = (
+        "import importlib.util, iceberg_zorder.pyiceberg as engine; "
+        "print(importlib.util.find_spec('pyspark'), engine.rewrite_data_files.__name__, engine.__file__)"
+    )
+    found = output(str(programs / "python"), "-c", program).split()
+    assert found[:2] == ["None", "rewrite_data_files"]
+    assert Path(found[2]).is_relative_to(tmp_path)
+
+
+@pytest.mark.full
+def test_javadoc_is_complete_and_without_a_warning() -> None:
+    with ZipFile(build_dist.build_javadoc()) as pages:
+        assert {"index.html", "io/icebergzorder/core/Layout.html"} <= set(pages.namelist())
 
 
 def test_ci_runs_the_readmes_test_command() -> None:
