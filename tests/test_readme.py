@@ -1,8 +1,9 @@
-"""The README's snippets work, and its options table is complete."""
+"""Every snippet of the README and of docs works, and the table of options is complete."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -10,18 +11,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyiceberg.catalog import load_catalog
 from pyiceberg.utils.config import Config
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.rewrite_options import PYICEBERG_ONLY
+from tests.pages import PAGES, REPOSITORY, commands, rows, snippets
 from tests.spark.tables import Table
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-
-
-def snippets(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
+LAKE = "/tmp/lake"
+"""Where the pages have their catalog, which the tests have elsewhere."""
 
 
 @pytest.fixture
@@ -36,58 +36,103 @@ def events(spark: SparkSession) -> Table:
     return table
 
 
+def program(name: str) -> str:
+    return str(Path(sys.executable).with_name(name))
+
+
+def command(name: str, lake_dir: Path) -> list[str]:
+    """The arguments of the only command of a name, for the tests' catalog."""
+    (found,) = (line for line in commands() if line.startswith(f"{name} "))
+    assert LAKE in found
+    return shlex.split(found.replace(LAKE, str(lake_dir)))[1:]
+
+
+def test_there_are_snippets_of_every_way_in() -> None:
+    assert {line.split()[0] for line in commands()} == {"make", "pip", "spark-sql", "iceberg-zorder"}
+    assert len(snippets("sql")) >= 5
+    assert len(snippets("python")) >= 3
+
+
 @pytest.mark.parametrize("sql", snippets("sql"))
 def test_sql(spark: SparkSession, events: Table, sql: str) -> None:
-    rows = events.fingerprint()
+    before = events.fingerprint()
     result = spark.sql(sql).collect()[0]
     if "rewrite_data_files" in sql:
         assert result.rewritten_data_files_count == 6
         assert events.operations() == ["append", "replace"]
     else:
         assert (result.selected_data_files_count, result.reason) == (6, None)
-    assert events.fingerprint() == rows
+    assert events.fingerprint() == before
+
+
+def test_spark_sql_with_the_catalog_of_its_command(events: Table, lake_dir: Path, tmp_path: Path) -> None:
+    before = events.fingerprint()
+    jar = "iceberg_zorder/jars/iceberg-zorder-spark.jar"
+    arguments = [str(REPOSITORY / jar) if each == jar else each for each in command("spark-sql", lake_dir)]
+    assert str(REPOSITORY / jar) in arguments
+    here = ("spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1", "spark.ui.enabled=false")
+    done = subprocess.run(
+        [
+            *(program("spark-sql"), "--master", "local[1]"),
+            *(word for setting in here for word in ("--conf", setting)),
+            *(*arguments, "-e", snippets("sql")[0]),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\t")[:2] == ["6", "1"]
+    events.spark.sql(f"REFRESH TABLE {events.full_name}")
+    assert events.operations() == ["append", "replace"]
+    assert events.fingerprint() == before
 
 
 @pytest.mark.parametrize("python", snippets("python"))
 def test_python(
     events: Table, lake_dir: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, python: str
 ) -> None:
-    rows = events.fingerprint()
+    before = events.fingerprint()
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{lake_dir}/catalog.db")
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", f"file://{lake_dir}/warehouse")
     # It reads its configuration when it is imported.
     monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
-    exec(compile(python, "README.md", "exec"), {})
+    exec(compile(python.replace(LAKE, str(lake_dir)), "snippet", "exec"), {})
     assert capsys.readouterr().out.strip() == "6 -> 1"
     events.spark.sql(f"REFRESH TABLE {events.full_name}")
-    assert events.fingerprint() == rows
+    assert events.fingerprint() == before
 
 
 def test_command_line(events: Table, lake_dir: Path) -> None:
-    (command,) = (line for block in snippets("sh") for line in block.splitlines() if line.startswith("iceberg-zorder"))
-    arguments = [
-        "--catalog",
-        "lake",
-        "--uri",
-        f"sqlite:///{lake_dir}/catalog.db",
-        "--warehouse",
-        f"file://{lake_dir}/warehouse",
-    ]
-    program = str(Path(sys.executable).with_name("iceberg-zorder"))
-    done = subprocess.run([program, *shlex.split(command)[1:], *arguments], capture_output=True, text=True, check=False)
+    arguments = command("iceberg-zorder", lake_dir)
+    done = subprocess.run([program("iceberg-zorder"), *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["rewritten_data_files_count"] == 6
 
 
-def test_make_targets() -> None:
-    makefile = (Path(__file__).parent.parent / "Makefile").read_text(encoding="utf-8")
-    targets = re.findall(r"^make ([a-z-]+)$", README, flags=re.MULTILINE)
-    assert targets == ["quickstart", "test"]
-    assert all(re.search(rf"^{target}:", makefile, flags=re.MULTILINE) for target in targets)
+def test_catalog_configuration(events: Table, lake_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (yaml,) = snippets("yaml")
+    (tmp_path / ".pyiceberg.yaml").write_text(yaml.replace(LAKE, str(lake_dir)), encoding="utf-8")
+    monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
+    catalog = load_catalog("lake")
+    assert catalog.load_table("db.events").scan().count() == 60_000
+    catalog.close()
+
+
+def test_the_two_commands_stand_alone() -> None:
+    assert re.findall(r"^```sh\nmake ([a-z-]+)\n```$", PAGES["README.md"], flags=re.MULTILINE) == ["quickstart", "test"]
 
 
 def test_the_options_table_is_complete(events: Table) -> None:
     with pytest.raises(IllegalArgumentException, match="no-such-option") as refused:
         events.call("user_id", options={"no-such-option": "1"})
     known = set(re.search(r"known are \[(.*?)]", str(refused.value))[1].split(", "))  # type: ignore[index]
-    assert set(re.findall(r"^\| `([a-z.-]+)` \|", README, flags=re.MULTILINE)) == known | set(PYICEBERG_ONLY)
+    names, engines = zip(
+        *((row[0].strip("`"), row[3]) for row in rows("docs/options.md", "| option |")[1:]), strict=True
+    )
+    assert len(names) == len(set(names))
+    assert set(names) == known | set(PYICEBERG_ONLY)
+    assert {name for name, engine in zip(names, engines, strict=True) if engine == "PyIceberg"} == set(PYICEBERG_ONLY)

@@ -1,0 +1,39 @@
+"""The pages that people read: the README, CONTRIBUTING, the changelog, and docs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from textwrap import dedent
+
+REPOSITORY = Path(__file__).parent.parent
+
+PAGES = {
+    path.relative_to(REPOSITORY).as_posix(): path.read_text(encoding="utf-8")
+    for path in sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/*.md")])
+}
+"""Their texts, by their paths in the repository."""
+
+
+def snippets(language: str) -> list[str]:
+    """All fenced blocks of a language, those inside lists without their margin."""
+    fence = re.compile(rf"^( *)```{language}\n(.*?)^\1```$", flags=re.DOTALL | re.MULTILINE)
+    return [dedent(found[2]) for text in PAGES.values() for found in fence.finditer(text)]
+
+
+def commands() -> list[str]:
+    """The commands of all blocks of ``sh``, each in one line and without its comment."""
+    lines = "".join(snippets("sh")).replace("\\\n", " ").splitlines()
+    return [line.partition("  #")[0].strip() for line in lines]
+
+
+def rows(page: str, heading: str) -> list[list[str]]:
+    """The cells of the first table that begins with a heading, without its ruler; the heading is the first row."""
+    lines = PAGES[page].splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith(heading))
+    table = []
+    for line in lines[start:]:
+        if not line.startswith("|"):
+            break
+        table.append([cell.strip() for cell in line.strip().strip("|").split(" | ")])
+    return [table[0], *table[2:]]

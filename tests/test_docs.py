@@ -1,0 +1,173 @@
+"""What pages point at is there, and what they say of code, versions and benchmarks is what these say."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import iceberg_zorder.cli.app
+from iceberg_zorder.rewrite_options import RewriteOptions
+from iceberg_zorder.spark.session import ICEBERG_VERSIONS
+from tests.pages import PAGES, REPOSITORY, commands, rows
+
+MAKEFILE = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+PYPROJECT = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+PATH = re.compile(r"`(?:\./)?([\w./-]+(?:\.(?:py|java|md|sh|toml|xml|yml)|/))`")
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a page's headings, as Git forges make them."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_links(page: str, text: str) -> list[str]:
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        path, _, anchor = target.partition("#")
+        if "://" in target:
+            continue
+        file = (REPOSITORY / page).parent / path if path else REPOSITORY / page
+        if not file.exists() or (anchor and anchor not in anchors(file.read_text(encoding="utf-8"))):
+            broken.append(target)
+    return broken
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    assert broken_links(page, PAGES[page]) == []
+
+
+def test_a_broken_link_is_noticed() -> None:
+    text = "[a](docs/no.md) [b](docs/options.md#no) [c](docs/options.md#sort-orders) [d](#results) ![e](docs/boxes.png)"
+    assert broken_links("README.md", text) == ["docs/no.md", "docs/options.md#no"]
+
+
+def test_every_page_of_docs_is_linked_from_the_readme() -> None:
+    linked = set(re.findall(r"\]\((docs/[\w-]+\.md)", PAGES["README.md"]))
+    assert linked == {page for page in PAGES if page.startswith("docs/")}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_make_targets_exist(page: str) -> None:
+    named = set(re.findall(r"`make ([a-z-]+)`", PAGES[page]))
+    if page == "README.md":
+        named |= {line.split()[1] for line in commands() if line.startswith("make ")}
+    assert {target for target in named if not re.search(rf"^{target}:", MAKEFILE, flags=re.MULTILINE)} == set()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        *(page for page in PAGES if page not in ("docs/developing.md", "CHANGELOG.md")),
+        pytest.param("docs/developing.md", marks=pytest.mark.xfail(reason="names packages that code is moving to")),
+    ],
+)
+def test_paths_exist(page: str) -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=False).stdout
+    if not listed:
+        pytest.skip("no Git repository")
+    files = {file for file in listed.splitlines() if (REPOSITORY / file).exists()}
+    known = [f"/{path}" for path in files | {f"{parent}/" for file in files for parent in Path(file).parents}]
+    named = PATH.findall(PAGES[page])
+    assert [path for path in named if not any(each.endswith(f"/{path}") for each in known)] == []
+
+
+def test_the_readme_is_read_in_five_minutes() -> None:
+    assert len(PAGES["README.md"].split()) <= 1_400
+
+
+def test_what_is_installed_exists() -> None:
+    extras = re.findall(r"pip install '\.\[(\w+)]'", PAGES["README.md"])
+    assert extras
+    assert all(re.search(rf"^{extra} = \[", PYPROJECT, flags=re.MULTILINE) for extra in extras)
+    assert f"dist/iceberg_zorder-{iceberg_zorder.__version__}-py3-none-any.whl" in PAGES["README.md"]
+
+
+def test_spark_and_iceberg_are_those_that_are_tested() -> None:
+    newest = f"4.1, {minor(ICEBERG_VERSIONS[(4, 1), '2.13'])}"
+    lines = re.search(r"^LINES := (.*)$", MAKEFILE, flags=re.MULTILINE)
+    assert lines is not None
+    others = {f"{spark}, {minor(iceberg)}" for spark, _, iceberg in (each.split("@") for each in lines[1].split())}
+    first, *columns = rows("docs/versions.md", "| | 4.1, ")[0][1:]
+    assert first == newest
+    assert set(columns) == others
+    runtimes = set(re.findall(r"iceberg-spark-runtime-4.1_2.13:([\d.]+)", PAGES["README.md"]))
+    assert runtimes == {ICEBERG_VERSIONS[(4, 1), "2.13"]}
+
+
+def minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+def test_common_options_are_told_as_in_the_full_table() -> None:
+    full = {row[0]: row[1] for row in rows("docs/options.md", "| option |")[1:]}
+    common = {row[0]: row[1] for row in rows("README.md", "| option |")[1:]}
+    assert len(common) == 10
+    assert {name: full[name][: len(default)] for name, default in common.items()} == common
+
+
+def test_defaults_are_those_of_the_code() -> None:
+    told = {row[0].strip("`"): row[1] for row in rows("docs/options.md", "| option |")[1:]}
+    options = RewriteOptions()
+    assert {
+        name: told[name]
+        for name in (*("boundaries", "size-tolerance", "sample-seed", "cuts", "min-input-files"), *SAME_NAME)
+    } == {
+        "boundaries": str(options.layout.boundaries),
+        "size-tolerance": str(options.layout.size_tolerance),
+        "sample-seed": str(options.layout.sample_seed),
+        "cuts": f"`{options.layout.cuts}`",
+        "min-input-files": str(options.min_input_files),
+        **{name: str(getattr(options, name.replace("-", "_"))).lower() for name in SAME_NAME},
+    }
+    assert told["partial-progress.max-commits"] == str(options.max_commits)
+    assert told["partial-progress.enabled"] == str(options.partial_progress).lower()
+
+
+SAME_NAME = (
+    *("rewrite-all", "delete-file-threshold", "delete-ratio-threshold", "compression-factor", "rewrite-job-order"),
+    *("max-concurrent-file-group-rewrites", "use-starting-sequence-number", "remove-dangling-deletes"),
+)
+
+
+def test_exit_codes_are_those_of_the_command_line() -> None:
+    told = {int(row[0]) for row in rows("docs/engines-and-limits.md", "| exit code |")[1:]}
+    sentence = str(iceberg_zorder.cli.app.__doc__).partition("Exit codes:")[2]
+    assert told == {int(code) for code in re.findall(r"\d+", sentence)}
+
+
+def test_results_are_those_of_the_benchmark() -> None:
+    layouts = {
+        "**iceberg-zorder**": "ours",
+        "Iceberg `sort`": "Iceberg<br>sort",
+        "Iceberg `zorder(...)`": "Iceberg<br>zorder",
+        "Iceberg `hilbert(...)`": "Iceberg<br>hilbert",
+        "Delta z-order": "Delta<br>zorder",
+        "Delta liquid clustering": "Delta<br>liquid",
+        "a k-d tree of all rows, which no engine builds": "k-d<br>tree",
+    }
+    headings = ("### Files, equality", "### Row groups, equality", "### Pages, equality")
+    averages = [averages_below(heading) for heading in headings]
+    told = {row[0]: row[1:] for row in rows("README.md", "| layout |")[1:]}
+    assert told == {
+        shown: [f"{average[name]}%" if name in average else "–" for average in averages]
+        for shown, name in layouts.items()
+    }
+
+
+def averages_below(heading: str) -> dict[str, str]:
+    part = PAGES["docs/benchmarks.md"].partition(f"{heading}\n")[2].partition("\n#")[0].splitlines()
+    names, values = (
+        [cell.strip(" *") for cell in next(line for line in part if line.startswith(start)).strip("|").split(" | ")]
+        for start in ("| set |", "| *average* |")
+    )
+    return dict(zip(names, values, strict=True))
+
+
+def test_shares_by_file_counts_are_computed() -> None:
+    for files, *shares in rows("README.md", "| files | by two columns")[1:]:
+        assert shares == [f"{int(files) ** (-1 / columns):.0%}" for columns in (2, 3, 4)]
