@@ -129,9 +129,9 @@ class TestDeletesInTheMidst:
         failure = call(Table(spark, ".".join(table.name())), server, "id")
         assert "conflicted with another operation" in str(failure)
         assert "equality delete" in str(failure)
-        self.check(spark, duck, table, [id for id in range(10) if id not in (3, 7)])
+        self.check(spark, duck, table, [row for row in range(10) if row not in (3, 7)])
         assert call(Table(spark, ".".join(table.name())), server, "id") is None
-        self.check(spark, duck, table, [id for id in range(10) if id not in (3, 7)])
+        self.check(spark, duck, table, [row for row in range(10) if row not in (3, 7)])
 
     def test_a_position_delete_of_several_files_of_the_old_spec_is_a_conflict(
         self, spark: SparkSession, server: RestServer, duck: duckdb.DuckDBPyConnection, table: PyIcebergTable
