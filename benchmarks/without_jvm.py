@@ -36,7 +36,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.bounds import file_bounds
-from iceberg_zorder.scan_fraction import drawn_evenly, scan_fraction
+from iceberg_zorder.report.scan_fraction import drawn_evenly, scan_fraction
 
 COLUMNS = ("l_shipdate", "l_partkey", "l_suppkey")
 MIB = 1024 * 1024

@@ -16,7 +16,7 @@ from pyiceberg.utils.config import Config
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.rewrite_options import PYICEBERG_ONLY
+from iceberg_zorder.request.rewrite_options import PYICEBERG_ONLY
 from tests.pages import PAGES, REPOSITORY, commands, rows, snippets
 from tests.spark.tables import Table
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.request import EngineError, RewriteRequest
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.catalog import CatalogConfiguration, load_table
+from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, load_table
 from iceberg_zorder.pyiceberg.rewrite import rewrite_data_files
-from iceberg_zorder.rewrite_request import RewriteResult
+from iceberg_zorder.request.arguments import RewriteResult
 
 
 @dataclass(frozen=True)

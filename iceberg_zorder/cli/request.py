@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from iceberg_zorder.cli.output import Output
-from iceberg_zorder.rewrite_request import RewriteResult
+from iceberg_zorder.request.arguments import RewriteResult
 
 
 class EngineError(RuntimeError):

@@ -9,11 +9,11 @@ from typing import Literal
 
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.request import Engine, EngineError, RewriteRequest
-from iceberg_zorder.columns import quoted_name
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.catalog import CatalogConfiguration, catalog_properties
-from iceberg_zorder.rewrite_request import name_parts
-from iceberg_zorder.sort_order import parse_sort_order
+from iceberg_zorder.layout.columns import quoted_name
+from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, catalog_properties
+from iceberg_zorder.request.arguments import name_parts
+from iceberg_zorder.request.sort_order import parse_sort_order
 
 EngineName = Literal["auto", "spark", "pyiceberg"]
 

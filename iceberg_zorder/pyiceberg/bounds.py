@@ -11,9 +11,9 @@ from pyiceberg.conversions import from_bytes
 from pyiceberg.table import Table
 from pyiceberg.types import NestedField, PrimitiveType
 
-from iceberg_zorder.columns import quoted_name
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.sort_order import parse_name
+from iceberg_zorder.layout.columns import quoted_name
+from iceberg_zorder.request.sort_order import parse_name
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def file_bounds(table: Table, columns: Sequence[str]) -> FileBounds:
     Returns
     -------
     FileBounds
-        The bounds, as :func:`iceberg_zorder.scan_fraction.scan_fraction` takes them.
+        The bounds, as :func:`iceberg_zorder.report.scan_fraction.scan_fraction` takes them.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def file_bounds(table: Table, columns: Sequence[str]) -> FileBounds:
     >>> import tempfile
     >>> import pyarrow as pa
     >>> from pyiceberg.catalog.sql import SqlCatalog
-    >>> from iceberg_zorder.scan_fraction import scan_fraction
+    >>> from iceberg_zorder.report.scan_fraction import scan_fraction
     >>> with (
     ...     tempfile.TemporaryDirectory() as lake,
     ...     SqlCatalog("lake", uri=f"sqlite:///{lake}/catalog.db", warehouse=f"file://{lake}") as catalog,

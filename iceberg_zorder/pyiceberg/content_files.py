@@ -11,7 +11,7 @@ from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntry
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.transforms import VoidTransform
 
-from iceberg_zorder.pyiceberg.commit_internals import referenced_data_file
+from iceberg_zorder.pyiceberg.compat.manifests import referenced_data_file
 
 PATH_FIELD = 2147483546
 """Field id of ``file_path`` in a position delete file."""

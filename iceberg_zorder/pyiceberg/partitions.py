@@ -16,14 +16,14 @@ from pyiceberg.transforms import IdentityTransform, VoidTransform
 from pyiceberg.typedef import Record
 from pyiceberg.types import UUIDType
 
-from iceberg_zorder.columns import ClusteringColumn
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.keys import NULL, domain, encode
+from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.layout.keys import NULL, domain, encode
+from iceberg_zorder.pyiceberg.compat.expressions import arrow_transform
 from iceberg_zorder.pyiceberg.content_files import identity
-from iceberg_zorder.pyiceberg.deletes import field_paths
-from iceberg_zorder.pyiceberg.equal_rows import comparable
-from iceberg_zorder.pyiceberg.internals import arrow_transform
-from iceberg_zorder.pyiceberg.projection import file_fields, leaf
+from iceberg_zorder.pyiceberg.read.deletes import field_paths
+from iceberg_zorder.pyiceberg.read.projection import file_fields, leaf
+from iceberg_zorder.rows.equal_rows import comparable
 
 
 class Partitions:

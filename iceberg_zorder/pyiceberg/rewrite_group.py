@@ -14,20 +14,20 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 
 from iceberg_zorder.errors import RewriteFailedError
-from iceberg_zorder.layout import Layout
-from iceberg_zorder.pyiceberg.ahead import Ahead
-from iceberg_zorder.pyiceberg.clustering import RowOrder
-from iceberg_zorder.pyiceberg.codecs import Codecs
-from iceberg_zorder.pyiceberg.deletes import field_paths
+from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
 from iceberg_zorder.pyiceberg.partitions import Partitions
+from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.progress import READ, Progress, silent
-from iceberg_zorder.pyiceberg.projection import file_fields, leaf
-from iceberg_zorder.pyiceberg.read import Reader, Rows
-from iceberg_zorder.pyiceberg.routing import Router
-from iceberg_zorder.pyiceberg.sorting import SortKey, sort_keys, sort_order, split
-from iceberg_zorder.pyiceberg.spill import Bucket, MemoryBudget, Spill
-from iceberg_zorder.pyiceberg.write import FileWriter, delete_files, row_group_size
+from iceberg_zorder.pyiceberg.read.deletes import field_paths
+from iceberg_zorder.pyiceberg.read.projection import file_fields, leaf
+from iceberg_zorder.pyiceberg.read.reader import Reader, Rows
+from iceberg_zorder.pyiceberg.write.file_writer import FileWriter, delete_files, row_group_size
+from iceberg_zorder.rows.codecs import Codecs
+from iceberg_zorder.rows.read_ahead import Ahead
+from iceberg_zorder.rows.routing import Router
+from iceberg_zorder.rows.sorting import SortKey, sort_keys, sort_order, split
+from iceberg_zorder.rows.spill import Bucket, MemoryBudget, Spill
 
 # What is spilled takes at most about so many times the room that it has in files: TPC-H's lineitem 1.65 times, orders
 # 1.54, customer 1.52 and partsupp 1.48, events with random keys 1.5, and rows that hardly differ 0.92 times the room of

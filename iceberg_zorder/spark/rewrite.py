@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.columns import quoted_name
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.rewrite_request import OptionValue, RewriteResult, name_parts, option_text, sort_order_text
+from iceberg_zorder.layout.columns import quoted_name
+from iceberg_zorder.request.arguments import OptionValue, RewriteResult, name_parts, option_text, sort_order_text
 from iceberg_zorder.spark.sql_text import procedure_call, string_literal
 
 logger = logging.getLogger("iceberg_zorder")

@@ -9,7 +9,7 @@ from pyiceberg import catalog as pyiceberg_catalog
 from pyiceberg.utils.config import Config
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.catalog import catalog_properties
+from iceberg_zorder.pyiceberg.catalog.configuration import catalog_properties
 
 YAML = """
 default-catalog: main

@@ -92,7 +92,7 @@ def _small(rng: random.Random) -> dict[str, int]:
     """Draw limits that make a small table one of many batches, which does not fit into memory."""
     small = {}
     if rng.random() < 0.5:
-        small["iceberg_zorder.pyiceberg.read.BATCH_ROWS"] = rng.choice([1, 3, 10])
+        small["iceberg_zorder.pyiceberg.read.reader.BATCH_ROWS"] = rng.choice([1, 3, 10])
     if rng.random() < 0.4:
         small["memory"] = rng.choice([4_000, 20_000, 100_000])
     return small

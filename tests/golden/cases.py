@@ -14,12 +14,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from iceberg_zorder.box_tree import ADAPTIVE
-from iceberg_zorder.columns import ClusteringColumn
-from iceberg_zorder.curve import HILBERT, ZORDER
-from iceberg_zorder.cuts import EVEN
-from iceberg_zorder.keys import KeyColumn, encode
-from iceberg_zorder.layout import Wish
+from iceberg_zorder.layout.box_tree import ADAPTIVE
+from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.layout.curve import HILBERT, ZORDER
+from iceberg_zorder.layout.cuts import EVEN
+from iceberg_zorder.layout.keys import KeyColumn, encode
+from iceberg_zorder.layout.layout import Wish
 
 ARROW = {
     "boolean": pa.bool_(),

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from iceberg_zorder.boundaries import find_boundaries
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.keys import VALUE, KeyColumn
-from iceberg_zorder.layout import fit
-from iceberg_zorder.layout_json import layout_hash, to_json
-from iceberg_zorder.sample import Sample
-from iceberg_zorder.sort_order import parse_column_weights, parse_sort_order
+from iceberg_zorder.layout.boundaries import find_boundaries
+from iceberg_zorder.layout.keys import VALUE, KeyColumn
+from iceberg_zorder.layout.layout import fit
+from iceberg_zorder.layout.layout_json import layout_hash, to_json
+from iceberg_zorder.layout.sample import Sample
+from iceberg_zorder.request.sort_order import parse_column_weights, parse_sort_order
 from tests.golden.cases import COLUMN_WEIGHTS, SORT_ORDERS, Case, cases
 
 DIRECTORY = Path(__file__).parent

@@ -20,14 +20,14 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 
-from iceberg_zorder.layout import Layout
-from iceberg_zorder.pyiceberg.clustering import RowOrder, resolve
-from iceberg_zorder.pyiceberg.plan import Plan, Planner
+from iceberg_zorder.layout.layout import Layout
+from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner
+from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, resolve
+from iceberg_zorder.pyiceberg.plan.sampling import fit_layouts
 from iceberg_zorder.pyiceberg.rewrite_group import rewrite_group
-from iceberg_zorder.pyiceberg.sampling import fit_layouts
-from iceberg_zorder.pyiceberg.spill import MemoryBudget
-from iceberg_zorder.rewrite_options import rewrite_options
-from iceberg_zorder.sort_order import parse_sort_order
+from iceberg_zorder.request.rewrite_options import rewrite_options
+from iceberg_zorder.request.sort_order import parse_sort_order
+from iceberg_zorder.rows.spill import MemoryBudget
 
 PATH = pa.field("file_path", pa.string(), nullable=False, metadata={"PARQUET:field_id": "2147483546"})
 POSITION = pa.field("pos", pa.int64(), nullable=False, metadata={"PARQUET:field_id": "2147483545"})

@@ -14,7 +14,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.bounds import FileBounds, file_bounds
-from iceberg_zorder.scan_fraction import scan_fraction
+from iceberg_zorder.report.scan_fraction import scan_fraction
 
 SCHEMA = pa.schema(
     [

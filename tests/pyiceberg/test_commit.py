@@ -13,8 +13,8 @@ from pyiceberg.table import Table
 from pyiceberg.types import LongType
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError
-from iceberg_zorder.pyiceberg.commit import Replacement
-from iceberg_zorder.pyiceberg.commit_internals import referenced_data_file
+from iceberg_zorder.pyiceberg.commit.replacement import Replacement
+from iceberg_zorder.pyiceberg.compat.manifests import referenced_data_file
 from tests.pyiceberg.committing import (
     commit,
     commit_files,

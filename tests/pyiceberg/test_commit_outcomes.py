@@ -29,8 +29,8 @@ from pyiceberg.table import CommitTableResponse, Table
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg import rewrite_data_files
-from iceberg_zorder.pyiceberg.catalog import CatalogConfiguration, load_table
-from iceberg_zorder.pyiceberg.retry import is_not_committed, is_transient
+from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, load_table
+from iceberg_zorder.pyiceberg.catalog.retry import is_not_committed, is_transient
 from tests.pyiceberg.committing import (
     Interrupted,
     avro_files,

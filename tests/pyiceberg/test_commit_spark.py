@@ -11,7 +11,7 @@ from pyiceberg.manifest import ManifestContent
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import RewriteConflictError
-from iceberg_zorder.pyiceberg.commit import Replacement
+from iceberg_zorder.pyiceberg.commit.replacement import Replacement
 from iceberg_zorder.pyiceberg.content_files import single_path
 from iceberg_zorder.spark.catalogs import spark_catalog
 from tests.pyiceberg.committing import (

@@ -18,14 +18,14 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import ListType, LongType, NestedField, UUIDType
 
 from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError
-from iceberg_zorder.options import ZOrderOptions
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.content_files import identity
-from iceberg_zorder.pyiceberg.plan import Planner
+from iceberg_zorder.pyiceberg.plan.planner import Planner
+from iceberg_zorder.pyiceberg.plan.sampling import draw_samples
 from iceberg_zorder.pyiceberg.progress import Progress
-from iceberg_zorder.pyiceberg.sampling import draw_samples
-from iceberg_zorder.pyiceberg.write import FileWriter
-from iceberg_zorder.rewrite_options import rewrite_options
+from iceberg_zorder.pyiceberg.write.file_writer import FileWriter
+from iceberg_zorder.request.layout_options import ZOrderOptions
+from iceberg_zorder.request.rewrite_options import rewrite_options
 from tests.pyiceberg.committing import commit_files, entries_of
 from tests.pyiceberg.lake import data_file, data_files, equality_delete, local, position_delete, row_order
 
@@ -443,8 +443,8 @@ def test_a_file_that_is_there_twice_with_deletes_that_have_no_room(
     catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once before and once after a delete: by the specification, the delete applies to the older one only."""
-    monkeypatch.setattr("iceberg_zorder.pyiceberg.deletes._SMALL_BATCH_ROWS", 1000)
-    monkeypatch.setattr("iceberg_zorder.rewrite_options.SMALLEST_MEMORY_LIMIT", 1)
+    monkeypatch.setattr("iceberg_zorder.pyiceberg.read.deletes._SMALL_BATCH_ROWS", 1000)
+    monkeypatch.setattr("iceberg_zorder.request.rewrite_options.SMALLEST_MEMORY_LIMIT", 1)
     table = table_of(catalog, pa.schema([("id", pa.int64())]))
     data = data_file(table, [{"id": number} for number in range(20_000)])
     commit_files(table, data)

@@ -19,11 +19,11 @@ from pyiceberg.typedef import Record
 
 from iceberg_zorder.errors import RewriteConflictError
 from iceberg_zorder.pyiceberg import rewrite_data_files
-from iceberg_zorder.pyiceberg.commit import remove_dangling_deletes
+from iceberg_zorder.pyiceberg.commit.replacement import remove_dangling_deletes
 from iceberg_zorder.pyiceberg.content_files import partition_of, single_path
-from iceberg_zorder.pyiceberg.plan import Planner
-from iceberg_zorder.pyiceberg.read import Reader
-from iceberg_zorder.rewrite_options import rewrite_options
+from iceberg_zorder.pyiceberg.plan.planner import Planner
+from iceberg_zorder.pyiceberg.read.reader import Reader
+from iceberg_zorder.request.rewrite_options import rewrite_options
 from tests.pyiceberg.committing import commit_files, entries_of, known_avro_files, paths_on_disk
 from tests.pyiceberg.lake import data_file, equality_delete, position_delete
 

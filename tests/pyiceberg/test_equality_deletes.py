@@ -15,10 +15,10 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
-from iceberg_zorder.pyiceberg import deletes as module
-from iceberg_zorder.pyiceberg import equal_rows
-from iceberg_zorder.pyiceberg.deletes import DeletedRows
-from iceberg_zorder.pyiceberg.equal_rows import EqualRows
+from iceberg_zorder.pyiceberg.read import deletes as module
+from iceberg_zorder.pyiceberg.read.deletes import DeletedRows
+from iceberg_zorder.rows import equal_rows
+from iceberg_zorder.rows.equal_rows import EqualRows
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_file, equality_delete, rewrite
 

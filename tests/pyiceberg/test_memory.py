@@ -19,10 +19,10 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg import rewrite_data_files
-from iceberg_zorder.pyiceberg.codecs import Codecs
-from iceberg_zorder.pyiceberg.read import Reader
-from iceberg_zorder.pyiceberg.spill import MemoryBudget, Spill
-from iceberg_zorder.pyiceberg.write import FileWriter
+from iceberg_zorder.pyiceberg.read.reader import Reader
+from iceberg_zorder.pyiceberg.write.file_writer import FileWriter
+from iceberg_zorder.rows.codecs import Codecs
+from iceberg_zorder.rows.spill import MemoryBudget, Spill
 from tests.pyiceberg.lake import data_files, rewrite
 
 SCHEMA = pa.schema([("a", pa.int64()), ("few", pa.string()), ("text", pa.string()), ("id", pa.int64())])
@@ -123,7 +123,7 @@ def test_one_value_among_others_is_split_off(catalog: SqlCatalog, spills: list[S
 
 
 def test_dictionaries_that_grow_too_large_become_plain(catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("iceberg_zorder.pyiceberg.codecs._LARGEST_DICTIONARY", 2)
+    monkeypatch.setattr("iceberg_zorder.rows.codecs._LARGEST_DICTIONARY", 2)
     of = rows(20_000)
     of = pa.concat_tables([of.filter(pc.equal(of["few"], "x")), of.filter(pc.not_equal(of["few"], "x"))])
     table = made(catalog, of)
@@ -225,7 +225,7 @@ def test_the_option_names_the_directory(
 
     monkeypatch.setattr(Spill, "_write", noted)
     # The smallest limit is too large for so few rows.
-    monkeypatch.setattr("iceberg_zorder.rewrite_options.SMALLEST_MEMORY_LIMIT", 1_000_000)
+    monkeypatch.setattr("iceberg_zorder.request.rewrite_options.SMALLEST_MEMORY_LIMIT", 1_000_000)
     options: dict[str, bool | int | float | str] = {
         "rewrite-all": True,
         "memory-limit-bytes": 1_000_000,

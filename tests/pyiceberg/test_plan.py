@@ -23,9 +23,9 @@ from pyiceberg.types import LongType, NestedField
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.content_files import PATH_FIELD
-from iceberg_zorder.pyiceberg.delete_index import DeleteIndex
-from iceberg_zorder.pyiceberg.plan import Plan, Planner, no_snapshot
-from iceberg_zorder.rewrite_options import rewrite_options
+from iceberg_zorder.pyiceberg.plan.delete_index import DeleteIndex
+from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner, no_snapshot
+from iceberg_zorder.request.rewrite_options import rewrite_options
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_file, data_files, equality_delete, position_delete
 

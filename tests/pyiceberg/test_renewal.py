@@ -17,7 +17,8 @@ from pyiceberg.table import Table
 from pyiceberg.types import StringType
 
 from iceberg_zorder.errors import RewriteFailedError
-from iceberg_zorder.pyiceberg import renewal, rewrite_data_files
+from iceberg_zorder.pyiceberg import rewrite_data_files
+from iceberg_zorder.pyiceberg.catalog import renewal
 from tests.stack.rest import RestServer, hang_up, rest_server, status
 
 ALL = {"rewrite-all": True}

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.cost import measured
 from iceberg_zorder.pyiceberg.bounds import file_bounds
-from iceberg_zorder.scan_fraction import drawn_evenly, scan_fraction
+from iceberg_zorder.report.scan_fraction import drawn_evenly, scan_fraction
 from quickstart.data import generate
 from tests.spark.tables import CATALOG, SPARK, Table, create
 

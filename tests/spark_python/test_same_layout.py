@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
-from iceberg_zorder.pyiceberg.clustering import resolve
-from iceberg_zorder.pyiceberg.plan import Planner
-from iceberg_zorder.pyiceberg.sampling import draw_samples
-from iceberg_zorder.rewrite_options import rewrite_options
-from iceberg_zorder.sort_order import parse_sort_order
+from iceberg_zorder.pyiceberg.plan.planner import Planner
+from iceberg_zorder.pyiceberg.plan.row_order import resolve
+from iceberg_zorder.pyiceberg.plan.sampling import draw_samples
+from iceberg_zorder.request.rewrite_options import rewrite_options
+from iceberg_zorder.request.sort_order import parse_sort_order
 from iceberg_zorder.spark import rewrite_data_files
 from tests.conftest import CATALOG
 from tests.pyiceberg.committing import commit_files

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.rewrite_request import name_parts, quoted_identifier
+from iceberg_zorder.request.arguments import name_parts, quoted_identifier
 from iceberg_zorder.spark.sql_text import procedure_call, string_literal
 
 TEXTS = [

@@ -1,0 +1,1 @@
+"""Catalogs: how they are configured, asked again when they fail, and asked for new credentials."""

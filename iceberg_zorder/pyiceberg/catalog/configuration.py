@@ -1,0 +1,149 @@
+"""Find a catalog's configuration the way PyIceberg does.
+
+``pyiceberg.catalog.load_catalog`` (0.12) merges, the later winning: ``.pyiceberg.yaml`` (the first of PYICEBERG_HOME,
+the home directory and the current directory), PYICEBERG_CATALOG__ variables, arguments. It has no public function that
+stops before it connects, so its parts are used here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import strictyaml  # type: ignore[import-untyped]
+from pyiceberg.typedef import RecursiveDict
+from pyiceberg.utils.config import Config, merge_config
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.columns import quoted_name
+
+try:
+    # Importing this module reads the configuration already.
+    from pyiceberg.catalog import CatalogType, infer_catalog_type, load_catalog
+    from pyiceberg.exceptions import NoSuchTableError
+    from pyiceberg.table import Table
+
+    from iceberg_zorder.pyiceberg.catalog.retry import load_first
+except (strictyaml.YAMLError, ValueError) as error:
+    raise InvalidInputError(f"Cannot read the configuration of PyIceberg, because {error}") from error
+
+
+@dataclass(frozen=True)
+class CatalogConfiguration:
+    """A catalog as PyIceberg would load it.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    properties : dict of str to object
+        Its properties; text, or nested dictionaries of text. ``type`` is always there.
+    """
+
+    name: str
+    properties: dict[str, object]
+
+
+def catalog_properties(
+    name: str | None = None, *, uri: str | None = None, warehouse: str | None = None
+) -> CatalogConfiguration:
+    """Find a catalog's properties as :func:`pyiceberg.catalog.load_catalog` does, without connecting.
+
+    Parameters
+    ----------
+    name : str, optional
+        The catalog's name; default PyIceberg's default catalog.
+    uri, warehouse : str, optional
+        Properties that win over the configuration.
+
+    Returns
+    -------
+    CatalogConfiguration
+        The name and the merged properties.
+
+    Raises
+    ------
+    InvalidInputError
+        When the configuration cannot be read, or says nothing of that catalog.
+
+    Examples
+    --------
+    >>> catalog_properties("doc", uri="sqlite:////data/catalog.db", warehouse="/data").properties["type"]
+    'sql'
+    """
+    try:
+        config = Config()
+        chosen = config.get_default_catalog_name() if name is None else name
+        configured = config.get_catalog_config(chosen)
+    except (strictyaml.YAMLError, ValueError) as error:
+        raise InvalidInputError(f"Cannot read the configuration of PyIceberg, because {error}") from error
+    given = {key: value for key, value in (("uri", uri), ("warehouse", warehouse)) if value is not None}
+    if configured is None and uri is None:
+        known = ", ".join(config.get_known_catalogs()) or "none"
+        raise InvalidInputError(
+            f"Cannot find catalog '{chosen}', because neither .pyiceberg.yaml nor PYICEBERG_CATALOG__ variables "
+            f"configure it (they configure: {known}): name one with --catalog, or pass --uri and --warehouse"
+        )
+    merged = merge_config(configured or {}, cast(RecursiveDict, given))
+    properties: dict[str, object] = dict(merged)
+    if "py-catalog-impl" not in properties:
+        properties["type"] = _catalog_type(chosen, merged)
+    return CatalogConfiguration(chosen, properties)
+
+
+def _catalog_type(name: str, properties: RecursiveDict) -> str:
+    given = properties.get("type")
+    if given:
+        known = [catalog_type.value for catalog_type in CatalogType]
+        if not isinstance(given, str) or given.lower() not in known:
+            raise InvalidInputError(
+                f"Cannot find catalog '{name}', because its type is '{given}': use {', '.join(known)}"
+            )
+        return given.lower()
+    uri = properties.get("uri")
+    if not uri:
+        raise InvalidInputError(
+            f"Cannot find catalog '{name}', because it has no 'uri': pass --uri or set "
+            f"PYICEBERG_CATALOG__{name.upper()}__URI"
+        )
+    try:
+        inferred = infer_catalog_type(name, properties)
+    except ValueError:
+        inferred = None
+    if inferred is None:
+        # The uri may hold a password.
+        scheme = str(uri).partition(":")[0]
+        raise InvalidInputError(
+            f"Cannot find catalog '{name}', because its uri starts with '{scheme}:', which tells no type: set 'type'"
+        )
+    return inferred.value
+
+
+def load_table(catalog: CatalogConfiguration, identifier: tuple[str, ...]) -> Table:
+    """Load a table from a catalog; one that fails is asked again.
+
+    Parameters
+    ----------
+    catalog : CatalogConfiguration
+        The catalog.
+    identifier : tuple of str
+        The parts of its namespace, and its name.
+
+    Returns
+    -------
+    pyiceberg.table.Table
+        The table.
+
+    Raises
+    ------
+    InvalidInputError
+        When there is no such table.
+    """
+    properties = cast(dict[str, str], catalog.properties)
+    try:
+        return load_first(lambda: load_catalog(catalog.name, **properties).load_table(identifier))
+    except NoSuchTableError as error:
+        name = quoted_name((catalog.name, *identifier))
+        raise InvalidInputError(
+            f"Cannot load table {name}, because there is no such table in catalog {catalog.name}"
+        ) from error

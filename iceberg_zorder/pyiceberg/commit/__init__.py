@@ -1,0 +1,1 @@
+"""New data files in place of old ones, in one snapshot, whatever other writers do meanwhile."""

@@ -1,0 +1,378 @@
+"""Replace data files of a table by new ones, in one snapshot, whatever other writers do meanwhile.
+
+PyIceberg's own overwrite does not fit: it commits an ``overwrite``, fails on appends, and lets deleted rows come back.
+A commit has one of three outcomes: done; failed, and then the new files are deleted; or unknown, and then nothing is
+deleted, because the new files may be the table's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from pyiceberg.exceptions import (
+    BadRequestError,
+    CommitFailedException,
+    ForbiddenError,
+    NoSuchTableError,
+    UnauthorizedError,
+)
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+
+from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
+from iceberg_zorder.pyiceberg.catalog.renewal import adopt
+from iceberg_zorder.pyiceberg.catalog.retry import check_properties, is_not_committed, is_transient, load, retry_commit
+from iceberg_zorder.pyiceberg.commit.head import AlreadyCommittedError, HeadReader
+from iceberg_zorder.pyiceberg.commit.snapshot import NewSnapshot, SnapshotWriter, partition_summary_limit
+from iceberg_zorder.pyiceberg.commit.unneeded_deletes import dangling_deletes, released_deletes
+from iceberg_zorder.pyiceberg.commit.validation import (
+    ConflictError,
+    check_deletes,
+    check_files,
+    check_input,
+    check_version,
+    is_overtaken,
+    starting_snapshot,
+)
+from iceberg_zorder.pyiceberg.compat.expressions import display_name
+from iceberg_zorder.pyiceberg.compat.manifests import avro_codec, submit
+
+logger = logging.getLogger("iceberg_zorder")
+
+_REFUSALS = (BadRequestError, ForbiddenError, NoSuchTableError, UnauthorizedError)
+"""What a catalog answers when it has not even tried to commit."""
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """Data files to remove from a table, and the new ones that hold their rows.
+
+    Parameters
+    ----------
+    removed : tuple of pyiceberg.manifest.DataFile
+        Data files of the starting snapshot.
+    added : tuple of pyiceberg.manifest.DataFile
+        New data files, that no snapshot has; each may be of any of the table's partition specs.
+
+    Examples
+    --------
+    >>> Replacement(removed=(), added=())
+    Replacement(removed=(), added=())
+    """
+
+    removed: tuple[DataFile, ...]
+    added: tuple[DataFile, ...]
+
+
+def commit_replacement(
+    table: Table,
+    replacement: Replacement,
+    *,
+    starting_snapshot_id: int,
+    branch: str = "main",
+    use_starting_sequence_number: bool = True,
+    snapshot_properties: Mapping[str, str],
+) -> int:
+    """Replace data files in one snapshot, unless another operation changed the rows that they hold.
+
+    Appends that were made meanwhile survive. The table's ``commit.retry.*`` properties hold.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table; afterwards it has the new metadata.
+    replacement : Replacement
+        The files.
+    starting_snapshot_id : int
+        The snapshot that the new files were made from.
+    branch : str
+        The branch to commit to.
+    use_starting_sequence_number : bool
+        Whether the new files get the data sequence number of the starting snapshot, so that equality deletes made
+        meanwhile apply to them; without it, such a delete is a conflict.
+    snapshot_properties : Mapping of str to str
+        What the snapshot's summary shall say besides.
+
+    Returns
+    -------
+    int
+        The new snapshot's id.
+
+    Raises
+    ------
+    RewriteConflictError
+        When another operation removed one of the files or deleted rows of it, or took the starting snapshot out of
+        the branch's history, or when others committed first at every try. The new files are deleted.
+    UnknownOutcomeError
+        When the catalog gave no clear answer, or Ctrl-C came before it did. Nothing is deleted.
+    InvalidInputError
+        When the table's format version is not supported, there is no such branch, or the files cannot be right.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> from pyiceberg.catalog.sql import SqlCatalog
+    >>> directory = tempfile.TemporaryDirectory()
+    >>> catalog = SqlCatalog("lake", uri=f"sqlite:///{directory.name}/catalog.db", warehouse=directory.name)
+    >>> catalog.create_namespace("db")
+    >>> table = catalog.create_table("db.t", pa.schema([("a", pa.int64())]))
+    >>> table.append(pa.table({"a": [1, 2, 3]}))
+    >>> files = tuple(task.file for task in table.scan().plan_files())
+    >>> start = table.current_snapshot().snapshot_id
+    >>> new = commit_replacement(table, Replacement(files, ()), starting_snapshot_id=start, snapshot_properties={})
+    >>> table.snapshot_by_id(new).summary.operation, table.scan().count()
+    (Operation.REPLACE, 0)
+    >>> catalog.close(); directory.cleanup()
+    """
+    name = display_name(table)
+    check_input(name, table.metadata, branch, replacement.removed, replacement.added)
+    writer = SnapshotWriter(table, replacement.added, snapshot_properties)
+    reader = HeadReader(replacement.removed, replacement.added)
+
+    def prepare(snapshot: Snapshot) -> NewSnapshot:
+        """Validate the rewrite against the branch as it is now, and write a snapshot on top of it."""
+        metadata = table.metadata
+        # First of all, for it finds the new files where they must not be deleted.
+        head = reader.read(snapshot, table.io)
+        start = starting_snapshot(metadata, snapshot, starting_snapshot_id, branch)
+        check_files(head, replacement.removed, start)
+        check_deletes(
+            head,
+            replacement.added,
+            metadata.specs(),
+            start,
+            use_starting_sequence_number=use_starting_sequence_number,
+        )
+        number = (start.sequence_number or 0) if use_starting_sequence_number else None
+        new_files = number if replacement.added else None
+        return writer.write(head, released_deletes(head, metadata.specs(), new_files), number)
+
+    commit = _Commit(table, branch, writer, prepare)
+    try:
+        committed = commit.run()
+    except AlreadyCommittedError as error:
+        raise InvalidInputError(
+            f"Cannot commit rewrite of {name}, because new data file {error} is in the table already"
+        ) from error
+    except (ConflictError, CommitFailedException) as error:
+        if commit.in_doubt:
+            raise _unknown(f"the rewrite of {name}") from (commit.unclear or error)
+        commit.delete_all(file.file_path for file in replacement.added)
+        raise RewriteConflictError(
+            f"Cannot commit rewrite of {name}, because it conflicted with another operation on the same files: {error}."
+            " The new files were deleted and the table is as that operation left it. Run the rewrite again; to lose"
+            " less to a conflict, set partial-progress.enabled to true, which commits file groups independently, or"
+            " narrow it with where."
+        ) from error
+    except BaseException as error:
+        if commit.in_doubt:
+            raise _unknown(f"the rewrite of {name}") from (commit.unclear or error)
+        commit.delete_all(file.file_path for file in replacement.added)
+        raise
+    assert committed is not None  # noqa: S101
+    return committed.snapshot_id
+
+
+def check_committable(table: Table) -> None:
+    """Refuse a table whose properties no snapshot can be committed with, before anything is read.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+
+    Raises
+    ------
+    InvalidInputError
+        When a property has no such value.
+    """
+    avro_codec(table.metadata)
+    partition_summary_limit(table.metadata)
+    check_properties(table.metadata.properties)
+
+
+def remove_dangling_deletes(table: Table, *, branch: str = "main") -> int:
+    """Remove the delete files that apply to no data file of a branch, in a snapshot of its own if there are any.
+
+    What applies is judged anew at the head of every attempt, so that no commit of others is in the way.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table; afterwards it has the new metadata.
+    branch : str
+        The branch.
+
+    Returns
+    -------
+    int
+        How many were removed.
+
+    Raises
+    ------
+    RewriteConflictError
+        When others committed first at every try.
+    UnknownOutcomeError
+        When the catalog gave no clear answer. Nothing is deleted.
+    """
+    name = display_name(table)
+    writer = SnapshotWriter(table, (), {})
+    removed = 0
+
+    def prepare(snapshot: Snapshot) -> NewSnapshot | None:
+        nonlocal removed
+        head, dangling = dangling_deletes(snapshot, table.io, table.metadata.specs())
+        removed = len(dangling)
+        return writer.write(head, dangling) if dangling else None
+
+    commit = _Commit(table, branch, writer, prepare)
+    try:
+        committed = commit.run()
+    except BaseException as error:
+        if commit.in_doubt:
+            raise _unknown(f"the removal of dangling delete files after the rewrite of {name}, which was,") from (
+                commit.unclear or error
+            )
+        commit.delete_all()
+        if isinstance(error, ConflictError | CommitFailedException):
+            raise RewriteConflictError(
+                f"Cannot remove dangling delete files of {name}, because {error}. What was committed before stands."
+            ) from error
+        raise
+    return removed if committed else 0
+
+
+class _Commit:
+    """One commit with all its attempts.
+
+    An attempt of which the catalog gives no clear answer may be made again: all have the same snapshot id, and each
+    asks for the head that it was made for to be there still, so that no more than one is ever let in, and the table
+    tells which.
+    """
+
+    def __init__(
+        self, table: Table, branch: str, writer: SnapshotWriter, prepare: Callable[[Snapshot], NewSnapshot | None]
+    ) -> None:
+        self.unclear: Exception | None = None
+        """What the catalog said first, when it was not clear."""
+        self._table = table
+        self._uuid = table.metadata.table_uuid
+        self._branch = branch
+        self._writer = writer
+        self._prepare = prepare
+        self._attempts: dict[str, NewSnapshot] = {}
+        # The snapshots of all requests that may still be granted.
+        self._pending: list[NewSnapshot] = []
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the catalog was asked to commit, and has not said that it did not."""
+        return bool(self._pending)
+
+    def run(self) -> Snapshot | None:
+        """Try until it is committed; return the snapshot, or None where there is nothing to commit."""
+        return retry_commit(
+            self._table.metadata.properties,
+            self._attempt,
+            lambda error: is_not_committed(error) or is_transient(error),
+        )
+
+    def _attempt(self) -> Snapshot | None:
+        self._load()
+        # An attempt that was refused may have been let in after all, and late.
+        landed = self._landed()
+        if landed is None:
+            check_version(display_name(self._table), self._table.metadata)
+            head = self._head()
+            new = self._still_pending(head) or self._prepare(head)
+            if new is None:
+                return None
+            self._attempts[new.snapshot.manifest_list] = new
+            landed = self._submit(new)
+        new = self._attempts[landed]
+        self._delete_paths(set(self._writer.written) - new.files)
+        return new.snapshot
+
+    def delete_all(self, more: Iterable[str] = ()) -> None:
+        """Delete what was written for the snapshot, and more files."""
+        self._delete_paths([*self._writer.written, *more])
+
+    def _head(self) -> Snapshot:
+        ref = self._table.metadata.refs.get(self._branch)
+        snapshot = self._table.metadata.snapshot_by_id(ref.snapshot_id) if ref else None
+        if snapshot is None:
+            raise ConflictError(f"branch {self._branch} is no longer there")
+        return snapshot
+
+    def _still_pending(self, head: Snapshot) -> NewSnapshot | None:
+        return next((new for new in self._pending if new.snapshot.parent_snapshot_id == head.snapshot_id), None)
+
+    def _submit(self, new: NewSnapshot) -> str:
+        """Ask the catalog to commit; return the manifest list it took."""
+        self._pending.append(new)
+        try:
+            submit(self._table, new.snapshot, self._branch)
+        except _REFUSALS:
+            # Who stands between may have sent the request twice, and had it granted the first time.
+            with suppress(Exception):
+                self._load()
+            if landed := self._landed():
+                return landed
+            self._pending.remove(new)
+            raise
+        except Exception as error:
+            return self._after_failure(new, error)
+        return new.snapshot.manifest_list
+
+    def _after_failure(self, new: NewSnapshot, error: Exception) -> str:
+        """Look what became of an attempt that the catalog did not confirm."""
+        try:
+            # Even a refusal may be the answer to a request that was sent twice, and was granted the first time.
+            self._load()
+        except Exception:
+            self.unclear = self.unclear or error
+            raise error from None
+        if landed := self._landed():
+            return landed
+        if new not in self._pending:
+            raise CommitFailedException(str(error)) from error
+        if is_not_committed(error):
+            # An earlier request for the same snapshot, that the catalog may still be busy with, stays pending.
+            self._pending.remove(new)
+        else:
+            self.unclear = self.unclear or error
+        raise error
+
+    def _landed(self) -> str | None:
+        """Return the manifest list of the attempt that the table has, or None."""
+        snapshot = self._table.metadata.snapshot_by_id(self._writer.snapshot_id)
+        return snapshot.manifest_list if snapshot else None
+
+    def _load(self) -> None:
+        fresh = load(self._table)
+        if fresh.metadata.table_uuid != self._uuid:
+            raise ConflictError("the table was dropped and another one has its name")
+        adopt(self._table, fresh)
+        self._pending = [new for new in self._pending if not is_overtaken(new.snapshot, fresh.metadata)]
+
+    def _delete_paths(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            try:
+                # A file that is not there was to be written next.
+                with suppress(FileNotFoundError):
+                    self._table.io.delete(path)
+            except Exception:  # noqa: PERF203 - one failure must not keep the others
+                logger.warning("Cannot delete %s, which is not needed any more", path, exc_info=True)
+
+
+def _unknown(what: str) -> UnknownOutcomeError:
+    return UnknownOutcomeError(
+        f"Cannot tell whether {what} was committed, because the catalog gave no clear answer. No file was deleted. Look"
+        " at the table's latest snapshot: if it is not this rewrite, run it again and let remove_orphan_files collect"
+        " what is left over."
+    )

@@ -1,0 +1,228 @@
+"""Make the snapshot that replaces data files: its manifests, its manifest list and its summary."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from pyiceberg.manifest import (
+    DataFile,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+)
+from pyiceberg.table import Table, TableProperties
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Operation, Snapshot, SnapshotSummaryCollector, Summary
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.commit.head import DataManifest, Head
+from iceberg_zorder.pyiceberg.commit.unneeded_deletes import EntryKey, entry_key
+from iceberg_zorder.pyiceberg.compat.manifests import write_entries, write_list
+
+_TOTALS = {
+    "total-data-files": ("added-data-files", "deleted-data-files"),
+    "total-delete-files": ("added-delete-files", "removed-delete-files"),
+    "total-records": ("added-records", "deleted-records"),
+    "total-files-size": ("added-files-size", "removed-files-size"),
+    "total-position-deletes": ("added-position-deletes", "removed-position-deletes"),
+    "total-equality-deletes": ("added-equality-deletes", "removed-equality-deletes"),
+}
+"""By total, what adds to it and what takes from it, as Iceberg names them in a snapshot's summary."""
+
+
+@dataclass(frozen=True)
+class NewSnapshot:
+    """A snapshot that is written, but not committed.
+
+    Parameters
+    ----------
+    snapshot : pyiceberg.table.snapshots.Snapshot
+        The snapshot.
+    files : frozenset of str
+        The manifest list and the manifests that it is made of.
+    """
+
+    snapshot: Snapshot
+    files: frozenset[str]
+
+
+class SnapshotWriter:
+    """Writes a rewrite's snapshot on top of a head, and again on the next head; manifests that fit again stay.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+    added : tuple of pyiceberg.manifest.DataFile
+        The new data files.
+    properties : Mapping of str to str
+        What the summary shall say besides.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        added: tuple[DataFile, ...],
+        properties: Mapping[str, str],
+    ) -> None:
+        self.snapshot_id = table.metadata.new_snapshot_id()
+        self.written: list[str] = []
+        self._table = table
+        self._added = added
+        self._properties = properties
+        self._manifests: dict[tuple[int, str], ManifestFile] = {}
+
+    def write(self, head: Head, dropped: Collection[EntryKey], data_sequence_number: int | None = None) -> NewSnapshot:
+        """Write the snapshot for a head, whose manifests the table object must know.
+
+        Parameters
+        ----------
+        head : Head
+            The head to replace.
+        dropped : collection of (str, int)
+            The delete files that go, by the keys of their entries.
+        data_sequence_number : int, optional
+            That of the new files, the same at every call; default that of the snapshot.
+
+        Returns
+        -------
+        NewSnapshot
+            The snapshot.
+        """
+        metadata = self._table.metadata
+        manifests = [*self._added_manifests(data_sequence_number), *map(self._data_manifest, head.data)]
+        dropped_files: list[DataFile] = []
+        for manifest in head.deletes:
+            gone = [entry for entry in manifest.entries if entry_key(entry) in dropped]
+            kept = [entry for entry in manifest.entries if entry_key(entry) not in dropped]
+            manifests.append(self._without(manifest.manifest, gone, kept) if gone else manifest.manifest)
+            dropped_files += [entry.data_file for entry in gone]
+        snapshot = Snapshot.model_validate(
+            {
+                "snapshot-id": self.snapshot_id,
+                "parent-snapshot-id": head.snapshot.snapshot_id,
+                "manifest-list": self._new_path(f"snap-{self.snapshot_id}"),
+                "sequence-number": metadata.next_sequence_number(),
+                "summary": self._summary(head, dropped_files),
+                "schema-id": metadata.current_schema_id,
+            }
+        )
+        write_list(manifests, self._table.io.new_output(snapshot.manifest_list), metadata=metadata, snapshot=snapshot)
+        paths = {manifest.manifest_path for manifest in manifests}
+        return NewSnapshot(snapshot, frozenset({snapshot.manifest_list, *paths}))
+
+    def _new_path(self, prefix: str) -> str:
+        path = self._table.location_provider().new_metadata_location(f"{prefix}-{uuid.uuid4()}.avro")
+        self.written.append(path)
+        return path
+
+    def _write(
+        self, entries: Iterable[ManifestEntry], spec_id: int, content: ManifestContent = ManifestContent.DATA
+    ) -> ManifestFile:
+        return write_entries(
+            entries,
+            self._table.io.new_output(self._new_path("zorder")),
+            metadata=self._table.metadata,
+            spec_id=spec_id,
+            snapshot_id=self.snapshot_id,
+            content=content,
+        )
+
+    def _added_manifests(self, number: int | None) -> list[ManifestFile]:
+        files_of = defaultdict(list)
+        for file in self._added:
+            files_of[file.spec_id].append(file)
+        version = self._table.metadata.format_version
+        for spec_id, files in files_of.items():
+            key = version, f"added to spec {spec_id}"
+            if key not in self._manifests:
+                self._manifests[key] = self._write([self._added_entry(file, number) for file in files], spec_id)
+        return [self._manifests[version, f"added to spec {spec_id}"] for spec_id in files_of]
+
+    def _added_entry(self, file: DataFile, number: int | None) -> ManifestEntry:
+        return ManifestEntry.from_args(
+            status=ManifestEntryStatus.ADDED,
+            snapshot_id=self.snapshot_id,
+            sequence_number=number,
+            file_sequence_number=None,
+            data_file=file,
+        )
+
+    def _data_manifest(self, manifest: DataManifest) -> ManifestFile:
+        if not manifest.removed:
+            return manifest.manifest
+        key = self._table.metadata.format_version, manifest.manifest.manifest_path
+        if key not in self._manifests:
+            self._manifests[key] = self._without(manifest.manifest, manifest.removed, manifest.kept)
+        return self._manifests[key]
+
+    def _without(
+        self, manifest: ManifestFile, removed: Iterable[ManifestEntry], kept: Iterable[ManifestEntry]
+    ) -> ManifestFile:
+        """Write a manifest again: some entries as deleted by this snapshot, the others as existing before it."""
+        entries = [
+            *(self._again(entry, ManifestEntryStatus.DELETED, self.snapshot_id) for entry in removed),
+            *(self._again(entry, ManifestEntryStatus.EXISTING, entry.snapshot_id) for entry in kept),
+        ]
+        return self._write(entries, manifest.partition_spec_id, manifest.content)
+
+    def _again(self, entry: ManifestEntry, status: ManifestEntryStatus, snapshot_id: int | None) -> ManifestEntry:
+        return ManifestEntry.from_args(
+            status=status,
+            snapshot_id=snapshot_id,
+            sequence_number=entry.sequence_number,
+            file_sequence_number=entry.file_sequence_number,
+            data_file=entry.data_file,
+        )
+
+    def _summary(self, head: Head, dropped: list[DataFile]) -> Summary:
+        metadata = self._table.metadata
+        collector = SnapshotSummaryCollector(partition_summary_limit=partition_summary_limit(metadata))
+        for file in self._added:
+            collector.add_file(file, metadata.schema(), metadata.specs()[file.spec_id])
+        for file in [*(entry.data_file for entry in head.removed), *dropped]:
+            collector.remove_file(file, metadata.schema(), metadata.specs()[file.spec_id])
+        changes = collector.build()
+        before = head.snapshot.summary.additional_properties if head.snapshot.summary else {}
+        return Summary(Operation.REPLACE, **{**self._properties, **changes, **_totals(before, changes)})
+
+
+def partition_summary_limit(metadata: TableMetadata) -> int:
+    """Tell for how many partitions at most a snapshot's summary says what has changed.
+
+    Parameters
+    ----------
+    metadata : pyiceberg.table.metadata.TableMetadata
+        The table's.
+
+    Returns
+    -------
+    int
+        How many.
+
+    Raises
+    ------
+    InvalidInputError
+        When the property is no number.
+    """
+    name = TableProperties.WRITE_PARTITION_SUMMARY_LIMIT
+    text = metadata.properties.get(name, str(TableProperties.WRITE_PARTITION_SUMMARY_LIMIT_DEFAULT))
+    try:
+        return int(text)
+    except ValueError as error:
+        raise InvalidInputError(f"Cannot use {name} = '{text}', because it is no whole number") from error
+
+
+def _totals(before: Mapping[str, str], changes: Mapping[str, str]) -> dict[str, str]:
+    """Carry totals on; one that the last summary does not have, or that cannot be right, is left out."""
+    totals = {}
+    for total, (plus, minus) in _TOTALS.items():
+        if (old := before.get(total, "")).isdecimal():
+            new = int(old) + int(changes.get(plus, "0")) - int(changes.get(minus, "0"))
+            if new >= 0:
+                totals[total] = str(new)
+    return totals

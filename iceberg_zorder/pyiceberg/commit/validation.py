@@ -1,0 +1,217 @@
+"""Whether a rewrite that started at an earlier snapshot still fits the head of its branch.
+
+Everything is judged by the live entries at the head, not by the operations in between: they say which files are there
+and, by their sequence numbers, which of them came after the starting snapshot. So no operation can be overlooked, and
+whatever other engines did in between, and in how many snapshots, comes out the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+
+from pyiceberg.manifest import DataFile, DataFileContent
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.table.metadata import TableMetadata, TableMetadataV1
+from pyiceberg.table.refs import SnapshotRefType
+from pyiceberg.table.snapshots import Snapshot, ancestors_of
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.commit.head import Head
+from iceberg_zorder.pyiceberg.content_files import is_unpartitioned, partition_of, sequence_number, single_path
+
+
+class ConflictError(Exception):
+    """Another operation changed what the rewrite had read; the text says how, and is a part of a sentence."""
+
+
+def check_input(
+    name: str, metadata: TableMetadata, branch: str, removed: Collection[DataFile], added: Collection[DataFile]
+) -> None:
+    """Refuse what can only be a mistake.
+
+    Parameters
+    ----------
+    name : str
+        The table's name.
+    metadata : pyiceberg.table.metadata.TableMetadata
+        The table's.
+    branch : str
+        The branch to commit to.
+    removed, added : collection of pyiceberg.manifest.DataFile
+        The data files to remove and to add.
+
+    Raises
+    ------
+    InvalidInputError
+        When there is no such branch, or the files cannot be right.
+    """
+    if not removed:
+        raise InvalidInputError(f"Cannot commit rewrite of {name}, because it removes no data file")
+    ref = metadata.refs.get(branch)
+    if ref is None or ref.snapshot_ref_type != SnapshotRefType.BRANCH:
+        raise InvalidInputError(f"Cannot commit rewrite of {name}, because it has no branch {branch}")
+    paths = {file.file_path for file in removed}
+    for file in added:
+        if file.file_path in paths:
+            raise InvalidInputError(
+                f"Cannot commit rewrite of {name}, because data file {file.file_path} is both removed and added"
+            )
+        if file.spec_id not in metadata.specs():
+            raise InvalidInputError(
+                f"Cannot commit rewrite of {name}, because it has no partition spec {file.spec_id}, which data file"
+                f" {file.file_path} is of"
+            )
+
+
+def check_version(name: str, metadata: TableMetadata) -> None:
+    """Refuse a format version that PyIceberg does not write.
+
+    Parameters
+    ----------
+    name : str
+        The table's name.
+    metadata : pyiceberg.table.metadata.TableMetadata
+        The table's.
+
+    Raises
+    ------
+    InvalidInputError
+        When it does not.
+    """
+    if metadata.format_version > 2:
+        raise InvalidInputError(
+            f"Cannot rewrite {name}, because it is of format version {metadata.format_version}, which PyIceberg cannot"
+            " write: use the Spark engine"
+        )
+
+
+def starting_snapshot(metadata: TableMetadata, head: Snapshot, starting_snapshot_id: int, branch: str) -> Snapshot:
+    """Find the snapshot that a rewrite started from in the history of a branch.
+
+    Parameters
+    ----------
+    metadata : pyiceberg.table.metadata.TableMetadata
+        The table's.
+    head : pyiceberg.table.snapshots.Snapshot
+        The head of the branch.
+    starting_snapshot_id : int
+        The snapshot to find.
+    branch : str
+        The branch's name.
+
+    Returns
+    -------
+    pyiceberg.table.snapshots.Snapshot
+        The snapshot.
+
+    Raises
+    ------
+    ConflictError
+        When it is not there: the branch was rolled back or replaced, or snapshots in between are expired.
+    """
+    for snapshot in ancestors_of(head, metadata):
+        if snapshot.snapshot_id == starting_snapshot_id:
+            return snapshot
+    raise ConflictError(
+        f"snapshot {starting_snapshot_id}, which the rewrite started from, is no longer in the known history of branch"
+        f" {branch}"
+    )
+
+
+def is_overtaken(snapshot: Snapshot, metadata: TableMetadata) -> bool:
+    """Tell whether a snapshot that a table does not have can never get there, for its sequence number is taken.
+
+    So ends an attempt during which another branch was written, for which PyIceberg's catalogs raise no exception of
+    their own.
+    """
+    return not isinstance(metadata, TableMetadataV1) and metadata.last_sequence_number >= (
+        snapshot.sequence_number or 0
+    )
+
+
+def check_files(head: Head, removed: Collection[DataFile], start: Snapshot) -> None:
+    """Check that the files to remove are at the head as they were in the starting snapshot.
+
+    Parameters
+    ----------
+    head : Head
+        The head of the branch.
+    removed : collection of pyiceberg.manifest.DataFile
+        The files to remove.
+    start : pyiceberg.table.snapshots.Snapshot
+        The starting snapshot.
+
+    Raises
+    ------
+    ConflictError
+        When one is gone, or is there more or less often than it was read.
+    """
+    # A file that was added again later would not have the position deletes that the rewrite has applied.
+    same = [entry for entry in head.removed if sequence_number(entry) <= (start.sequence_number or 0)]
+    there = Counter(entry.data_file.file_path for entry in same)
+    wanted = Counter(file.file_path for file in removed)
+    if missing := sorted(wanted - there):
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise ConflictError(f"data file {missing[0]}{more} is no longer there")
+    if twice := sorted(Counter(entry.data_file.file_path for entry in head.removed) - wanted):
+        raise ConflictError(f"data file {twice[0]} is there more than once")
+
+
+def check_deletes(
+    head: Head,
+    added: Collection[DataFile],
+    specs: Mapping[int, PartitionSpec],
+    start: Snapshot,
+    *,
+    use_starting_sequence_number: bool,
+) -> None:
+    """Check that each delete file added since the starting snapshot deletes the same rows of new files as of old ones.
+
+    Parameters
+    ----------
+    head : Head
+        The head of the branch.
+    added : collection of pyiceberg.manifest.DataFile
+        The new data files.
+    specs : Mapping of int to pyiceberg.partitioning.PartitionSpec
+        The table's partition specs.
+    start : pyiceberg.table.snapshots.Snapshot
+        The starting snapshot.
+    use_starting_sequence_number : bool
+        Whether the new files get the data sequence number of the starting snapshot, so that later equality deletes
+        apply to them.
+
+    Raises
+    ------
+    ConflictError
+        When there is a delete file that does not, or may not.
+    """
+    removed = [entry.data_file for entry in head.removed]
+    paths = {file.file_path for file in removed}
+    partitions = {partition_of(file) for file in removed}
+    new_partitions = {partition_of(file) for file in added}
+    spec_ids = {file.spec_id for file in (*removed, *added)}
+    for entry in (entry for manifest in head.deletes for entry in manifest.entries):
+        file = entry.data_file
+        if sequence_number(entry) <= (start.sequence_number or 0):
+            continue
+        partition = partition_of(file)
+        if file.content == DataFileContent.POSITION_DELETES:
+            kind = "position"
+            path = single_path(file)
+            applies = path in paths if path is not None else partition in partitions
+        else:
+            kind = "equality"
+            everywhere = is_unpartitioned(specs[file.spec_id])
+            if not use_starting_sequence_number:
+                applies = everywhere or partition in partitions
+            else:
+                # In one spec a row stays in its partition. From one spec to another it may leave the partition that
+                # the delete is for, or enter it.
+                moved = spec_ids != {file.spec_id}
+                applies = not everywhere and moved and partition in partitions | new_partitions
+        if applies:
+            raise ConflictError(
+                f"{kind} delete file {file.file_path} was added, which may delete rows of the rewritten files"
+            )

@@ -1,0 +1,259 @@
+"""Choose data files by Iceberg's rules, and plan their file groups: one for each partition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyiceberg.expressions import AlwaysTrue, BooleanExpression
+from pyiceberg.expressions.parser import parse
+from pyiceberg.manifest import FileFormat, ManifestContent, ManifestEntry
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.compat.expressions import (
+    display_name,
+    file_may_match,
+    manifest_may_match,
+    partition_may_match,
+)
+from iceberg_zorder.pyiceberg.compat.manifests import read_entries
+from iceberg_zorder.pyiceberg.content_files import Partition, is_unpartitioned, partition_of, sequence_number
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
+from iceberg_zorder.pyiceberg.plan.delete_index import DeleteIndex
+from iceberg_zorder.pyiceberg.plan.sizes import SizeRules, size_rules
+from iceberg_zorder.request.rewrite_options import RewriteOptions
+
+NEWEST_FORMAT = 2
+_ENGINE = "use the Spark engine (iceberg_zorder.spark.rewrite_data_files)"
+_JOB_ORDERS = ("bytes-asc", "bytes-desc", "files-asc", "files-desc", "none")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a rewrite would do.
+
+    Parameters
+    ----------
+    groups : tuple of FileGroup
+        The file groups, in the order of the jobs.
+    seen_files : int
+        Data files that the filter leaves, whatever their size.
+    reason : str or None
+        Why there is no file group, and what would force one.
+    """
+
+    groups: tuple[FileGroup, ...]
+    seen_files: int
+    reason: str | None
+
+
+class Planner:
+    """Plans rewrites of one table; what is wrong with the options is refused when it is made, before anything is read.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+    options : RewriteOptions
+        The options.
+    where : str or pyiceberg.expressions.BooleanExpression or None, optional
+        Files that may hold rows for which this is true are rewritten, as a whole.
+    case_sensitive : bool, optional
+        Whether names in the filter differ by case.
+
+    Raises
+    ------
+    InvalidInputError
+        When the table's format, an option, or the filter cannot be honoured.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        options: RewriteOptions,
+        where: str | BooleanExpression | None = None,
+        *,
+        case_sensitive: bool = False,
+    ) -> None:
+        self._table = table
+        self._options = options
+        self._case_sensitive = case_sensitive
+        if table.format_version > NEWEST_FORMAT:
+            raise InvalidInputError(
+                f"Cannot rewrite data files of {display_name(table)}, because it is of format version "
+                f"{table.format_version} and PyIceberg writes versions 1 and 2: {_ENGINE}"
+            )
+        self._filter = _row_filter(table, where, case_sensitive)
+        self._sizes: SizeRules = size_rules(table, options)
+        order = options.rewrite_job_order.replace("_", "-").lower()
+        if order not in _JOB_ORDERS:
+            self._refuse(f"Invalid rewrite job order name: {options.rewrite_job_order}")
+        self._job_order = order
+        self._spec_id = table.spec().spec_id if options.output_spec_id is None else options.output_spec_id
+
+    def plan(self, snapshot: Snapshot, lost: Sequence[FileGroup] = ()) -> Plan:
+        """Plan the rewrite of a snapshot's data files.
+
+        Parameters
+        ----------
+        snapshot : pyiceberg.table.snapshots.Snapshot
+            The snapshot; its manifests are read, and no data.
+        lost : sequence of FileGroup, optional
+            File groups of an earlier plan that are to be planned again, and no others.
+
+        Returns
+        -------
+        Plan
+            The file groups, or the reason why there is none.
+
+        Raises
+        ------
+        InvalidInputError
+            When a chosen data file, or a delete file of one, is not Parquet.
+        """
+        tasks = self._tasks(snapshot)
+        if lost:
+            tasks = self._again(tasks, lost)
+        selected = tasks if self._options.rewrite_all else [task for task in tasks if self._sizes.wants(task)]
+        by_key: dict[Partition, list[DataFileTask]] = {}
+        for task in selected:
+            by_key.setdefault(self._key(task), []).append(task)
+        chosen = {
+            key: group for key, group in by_key.items() if self._options.rewrite_all or self._sizes.wants_group(group)
+        }
+        most = self._options.max_files_to_rewrite
+        if most is not None and lost:
+            most = min(most, sum(len(group.tasks) for group in lost))
+        groups = self._groups(chosen, most)
+        for group in groups:
+            self._check_formats(group)
+        reason = None if groups else self._explain_nothing(len(tasks), len(selected))
+        return Plan(tuple(sorted(groups, key=self._job_key)), len(tasks), reason)
+
+    def _key(self, task: DataFileTask) -> Partition:
+        """Tell which file group a data file belongs to: that of its partition, or the one of all other specs."""
+        own = task.data_file.spec_id == self._table.spec().spec_id
+        return partition_of(task.data_file)[1:] if own else ()
+
+    def _again(self, tasks: Sequence[DataFileTask], lost: Sequence[FileGroup]) -> list[DataFileTask]:
+        """Find what takes the place of lost file groups: the data files of their partitions, and their own.
+
+        Their own count, too, for the table may have got another partition spec in between.
+        """
+        keys = {group.key for group in lost}
+        paths = {task.data_file.file_path for group in lost for task in group.tasks}
+        return [task for task in tasks if self._key(task) in keys or task.data_file.file_path in paths]
+
+    def _groups(self, chosen: Mapping[Partition, Sequence[DataFileTask]], most: int | None) -> list[FileGroup]:
+        left = most or math.inf
+        groups: list[FileGroup] = []
+        for key, each in chosen.items():
+            if left <= 0:
+                break
+            tasks = tuple(each[: len(each) if left == math.inf else int(left)])
+            left -= len(tasks)
+            size = sum(task.data_file.file_size_in_bytes for task in tasks)
+            partitions = {partition_of(task.data_file) for task in tasks}
+            same = len(partitions) == 1 and tasks[0].data_file.spec_id == self._spec_id
+            groups.append(
+                FileGroup(
+                    len(groups) + 1,
+                    key,
+                    self._spec_id,
+                    tasks[0].data_file.partition if same else None,
+                    tasks,
+                    self._sizes.expected_output_files(size),
+                    self._sizes.write_max_file_size,
+                )
+            )
+        return groups
+
+    def _job_key(self, group: FileGroup) -> int:
+        value = {"bytes": group.input_size, "files": len(group.tasks)}.get(self._job_order.partition("-")[0], 0)
+        return -value if self._job_order.endswith("desc") else value
+
+    def _tasks(self, snapshot: Snapshot) -> list[DataFileTask]:
+        """Every data file that may hold matching rows, with the deletes that apply to it."""
+        table, io = self._table, self._table.io
+        specs, schema = table.specs(), table.schema()
+        manifest_filters = {
+            each: manifest_may_match(spec, schema, self._filter, self._case_sensitive) for each, spec in specs.items()
+        }
+        partition_filters = {
+            each: partition_may_match(spec, schema, self._filter, self._case_sensitive) for each, spec in specs.items()
+        }
+        metrics_filter = file_may_match(schema, self._filter, self._case_sensitive)
+        unpartitioned = frozenset(each for each, spec in specs.items() if is_unpartitioned(spec))
+        deletes = DeleteIndex(schema, unpartitioned)
+        entries: list[ManifestEntry] = []
+        for manifest in snapshot.manifests(io):
+            if manifest.content == ManifestContent.DELETES:
+                for entry in read_entries(manifest, io):
+                    deletes.add(entry.data_file, sequence_number(entry))
+            elif manifest_filters[manifest.partition_spec_id](manifest):
+                may_match = partition_filters[manifest.partition_spec_id]
+                entries += [
+                    entry
+                    for entry in read_entries(manifest, io)
+                    if may_match(entry.data_file) and metrics_filter(entry.data_file)
+                ]
+        return [
+            DataFileTask(
+                entry.data_file,
+                number,
+                deletes.position_deletes(entry.data_file, number),
+                deletes.equality_deletes(entry.data_file, number),
+            )
+            for entry in entries
+            for number in [sequence_number(entry)]
+        ]
+
+    def _check_formats(self, group: FileGroup) -> None:
+        for task in group.tasks:
+            for file in (task.data_file, *task.position_deletes, *task.equality_deletes):
+                if file.file_format != FileFormat.PARQUET:
+                    self._refuse(f"{file.file_path} is of format {file.file_format.value} and not Parquet: {_ENGINE}")
+
+    def _explain_nothing(self, seen: int, selected: int) -> str:
+        sizes, table = self._sizes, display_name(self._table)
+        if seen == 0:
+            return f"Nothing to rewrite in {table}: no data file can hold rows that match the filter."
+        if selected == 0:
+            return (
+                f"Nothing to rewrite in {table}: its size is in order for each of {seen:,} data files (between "
+                f"min-file-size-bytes {sizes.min_file_size:,} and max-file-size-bytes {sizes.max_file_size:,}, for a "
+                f"target of {sizes.target_file_size:,} bytes), and none has deletes above delete-file-threshold or "
+                "delete-ratio-threshold. To rewrite them anyway, set option rewrite-all to true."
+            )
+        return (
+            f"Nothing to rewrite in {table}: {selected:,} of {seen:,} data files are outside min-file-size-bytes "
+            f"{sizes.min_file_size:,} to max-file-size-bytes {sizes.max_file_size:,}, but no file group of them has "
+            f"min-input-files {self._options.min_input_files:,} files or more than target-file-size-bytes "
+            f"{sizes.target_file_size:,} of data. To rewrite them anyway, set option rewrite-all to true, or lower "
+            "min-input-files or target-file-size-bytes."
+        )
+
+    def _refuse(self, why: str) -> None:
+        raise InvalidInputError(f"Cannot rewrite data files of {display_name(self._table)}, because {why}")
+
+
+def no_snapshot(table: Table) -> str:
+    """Say that a table without a snapshot has nothing to rewrite."""
+    return f"Nothing to rewrite in {display_name(table)}: the table has no snapshot yet."
+
+
+def _row_filter(table: Table, where: str | BooleanExpression | None, case_sensitive: bool) -> BooleanExpression:
+    if where is None:
+        return AlwaysTrue()
+    try:
+        parsed = parse(where) if isinstance(where, str) else where
+        # Binding tells of unknown columns and of values of another type.
+        file_may_match(table.schema(), parsed, case_sensitive)
+    except Exception as error:  # the parser's own exceptions have no base class of PyIceberg's
+        raise InvalidInputError(
+            f"Cannot use the filter '{where}' on {display_name(table)}, because {str(error).strip()}"
+        ) from error
+    return parsed

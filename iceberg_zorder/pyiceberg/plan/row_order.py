@@ -1,0 +1,288 @@
+"""Resolve the names of a sort order against a table, and refuse what cannot be clustered by."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.layout.keys import domain
+from iceberg_zorder.pyiceberg.compat.expressions import display_name
+from iceberg_zorder.pyiceberg.metrics_config import MetricsConfig, metrics_config
+from iceberg_zorder.request.sort_order import PrefixColumn, SortOrder
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class RowOrder:
+    """A sort order, resolved against a table.
+
+    Parameters
+    ----------
+    prefix : tuple of ClusteringColumn
+        The columns to sort by before the curve.
+    prefix_orders : tuple of (bool, bool)
+        For each of them whether larger values, and whether NULL, come first.
+    columns : tuple of ClusteringColumn
+        The clustering columns, at least one.
+    weights : tuple of float
+        Their weights, in the same order.
+    curve : str
+        The curve that was asked for.
+    field_ids : tuple of int
+        The fields of all columns, those of the prefix first.
+    partition : tuple of ClusteringColumn
+        The keys of the partition fields, to cut by before all else, where the partition spec of files changes.
+
+    Examples
+    --------
+    >>> day, a = ClusteringColumn(("day",), "date"), ClusteringColumn(("a", "b c"), "long")
+    >>> order = RowOrder((day,), ((True, False),), (a,), (1.0,), "zorder", (1, 3))
+    >>> order.names(","), order.prefix_text, len(order.all)
+    ('a.`b c`', 'day DESC NULLS LAST', 2)
+    """
+
+    prefix: tuple[ClusteringColumn, ...]
+    prefix_orders: tuple[tuple[bool, bool], ...]
+    columns: tuple[ClusteringColumn, ...]
+    weights: tuple[float, ...]
+    curve: str
+    field_ids: tuple[int, ...]
+    partition: tuple[ClusteringColumn, ...] = ()
+
+    @property
+    def all(self) -> tuple[ClusteringColumn, ...]:
+        """The partition fields, then the columns that were named: what a layout is fitted to."""
+        return self.partition + self.named
+
+    @property
+    def named(self) -> tuple[ClusteringColumn, ...]:
+        """The columns of the prefix, then the clustering columns."""
+        return self.prefix + self.columns
+
+    @property
+    def leading_orders(self) -> tuple[tuple[bool, bool], ...]:
+        """How the columns that a layout splits first are sorted: the partition fields, then the prefix."""
+        return ((False, False),) * len(self.partition) + self.prefix_orders
+
+    def names(self, separator: str) -> str:
+        """Join the names of the clustering columns."""
+        return separator.join(column.name for column in self.columns)
+
+    @property
+    def prefix_text(self) -> str:
+        """The prefix as a sort order writes it, in full; empty without one."""
+        return ", ".join(
+            f"{column.name} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
+            for column, (descending, nulls_first) in zip(self.prefix, self.prefix_orders, strict=True)
+        )
+
+
+def resolve(
+    table: Table,
+    sort_order: SortOrder,
+    weights: Sequence[tuple[tuple[str, ...], float]] = (),
+    *,
+    output_spec: PartitionSpec | None = None,
+    case_sensitive: bool = False,
+) -> RowOrder:
+    """Resolve a sort order.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table, whose schema and metrics configuration are consulted.
+    sort_order : SortOrder
+        The columns as written.
+    weights : sequence of (tuple of str, float), optional
+        Weights of some of the clustering columns.
+    output_spec : pyiceberg.partitioning.PartitionSpec, optional
+        The spec of the files to be written, by default the current one. Its identity columns are constant in a file
+        and therefore ignored, with a warning where one was to cluster by.
+    case_sensitive : bool, optional
+        Whether names differ by case.
+
+    Returns
+    -------
+    RowOrder
+        With at least one clustering column, and all columns named as the schema names them.
+
+    Raises
+    ------
+    InvalidInputError
+        When a column is unknown, ambiguous, named twice, of a type without an order, or without lower/upper bounds; if
+        no clustering column is left; or if a weight is not for one of them.
+    """
+    resolver = _Resolver(table, table.spec() if output_spec is None else output_spec, case_sensitive)
+    prefix: list[tuple[ClusteringColumn, int, PrefixColumn]] = []
+    for asked in sort_order.prefix:
+        column = resolver.resolve(asked.parts)
+        if column:
+            prefix.append((column, resolver.find(asked.parts)[-1].field_id, asked))
+    columns: list[tuple[ClusteringColumn, int]] = []
+    place_of: dict[int, int | None] = {}
+    for parts in sort_order.columns:
+        field_id = resolver.find(parts)[-1].field_id
+        column = resolver.resolve(parts)
+        place_of[field_id] = len(columns) if column else None
+        if column:
+            columns.append((column, field_id))
+        else:
+            _LOG.warning(
+                "Ignored clustering column %s of %s: the table is partitioned by it",
+                ".".join(parts),
+                display_name(table),
+            )
+    if not columns:
+        raise InvalidInputError(
+            f"Cannot cluster by {', '.join('.'.join(parts) for parts in sort_order.columns)}, because "
+            f"{display_name(table)} is partitioned by every one of these columns"
+        )
+    return RowOrder(
+        tuple(column for column, _, _ in prefix),
+        tuple((asked.descending, asked.nulls_first) for _, _, asked in prefix),
+        tuple(column for column, _ in columns),
+        resolver.weights(weights, place_of, len(columns)),
+        sort_order.curve,
+        tuple(field_id for _, field_id, _ in prefix) + tuple(field_id for _, field_id in columns),
+    )
+
+
+class _Resolver:
+    def __init__(self, table: Table, output_spec: PartitionSpec, case_sensitive: bool) -> None:
+        self._table = table
+        self._case_sensitive = case_sensitive
+        self._metrics: MetricsConfig = metrics_config(table)
+        self._identity = {
+            field.source_id for field in output_spec.fields if isinstance(field.transform, IdentityTransform)
+        }
+        self._seen: set[int] = set()
+
+    def resolve(self, parts: tuple[str, ...]) -> ClusteringColumn | None:
+        """Find the column of a name, or nothing if files are partitioned by it."""
+        path = self.find(parts)
+        column = _column(path, parts)
+        field_id = path[-1].field_id
+        if field_id in self._seen:
+            raise InvalidInputError(
+                f"Cannot cluster by column {column.name} twice, because each clustering column counts once"
+            )
+        self._seen.add(field_id)
+        if field_id in self._identity:
+            return None
+        self._check_keeps_bounds(column, field_id)
+        return column
+
+    def find(self, parts: tuple[str, ...]) -> list[NestedField]:
+        """Find the fields from the top-level column down to the named one."""
+        path: list[NestedField] = []
+        struct = self._table.schema().as_struct()
+        for part in parts:
+            if path:
+                parent = path[-1]
+                if not isinstance(parent.field_type, StructType):
+                    raise InvalidInputError(
+                        f"Cannot cluster by column {_display(parts)}, because {parent.name} is of type "
+                        f"{type_text(parent.field_type)}: only fields of structs can be named inside a column"
+                    )
+                struct = parent.field_type
+            path.append(self._child(struct, part, parts))
+        return path
+
+    def _child(self, struct: StructType, part: str, parts: tuple[str, ...]) -> NestedField:
+        found = [
+            field
+            for field in struct.fields
+            if (field.name == part if self._case_sensitive else field.name.lower() == part.lower())
+        ]
+        if len(found) == 1:
+            return found[0]
+        names = ", ".join(field.name for field in struct.fields)
+        table = display_name(self._table)
+        raise InvalidInputError(
+            f"Cannot cluster by column {_display(parts)}, because the name is ambiguous when case does not count: "
+            f"{table} has {names}"
+            if found
+            else f"Cannot cluster by column {_display(parts)}, because {table} has no such column: it has {names}"
+        )
+
+    def _check_keeps_bounds(self, column: ClusteringColumn, field_id: int) -> None:
+        name = self._table.schema().find_column_name(field_id) or ""
+        mode = self._metrics.mode(name)
+        if not mode.keeps_bounds:
+            raise InvalidInputError(
+                f"Cannot cluster by column {column.name}, because {display_name(self._table)} keeps no lower/upper "
+                f"bounds for it (metrics mode {mode}), so no file could be skipped: ALTER TABLE ... SET TBLPROPERTIES "
+                f"('write.metadata.metrics.column.{name}' = 'full') first"
+            )
+
+    def weights(
+        self, given: Sequence[tuple[tuple[str, ...], float]], place_of: dict[int, int | None], columns: int
+    ) -> tuple[float, ...]:
+        weights = [1.0] * columns
+        weighted: set[int] = set()
+        for parts, weight in given:
+            field_id = self.find(parts)[-1].field_id
+            if field_id not in place_of or field_id in weighted:
+                why = "is there twice" if field_id in place_of else "is not one of the clustering columns"
+                raise InvalidInputError(f"Cannot set column-weights for column {_display(parts)}, because it {why}")
+            weighted.add(field_id)
+            place = place_of[field_id]
+            if place is not None:
+                weights[place] = weight
+        return tuple(weights)
+
+
+def _column(path: list[NestedField], parts: tuple[str, ...]) -> ClusteringColumn:
+    kind = path[-1].field_type
+    try:
+        domain(str(kind))
+    except InvalidInputError as error:
+        hint = ": name one of its fields" if isinstance(kind, StructType) else ""
+        raise InvalidInputError(
+            f"Cannot cluster by column {_display(parts)}, because its type {_type_id(kind)} has no lower/upper bounds "
+            f"to prune by{hint}"
+        ) from error
+    return ClusteringColumn(tuple(field.name for field in path), str(kind))
+
+
+def type_text(kind: IcebergType) -> str:
+    """Write a type as Iceberg for Java does.
+
+    Examples
+    --------
+    >>> from pyiceberg.types import LongType
+    >>> type_text(MapType(1, LongType(), 2, ListType(3, LongType(), False), False))
+    'map<long, list<long>>'
+    """
+    if isinstance(kind, StructType):
+        fields = ", ".join(
+            f"{field.field_id}: {field.name}: {'required' if field.required else 'optional'} "
+            f"{type_text(field.field_type)}{f' ({field.doc})' if field.doc else ''}"
+            for field in kind.fields
+        )
+        return f"struct<{fields}>"
+    if isinstance(kind, ListType):
+        return f"list<{type_text(kind.element_type)}>"
+    if isinstance(kind, MapType):
+        return f"map<{type_text(kind.key_type)}, {type_text(kind.value_type)}>"
+    return str(kind)
+
+
+def _type_id(kind: IcebergType) -> str:
+    for known, name in ((StructType, "struct"), (ListType, "list"), (MapType, "map")):
+        if isinstance(kind, known):
+            return name
+    return str(kind)
+
+
+def _display(parts: tuple[str, ...]) -> str:
+    return "'" + ".".join(parts) + "'"

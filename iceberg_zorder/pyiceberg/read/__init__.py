@@ -1,0 +1,1 @@
+"""The rows of data files that their deletes leave, as rows of the table's schema."""

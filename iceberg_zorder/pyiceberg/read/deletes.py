@@ -1,0 +1,336 @@
+"""Tell which rows of a data file are deleted: by their position, or because they equal a deleted row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
+
+from iceberg_zorder.errors import RewriteFailedError
+from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask
+from iceberg_zorder.pyiceberg.read.projection import FileField, convert, file_fields
+from iceberg_zorder.rows.equal_rows import EqualRows
+from iceberg_zorder.rows.spill import MemoryBudget
+
+_BATCH_ROWS = 131_072
+_SMALL_BATCH_ROWS = 16_384
+_SHARE = 4
+"""Equality deletes may take one of so many parts of the budget; while they are read they take as much besides."""
+_HELD_BESIDE = 28
+"""Bytes that a deleted row may take beside its values, with the table that it is looked up by."""
+_Bools = npt.NDArray[np.bool_]
+_Bits = npt.NDArray[np.uint8]
+
+
+class DeletedRows:
+    """Tells what is deleted of a number of data files, reading each delete file once.
+
+    Position deletes are forgotten after the last data file that needs them. Equality deletes are held as long as this
+    is, within a part of the budget; where they have no room, they are read part by part before the first data file, and
+    what each part deletes is marked.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        Whose FileIO reads the files.
+    tasks : iterable of DataFileTask
+        The data files.
+    types : dict of int to pyarrow.DataType
+        Types of the equality fields, those of columns dropped since included.
+    keys : callable
+        Reads equality fields of a data file, some rows at a time.
+    budget : MemoryBudget
+        Where what is held is counted.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        tasks: Iterable[DataFileTask],
+        types: dict[int, pa.DataType],
+        keys: Callable[[DataFileTask, Sequence[int]], Iterator[list[pa.Array]]],
+        budget: MemoryBudget,
+    ) -> None:
+        self._table = table
+        self._types = types
+        self._keys = keys
+        self._budget = budget
+        self._tasks = list(tasks)
+        self._paths = {task.data_file.file_path for task in self._tasks}
+        self._uses = Counter(delete.file_path for task in self._tasks for delete in task.position_deletes)
+        self._positions: dict[str, dict[str, npt.NDArray[np.int64]]] = {}
+        self._rows: dict[_Scope, EqualRows] | None = None
+        # By task: a data file may be there twice, with different deletes.
+        self._marks: dict[DataFileTask, _Bits] = {}
+        self._taken = 0
+
+    def of(self, task: DataFileTask) -> Deleted:
+        """Read what is deleted of a data file; to be called once for each."""
+        positions = [
+            found
+            for delete in task.position_deletes
+            if (found := self._position_deletes(delete).get(task.data_file.file_path)) is not None
+        ]
+        for delete in task.position_deletes:
+            self._uses[delete.file_path] -= 1
+            if not self._uses[delete.file_path]:
+                self._positions.pop(delete.file_path, None)
+        if self._rows is None:
+            self._rows = self._equality_deletes()
+        return Deleted(
+            np.unique(np.concatenate(positions)) if positions else np.empty(0, np.int64),
+            self._marks.pop(task, None),
+            tuple((scope.fields, self._rows[scope]) for scope in _scopes(task) if scope in self._rows),
+            task.data_sequence_number,
+        )
+
+    def close(self) -> None:
+        """Forget all that is held."""
+        self._budget.give_back(self._taken)
+        self._taken = 0
+        self._rows = {}
+        self._positions.clear()
+        self._marks.clear()
+
+    def type_of(self, field_id: int) -> pa.DataType:
+        """Tell the type of an equality field."""
+        return self._types[field_id]
+
+    def _position_deletes(self, delete: DataFile) -> dict[str, npt.NDArray[np.int64]]:
+        if delete.file_path in self._positions:
+            return self._positions[delete.file_path]
+        found: dict[str, list[npt.NDArray[np.int64]]] = {}
+        with opened(self._table, delete.file_path) as stream:
+            file = pq.ParquetFile(stream, read_dictionary=["file_path"], pre_buffer=True)
+            batches = file.iter_batches(_BATCH_ROWS, columns=["file_path", "pos"], use_threads=False)
+            for batch in batches:
+                paths, positions = batch.column("file_path"), batch.column("pos").to_numpy(zero_copy_only=False)
+                codes = paths.indices.to_numpy(zero_copy_only=False)
+                order = np.argsort(codes, kind="stable")
+                ends = np.searchsorted(codes[order], np.arange(len(paths.dictionary)), side="right")
+                start = 0
+                for path, end in zip(paths.dictionary.to_pylist(), ends.tolist(), strict=True):
+                    if path in self._paths:
+                        found.setdefault(path, []).append(positions[order[start:end]])
+                    start = end
+        joined = {path: np.concatenate(parts) for path, parts in found.items()}
+        self._positions[delete.file_path] = joined
+        return joined
+
+    def _equality_deletes(self) -> dict[_Scope, EqualRows]:
+        """Read all equality deletes; return them, or if they have no room mark what they delete, and return none."""
+        files: dict[_Scope, dict[str, tuple[DataFile, int]]] = {}
+        for task in self._tasks:
+            for delete in task.equality_deletes:
+                of_scope = files.setdefault(_scope(delete), {})
+                _, newest = of_scope.get(delete.file_path, (delete, 0))
+                of_scope[delete.file_path] = delete, max(newest, task.data_sequence_number)
+        held: dict[_Scope, EqualRows] = {}
+        size, room = 0, self._budget.limit // _SHARE
+        for scope, deletes in files.items():
+            for rows in self._parts(scope, deletes.values(), room):
+                if scope in held or (held and size + rows.nbytes > room):
+                    # There is more than one part: what is held is to be applied and forgotten before the next.
+                    for each in list(held):
+                        self._mark(each, held.pop(each))
+                    size = 0
+                held[scope] = rows
+                size += rows.nbytes
+        if self._marks:
+            for each in list(held):
+                self._mark(each, held.pop(each))
+        self._take(sum(rows.nbytes for rows in held.values()))
+        return held
+
+    def _parts(self, scope: _Scope, deletes: Iterable[tuple[DataFile, int]], room: int) -> Iterator[EqualRows]:
+        """Read the deleted rows of a scope, as many at a time as have room."""
+        columns: list[list[pa.Array]] = [[] for _ in scope.fields]
+        newest: list[npt.NDArray[np.int64]] = []
+        size = 0
+        for delete, number in deletes:
+            for batch in self._batches(delete, scope.fields):
+                for place, column in enumerate(batch):
+                    columns[place].append(column)
+                newest.append(np.full(len(batch[0]), number))
+                size += sum(column.nbytes for column in batch) + _HELD_BESIDE * len(batch[0])
+                if size > room:
+                    yield EqualRows([pa.concat_arrays(parts) for parts in columns], np.concatenate(newest))
+                    columns, newest, size = [[] for _ in scope.fields], [], 0
+        if newest:
+            yield EqualRows([pa.concat_arrays(parts) for parts in columns], np.concatenate(newest))
+
+    def _batches(self, delete: DataFile, fields: Sequence[int]) -> Iterator[list[pa.Array]]:
+        with opened(self._table, delete.file_path) as stream:
+            file = pq.ParquetFile(stream, pre_buffer=True)
+            everything = {each.field_id: each for top in file_fields(file.schema_arrow, None) for each in top.walk()}
+            columns = [".".join(everything[each].path) for each in fields if each in everything]
+            for place in range(file.num_row_groups):
+                # Batches of many rows would take more room than there is for all of them.
+                for batch in file.iter_batches(_SMALL_BATCH_ROWS, [place], columns, use_threads=False):
+                    paths = field_paths(file_fields(batch.schema, None)) if batch.num_columns else {}
+                    yield [key_column(batch, paths.get(each), self._types[each], None) for each in fields]
+
+    def _mark(self, scope: _Scope, rows: EqualRows) -> None:
+        """Mark the rows of all data files that equal deleted ones."""
+        for task in self._tasks:
+            if scope not in _scopes(task):
+                continue
+            start = 0
+            if task not in self._marks:
+                bits = np.zeros(-(-task.data_file.record_count // 8), np.uint8)
+                self._take(bits.nbytes)
+                self._marks[task] = bits
+            bits = self._marks[task]
+            for keys in self._keys(task, scope.fields):
+                found = np.flatnonzero(rows.contain(keys, task.data_sequence_number)) + start
+                np.bitwise_or.at(bits, found >> 3, (128 >> (found & 7)).astype(np.uint8))
+                start += len(keys[0])
+
+    def _take(self, size: int) -> None:
+        self._budget.take(size)
+        self._taken += size
+        if self._taken > self._budget.limit:
+            raise RewriteFailedError(
+                f"Cannot apply equality deletes to {len(self._tasks):,} data files, because what they delete takes "
+                f"{self._taken:,} bytes to mark, and memory-limit-bytes leaves {self._budget.limit:,}: raise it"
+            )
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """What equality deletes have in common that can be looked up together."""
+
+    fields: tuple[int, ...]
+    partition: Partition
+
+
+def _scope(delete: DataFile) -> _Scope:
+    return _Scope(tuple(sorted(delete.equality_ids or [])), partition_of(delete))
+
+
+def _scopes(task: DataFileTask) -> list[_Scope]:
+    return list(dict.fromkeys(_scope(delete) for delete in task.equality_deletes))
+
+
+@contextmanager
+def opened(table: Table, path: str) -> Iterator[Any]:
+    """Open a file for reading; whatever goes wrong in the block is told as a failure to read it.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        Whose FileIO reads it.
+    path : str
+        The file.
+
+    Yields
+    ------
+    object
+        The open stream.
+
+    Raises
+    ------
+    RewriteFailedError
+        When it cannot be read.
+    """
+    try:
+        with table.io.new_input(path).open() as stream:
+            yield stream
+    except Exception as error:  # a broken file breaks in many ways
+        raise RewriteFailedError(f"Cannot read {path}, because {' '.join(str(error).split())}") from error
+
+
+def field_paths(fields: Sequence[FileField]) -> dict[int, tuple[int, ...]]:
+    """Find where the fields of a batch are that no list or map holds, by their ids.
+
+    Parameters
+    ----------
+    fields : sequence of FileField
+        The batch's columns.
+
+    Returns
+    -------
+    dict of int to tuple of int
+        The place of the column, then those of the fields inside it.
+    """
+    found: dict[int, tuple[int, ...]] = {}
+
+    def visit(field: FileField, place: tuple[int, ...]) -> None:
+        if field.field_id is not None:
+            found[field.field_id] = place
+        if pa.types.is_struct(field.type):
+            for inner, child in enumerate(field.children):
+                visit(child, (*place, inner))
+
+    for place, field in enumerate(fields):
+        visit(field, (place,))
+    return found
+
+
+def key_column(
+    batch: pa.RecordBatch, path: tuple[int, ...] | None, kind: pa.DataType, otherwise: pa.Scalar | None
+) -> pa.Array:
+    """Take an equality field of a batch, as a type, or where the file lacks it a constant or NULL."""
+    if path is None:
+        return pa.nulls(batch.num_rows, kind) if otherwise is None else pa.repeat(otherwise, batch.num_rows)
+    array = batch.column(path[0])
+    return convert(pc.struct_field(array, list(path[1:])) if len(path) > 1 else array, kind)
+
+
+@dataclass(frozen=True, eq=False)
+class Deleted:
+    """What is deleted of one data file.
+
+    Parameters
+    ----------
+    positions : ndarray of int64
+        Sorted positions.
+    marks : ndarray of uint8 or None
+        A bit for each row, if rows that equal deleted ones were marked.
+    equal : tuple of (tuple of int, EqualRows)
+        Fields, and the rows by whose equality in these rows are deleted.
+    sequence_number : int
+        The data file's data sequence number.
+    """
+
+    positions: npt.NDArray[np.int64]
+    marks: _Bits | None
+    equal: tuple[tuple[tuple[int, ...], EqualRows], ...]
+    sequence_number: int
+
+    @property
+    def fields(self) -> set[int]:
+        """The fields that must be read to tell which rows are deleted."""
+        return {field for fields, _ in self.equal for field in fields}
+
+    def kept_by_position(self, positions: npt.NDArray[np.int64]) -> _Bools | None:
+        """Tell which of some rows, whose positions increase, are left; or nothing if all are."""
+        if not len(positions):
+            return None
+        gone: _Bools | None = None
+        if self.marks is not None:
+            gone = (self.marks[positions >> 3] >> (7 - (positions & 7)).astype(np.uint8) & 1).astype(np.bool_)
+        first, last = np.searchsorted(self.positions, [positions[0], positions[-1] + 1])
+        if first < last:
+            found = np.isin(positions, self.positions[first:last], assume_unique=True)
+            gone = found if gone is None else gone | found
+        return None if gone is None or not gone.any() else ~gone
+
+    def kept_by_equality(self, columns: dict[int, pa.Array]) -> _Bools | None:
+        """Tell which rows are left, given the fields; or nothing if all are."""
+        gone: _Bools | None = None
+        for fields, rows in self.equal:
+            found = rows.contain([columns[field] for field in fields], self.sequence_number)
+            gone = found if gone is None else gone | found
+        return None if gone is None or not gone.any() else ~gone

@@ -1,0 +1,346 @@
+"""Arrow batches of a data file as batches of a table's schema: columns by field id, whatever the file calls them.
+
+PyIceberg's own projection turns NULL lists and maps of structs into empty ones; a rewrite may change no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.schema import Schema
+from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.compat.expressions import MappedField, NameMapping, schema_to_pyarrow
+
+_FIELD_ID = b"PARQUET:field_id"
+_Convert = Callable[[pa.Array], pa.Array]
+
+
+@dataclass(frozen=True)
+class FileField:
+    """A field of a data file.
+
+    Parameters
+    ----------
+    field_id : int or None
+        The table's field that it holds, if any.
+    path : tuple of str
+        Its name, after the names of the structs, lists and maps around it.
+    type : pyarrow.DataType
+        Its type.
+    children : tuple of FileField
+        Fields of a struct, the element of a list, the key and the value of a map.
+    """
+
+    field_id: int | None
+    path: tuple[str, ...]
+    type: pa.DataType
+    children: tuple[FileField, ...]
+
+    def walk(self) -> Iterator[FileField]:
+        """Visit this field and all inside it."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+def file_fields(schema: pa.Schema, mapping: NameMapping | None) -> tuple[FileField, ...]:
+    """Find the fields of a data file.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        The file's schema.
+    mapping : pyiceberg.table.name_mapping.NameMapping or None
+        The table's mapping of names, for files without field ids.
+
+    Returns
+    -------
+    tuple of FileField
+        The columns in the file's order.
+
+    Raises
+    ------
+    InvalidInputError
+        When the file has no field ids and the table no mapping.
+
+    Examples
+    --------
+    >>> column = pa.field("old name", pa.int32(), metadata={"PARQUET:field_id": "7"})
+    >>> file_fields(pa.schema([column]), None)[0].field_id
+    7
+    """
+    found = tuple(_file_field(field, (), ()) for field in schema)
+    if not found or any(each.field_id is not None for top in found for each in top.walk()):
+        return found
+    if mapping is None:
+        raise InvalidInputError(
+            "its columns have no field ids and the table has no property schema.name-mapping.default to find them by"
+        )
+    return tuple(_file_field(field, (), tuple(mapping)) for field in schema)
+
+
+def _file_field(field: pa.Field, around: tuple[str, ...], mapped: Sequence[MappedField]) -> FileField:
+    mine = next((each for each in mapped if field.name in each.names), None)
+    own = (field.metadata or {}).get(_FIELD_ID)
+    field_id = int(own) if own is not None else None if mine is None else mine.field_id
+    # A mapped field without inner ones is false.
+    inner = () if mine is None else mine.fields
+    path = (*around, field.name)
+    return FileField(
+        field_id, path, field.type, tuple(_file_field(child, path, inner) for child in _children(field.type))
+    )
+
+
+def _children(of: pa.DataType) -> list[pa.Field]:
+    if pa.types.is_struct(of):
+        return [of.field(place) for place in range(of.num_fields)]
+    if pa.types.is_map(of):
+        return [of.key_field.with_name("key"), of.item_field.with_name("value")]
+    if pa.types.is_list(of) or pa.types.is_large_list(of) or pa.types.is_fixed_size_list(of):
+        return [of.value_field.with_name("element")]
+    return []
+
+
+@dataclass(frozen=True)
+class Projection:
+    """How the batches of one data file become batches of a schema.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        The schema of the result, but for columns of strings that may stay dictionaries.
+    """
+
+    schema: pa.Schema
+    _columns: tuple[tuple[int | None, _Convert], ...]
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Project a batch."""
+        arrays = [
+            convert(pa.nulls(batch.num_rows) if place is None else batch.column(place))
+            for place, convert in self._columns
+        ]
+        fields = [
+            field if field.type == array.type else field.with_type(array.type)
+            for field, array in zip(self.schema, arrays, strict=True)
+        ]
+        if not arrays:
+            # A batch without columns has as many rows as this one.
+            return pa.RecordBatch.from_struct_array(pa.array([{}] * batch.num_rows, pa.struct([])))
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def projection(
+    wanted: Schema,
+    file: Sequence[FileField],
+    constants: Mapping[int, Any],
+    *,
+    names: Schema | None = None,
+    keep_dictionaries: bool = False,
+) -> Projection:
+    """Find how to project a data file.
+
+    Parameters
+    ----------
+    wanted : pyiceberg.schema.Schema
+        What to make of it.
+    file : sequence of FileField
+        What is read of it, in the order of its batches.
+    constants : mapping of int to object
+        Values of columns that the file may lack, by their field, as a partition holds them.
+    names : pyiceberg.schema.Schema, optional
+        The same fields by the names that they are to have.
+    keep_dictionaries : bool, optional
+        Whether columns of strings that come as dictionaries stay so.
+
+    Returns
+    -------
+    Projection
+        It gives batches of that schema, with field ids.
+
+    Raises
+    ------
+    InvalidInputError
+        When the file lacks a required column.
+    """
+    target = schema_to_pyarrow(names or wanted)
+    columns: list[tuple[int | None, _Convert]] = []
+    places = {field.field_id: place for place, field in enumerate(file) if field.field_id is not None}
+    for field, arrow in zip(wanted.fields, target, strict=True):
+        place = places.get(field.field_id)
+        if place is None:
+            columns.append((None, _missing(field, arrow.type, constants)))
+        else:
+            converter = _converter(field.field_type, file[place], arrow.type, keep_dictionary=keep_dictionaries)
+            columns.append((place, converter))
+    return Projection(target, tuple(columns))
+
+
+def columns_to_read(wanted: Sequence[NestedField], file: Sequence[FileField]) -> list[str]:
+    """Find the paths of what a projection reads, as Parquet names them.
+
+    Parameters
+    ----------
+    wanted : sequence of NestedField
+        Fields of the table, maybe without some of their inner fields.
+    file : sequence of FileField
+        The file's fields.
+
+    Returns
+    -------
+    list of str
+        Columns, or fields of structs.
+    """
+    by_id = {field.field_id: field for field in file if field.field_id is not None}
+    found = []
+    for field in wanted:
+        if field.field_id in by_id:
+            mine = by_id[field.field_id]
+            inner = columns_to_read(field.field_type.fields, mine.children) if _is_struct(field, mine) else []  # type: ignore[attr-defined]
+            found += inner or [".".join(mine.path)]
+    return found
+
+
+def _is_struct(field: NestedField, mine: FileField) -> bool:
+    return isinstance(field.field_type, StructType) and pa.types.is_struct(mine.type)
+
+
+def _missing(field: NestedField, target: pa.DataType, constants: Mapping[int, Any]) -> _Convert:
+    value = constants.get(field.field_id)
+    value = field.initial_default if value is None else value
+    if value is None and field.required:
+        raise InvalidInputError(f"it lacks the required column {field.name}")
+    scalar = None if value is None else constant(value, target)
+    return lambda array: pa.nulls(len(array), target) if scalar is None else repeated(scalar, len(array), target)
+
+
+def constant(value: Any, target: pa.DataType) -> pa.Scalar:
+    """Make a value of a partition or a default an Arrow scalar, UUIDs as their bytes."""
+    if isinstance(value, UUID):
+        value = value.bytes
+    if isinstance(target, pa.BaseExtensionType):
+        target = target.storage_type
+    return pa.scalar(value, target)
+
+
+def repeated(scalar: pa.Scalar, rows: int, target: pa.DataType) -> pa.Array:
+    """Repeat a scalar as an array of a type, which may be an extension of the scalar's."""
+    array = pa.repeat(scalar, rows)
+    return pa.ExtensionArray.from_storage(target, array) if isinstance(target, pa.BaseExtensionType) else array
+
+
+def _converter(kind: IcebergType, mine: FileField, target: pa.DataType, *, keep_dictionary: bool = False) -> _Convert:
+    if isinstance(kind, StructType):
+        return _struct_converter(kind, mine, target)
+    if isinstance(kind, ListType):
+        element = _converter(kind.element_type, mine.children[0], target.value_type)
+        return lambda array: _list(array, element, target)
+    if isinstance(kind, MapType):
+        key = _converter(kind.key_type, mine.children[0], target.key_type)
+        value = _converter(kind.value_type, mine.children[1], target.item_type)
+        return lambda array: _map(array, key, value, target)
+    return lambda array: convert(array, target, keep_dictionary=keep_dictionary)
+
+
+def _struct_converter(kind: StructType, mine: FileField, target: pa.StructType) -> _Convert:
+    places = {child.field_id: place for place, child in enumerate(mine.children) if child.field_id is not None}
+    parts: list[tuple[int | None, _Convert]] = []
+    for place, field in enumerate(kind.fields):
+        arrow = target.field(place).type
+        found = places.get(field.field_id)
+        if found is None:
+            parts.append((None, _missing(field, arrow, {})))
+        else:
+            parts.append((found, _converter(field.field_type, mine.children[found], arrow)))
+
+    def convert_struct(array: pa.StructArray) -> pa.StructArray:
+        fields = [part(array if found is None else array.field(found)) for found, part in parts]
+        mask = array.is_null() if array.null_count else None
+        return pa.StructArray.from_arrays(fields, fields=list(target), mask=mask)
+
+    return convert_struct
+
+
+def _list(array: pa.Array, element: _Convert, target: pa.DataType) -> pa.Array:
+    if pa.types.is_fixed_size_list(array.type):
+        array = array.cast(pa.large_list(array.type.value_field))
+    array = _fresh(array)
+    mask = array.is_null() if array.null_count else None
+    return pa.LargeListArray.from_arrays(array.offsets.cast(pa.int64()), element(array.values), type=target, mask=mask)
+
+
+def _map(array: pa.MapArray, key: _Convert, value: _Convert, target: pa.DataType) -> pa.MapArray:
+    array = _fresh(array)
+    mask = array.is_null() if array.null_count else None
+    return pa.MapArray.from_arrays(array.offsets, key(array.keys), value(array.items), type=target, mask=mask)
+
+
+def _fresh(array: pa.Array) -> pa.Array:
+    """Copy an array that is a part of another, because only a whole one may be put together with a mask."""
+    return array if array.offset == 0 else pa.concat_arrays([array, array.slice(0, 0)])
+
+
+def convert(array: pa.Array, target: pa.DataType, *, keep_dictionary: bool = False) -> pa.Array:
+    """Convert values of a primitive type as Iceberg lets a column's type change, and between Arrow's forms of a type.
+
+    Parameters
+    ----------
+    array : pyarrow.Array
+        The values.
+    target : pyarrow.DataType
+        The type to give them.
+    keep_dictionary : bool, optional
+        Whether strings may stay in a dictionary.
+
+    Returns
+    -------
+    pyarrow.Array
+        The same values.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        When a value does not fit.
+
+    Examples
+    --------
+    >>> convert(pa.array([1, None], pa.int32()), pa.int64()).type
+    DataType(int64)
+    >>> convert(pa.array([0], pa.timestamp("ms")), pa.timestamp("us", "UTC")).type
+    TimestampType(timestamp[us, tz=UTC])
+    """
+    if pa.types.is_dictionary(array.type):
+        if keep_dictionary and pa.types.is_large_string(target):
+            return array
+        array = array.dictionary_decode()
+    if array.type == target:
+        return array
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if isinstance(target, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(target, convert(array, target.storage_type))
+    if pa.types.is_timestamp(target) and pa.types.is_timestamp(array.type):
+        # The zone is a name only, the instant is in UTC.
+        array = array.cast(pa.timestamp(target.unit, array.type.tz))
+        return array if array.type == target else array.view(target)
+    return array.cast(target)
+
+
+def leaf(batch: pa.RecordBatch, path: Sequence[int]) -> pa.Array:
+    """Take a column of a batch, or a field of a struct; NULL where a struct around it is NULL.
+
+    Examples
+    --------
+    >>> rows = pa.RecordBatch.from_pylist([{"a": {"b": 1}}, {"a": None}])
+    >>> leaf(rows, [0, 0]).to_pylist()
+    [1, None]
+    """
+    array = batch.column(path[0])
+    return pc.struct_field(array, list(path[1:])) if len(path) > 1 else array

@@ -1,0 +1,281 @@
+"""Read the rows of data files that are left after their deletes, batch by batch, as rows of the table's schema."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import NestedField, PrimitiveType
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.compat.expressions import sanitize_column_names, schema_to_pyarrow
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask
+from iceberg_zorder.pyiceberg.read.deletes import Deleted, DeletedRows, field_paths, key_column, opened
+from iceberg_zorder.pyiceberg.read.projection import (
+    FileField,
+    Projection,
+    columns_to_read,
+    constant,
+    file_fields,
+    projection,
+)
+from iceberg_zorder.rows.spill import MemoryBudget
+
+BATCH_ROWS = 131_072
+_BATCH_BYTES = 32 * 1024 * 1024
+_PREBUFFERED = 32 * 1024 * 1024
+_SMALL_DICTIONARY = 32 * 1024
+
+_Select = Callable[[str, npt.NDArray[np.int64]], npt.NDArray[np.bool_] | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some rows of a data file.
+
+    Parameters
+    ----------
+    batch : pyarrow.RecordBatch
+        The rows.
+    positions : ndarray of int64
+        Their positions in the file.
+    """
+
+    batch: pa.RecordBatch
+    positions: npt.NDArray[np.int64]
+
+
+class Reader:
+    """Reads the data files of some tasks.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        Their table.
+    tasks : list of DataFileTask
+        The data files.
+    wanted : pyiceberg.schema.Schema, optional
+        The columns to read, a part of the table's current schema; all by default.
+    keep_dictionaries : bool, optional
+        Whether columns of few different strings may come as dictionaries.
+    budget : MemoryBudget, optional
+        Where deleted rows are counted that are held until the reader is closed; by default they are not bounded.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        tasks: list[DataFileTask],
+        wanted: Schema | None = None,
+        *,
+        keep_dictionaries: bool = False,
+        budget: MemoryBudget | None = None,
+    ) -> None:
+        self._table = table
+        self._wanted = table.schema() if wanted is None else wanted
+        self._names = sanitize_column_names(self._wanted)
+        self._keep_dictionaries = keep_dictionaries
+        self._mapping = table.name_mapping()
+        self._fields = _all_fields(table)
+        used = {each for task in tasks for delete in task.equality_deletes for each in delete.equality_ids or []}
+        types = {each: schema_to_pyarrow(self._fields[each].field_type) for each in used}
+        self._deletes = DeletedRows(table, tasks, types, self._keys, budget or MemoryBudget(sys.maxsize))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the batches, but for dictionaries."""
+        return schema_to_pyarrow(self._names)
+
+    def close(self) -> None:
+        """Forget the deleted rows that are held."""
+        self._deletes.close()
+
+    def rows(self, task: DataFileTask, select: _Select | None = None) -> Iterator[Rows]:
+        """Read a data file.
+
+        Parameters
+        ----------
+        task : DataFileTask
+            The data file, one of those that the reader was made for.
+        select : callable, optional
+            Tells for the file's path and the positions of some rows which of them to read; by default all.
+
+        Yields
+        ------
+        Rows
+            Rows in the file's order, none of them deleted.
+
+        Raises
+        ------
+        RewriteFailedError
+            When the file, or a delete file of it, cannot be read, its columns are not those of the table, or it has
+            another number of rows than its manifest says.
+        """
+        path = task.data_file.file_path
+        deleted = self._deletes.of(task)
+        with opened(self._table, path) as stream:
+            file = _OpenFile(stream)
+            if file.rows != task.data_file.record_count:
+                raise InvalidInputError(
+                    f"it has {file.rows:,} rows, and its manifest says {task.data_file.record_count:,}"
+                )
+            yield from self._of_file(file, task, deleted, select)
+
+    def _keys(self, task: DataFileTask, field_ids: Sequence[int]) -> Iterator[list[pa.Array]]:
+        """Read equality fields of a data file."""
+        constants = self._constants(task)
+        with opened(self._table, task.data_file.file_path) as stream:
+            file = _OpenFile(stream)
+            everything = {e.field_id: e for top in file_fields(file.schema, self._mapping) for e in top.walk()}
+            columns = [".".join(everything[each].path) for each in field_ids if each in everything]
+            for batch in file.batches(columns, []):
+                paths = field_paths(file_fields(batch.schema, self._mapping)) if batch.num_columns else {}
+                yield [self._key(batch, self._fields[each], paths.get(each), constants) for each in field_ids]
+
+    def _of_file(self, file: _OpenFile, task: DataFileTask, deleted: Deleted, select: _Select | None) -> Iterator[Rows]:
+        fields = file_fields(file.schema, self._mapping)
+        constants = self._constants(task)
+        equality = [self._fields[each] for each in sorted(deleted.fields)]
+        columns = self._columns(fields, deleted)
+        dictionaries = file.small_dictionaries(columns) if self._keep_dictionaries else []
+        project: Projection | None = None
+        start = 0
+        for batch in file.batches(columns, dictionaries):
+            if project is None:
+                fields = file_fields(batch.schema, self._mapping) if batch.num_columns else ()
+                project = projection(
+                    self._wanted, fields, constants, names=self._names, keep_dictionaries=self._keep_dictionaries
+                )
+                paths = field_paths(fields)
+            positions = np.arange(start, start + batch.num_rows, dtype=np.int64)
+            start += batch.num_rows
+            if select:
+                batch, positions = _filtered(batch, positions, select(task.data_file.file_path, positions))
+            batch, positions = _filtered(batch, positions, deleted.kept_by_position(positions))
+            if equality and len(positions):
+                keys = {each.field_id: self._key(batch, each, paths.get(each.field_id), constants) for each in equality}
+                batch, positions = _filtered(batch, positions, deleted.kept_by_equality(keys))
+            if len(positions):
+                yield Rows(project(batch), positions)
+
+    def _key(
+        self, batch: pa.RecordBatch, field: NestedField, path: tuple[int, ...] | None, constants: dict[int, Any]
+    ) -> pa.Array:
+        kind = self._deletes.type_of(field.field_id)
+        value = constants.get(field.field_id, field.initial_default)
+        return key_column(batch, path, kind, None if value is None else constant(value, kind))
+
+    def _columns(self, fields: tuple[FileField, ...], deleted: Deleted) -> list[str]:
+        names = columns_to_read(self._wanted.fields, fields)
+        everything = {each.field_id: each for top in fields for each in top.walk()}
+        return list(dict.fromkeys(names + [".".join(everything[f].path) for f in deleted.fields if f in everything]))
+
+    def _constants(self, task: DataFileTask) -> dict[int, Any]:
+        """Values that the file's partition tells of columns."""
+        spec = self._table.specs()[task.data_file.spec_id]
+        return {
+            field.source_id: task.data_file.partition[place]
+            for place, field in enumerate(spec.fields)
+            if isinstance(field.transform, IdentityTransform)
+        }
+
+
+class _OpenFile:
+    """A Parquet file, read one row group after the other, with bounded memory."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        file = pq.ParquetFile(stream)
+        self._metadata = file.metadata
+        self.rows: int = file.metadata.num_rows
+        self.schema: pa.Schema = file.schema_arrow
+
+    def batches(self, columns: list[str], dictionaries: list[str]) -> Iterator[pa.RecordBatch]:
+        buffered = all(
+            sum(group.column(place).total_compressed_size for place in range(group.num_columns)) <= _PREBUFFERED
+            for group in self._groups()
+        )
+        file = pq.ParquetFile(
+            self._stream,
+            metadata=self._metadata,
+            read_dictionary=dictionaries,
+            coerce_int96_timestamp_unit="us",
+            pre_buffer=buffered,
+            buffer_size=0 if buffered else 1024 * 1024,
+        )
+        for place, group in enumerate(self._groups()):
+            if not columns:
+                yield from _without_columns(group.num_rows)
+                continue
+            # Rows as wide as these may come in no larger batches.
+            rows = max(1024, _BATCH_BYTES * group.num_rows // max(1, group.total_byte_size))
+            yield from file.iter_batches(min(BATCH_ROWS, rows), row_groups=[place], columns=columns, use_threads=False)
+
+    def small_dictionaries(self, columns: list[str]) -> list[str]:
+        """Find the columns of strings that have a small dictionary in every row group, and nothing beside it."""
+        strings = {
+            field.name
+            for field in self.schema
+            if pa.types.is_string(field.type)
+            or pa.types.is_large_string(field.type)
+            or pa.types.is_string_view(field.type)
+        }
+        return [name for name in columns if name in strings and self._has_small_dictionary(name)]
+
+    def _has_small_dictionary(self, name: str) -> bool:
+        place = next(p for p in range(self._metadata.num_columns) if self._path(p) == name)
+        for group in self._groups():
+            chunk = group.column(place)
+            if not chunk.has_dictionary_page or chunk.dictionary_page_offset is None:
+                return False
+            # A writer gives a dictionary up when it has grown large, so beside a small one there is nothing else.
+            if not 0 < chunk.data_page_offset - chunk.dictionary_page_offset <= _SMALL_DICTIONARY:
+                return False
+        return True
+
+    def _path(self, place: int) -> str:
+        return str(self._metadata.schema.column(place).path)
+
+    def _groups(self) -> Iterator[Any]:
+        return (self._metadata.row_group(place) for place in range(self._metadata.num_row_groups))
+
+
+def _without_columns(rows: int) -> Iterator[pa.RecordBatch]:
+    for start in range(0, rows, BATCH_ROWS):
+        count = min(BATCH_ROWS, rows - start)
+        yield pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))
+
+
+def _filtered(
+    batch: pa.RecordBatch, positions: npt.NDArray[np.int64], kept: npt.NDArray[np.bool_] | None
+) -> tuple[pa.RecordBatch, npt.NDArray[np.int64]]:
+    if kept is None:
+        return batch, positions
+    if not batch.num_columns:
+        return next(_without_columns(int(kept.sum())), batch), positions[kept]
+    return batch.filter(pa.array(kept)), positions[kept]
+
+
+def _all_fields(table: Table) -> dict[int, NestedField]:
+    """Every primitive field that the table has or had, as the newest schema that has it says."""
+    found: dict[int, NestedField] = {}
+    for schema in sorted(table.schemas().values(), key=lambda each: each.schema_id):
+        for field_id in schema.field_ids:
+            field = schema.find_field(field_id)
+            if isinstance(field.field_type, PrimitiveType):
+                found[field_id] = field
+    found.update(
+        (each, table.schema().find_field(each))
+        for each in table.schema().field_ids
+        if isinstance(table.schema().find_field(each).field_type, PrimitiveType)
+    )
+    return found

@@ -1,0 +1,186 @@
+"""What both engines take and give: names, sort orders and options as text, and the result of a rewrite."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.request.sort_order import parse_name, parse_sort_order
+
+OptionValue = bool | int | float | str
+
+# One part of a dotted name: in backticks (doubled inside), or bare.
+_PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\s`.,()'\"]+))\s*(\.|$)")
+
+
+@dataclass(frozen=True)
+class RewriteResult:
+    """What a rewrite did, in Iceberg's counts.
+
+    Parameters
+    ----------
+    rewritten_data_files_count : int
+        Data files that were replaced.
+    added_data_files_count : int
+        Data files that took their place.
+    rewritten_bytes_count : int
+        Size of the replaced data files in bytes.
+    failed_data_files_count : int
+        Data files whose file group could not be rewritten (with partial progress only).
+    removed_delete_files_count : int
+        Delete files that are no longer needed.
+    message : str or None
+        When nothing was rewritten: why, and what would force it.
+
+    Examples
+    --------
+    >>> RewriteResult(64, 12, 40_000_000, 0, 0).nothing_to_do
+    False
+    """
+
+    rewritten_data_files_count: int
+    added_data_files_count: int
+    rewritten_bytes_count: int
+    failed_data_files_count: int
+    removed_delete_files_count: int
+    message: str | None = None
+
+    @property
+    def nothing_to_do(self) -> bool:
+        """Whether the planner chose no data file."""
+        return self.rewritten_data_files_count == 0 and self.failed_data_files_count == 0
+
+
+def quoted_identifier(part: str) -> str:
+    """Put one part of a name in backticks.
+
+    Examples
+    --------
+    >>> quoted_identifier("a`b")
+    '`a``b`'
+    """
+    return "`" + part.replace("`", "``") + "`"
+
+
+def name_parts(name: str) -> list[str]:
+    """Split a dotted name into its parts.
+
+    Parameters
+    ----------
+    name : str
+        As in Spark SQL; a part with special characters stands in backticks.
+
+    Returns
+    -------
+    list of str
+        At least one part, without backticks.
+
+    Raises
+    ------
+    InvalidInputError
+        When it is no such name.
+
+    Examples
+    --------
+    >>> name_parts("lake.`my db`.events")
+    ['lake', 'my db', 'events']
+    """
+    parts = []
+    position = 0
+    while True:
+        match = _PART.match(name, position)
+        if match is None:
+            raise InvalidInputError(f"Cannot read the name '{name}', because no part of a name starts at {position}")
+        quoted, bare, end = match.groups()
+        parts.append(bare if quoted is None else quoted.replace("``", "`"))
+        if not end:
+            return parts
+        position = match.end()
+
+
+def sort_order_text(table: str, columns: Sequence[str] | str) -> str:
+    """Write the clustering columns as the text of ``sort_order``.
+
+    Parameters
+    ----------
+    table : str
+        The table's name, for messages.
+    columns : sequence of str, or str
+        Names of columns; or a sort order, which is checked and kept.
+
+    Returns
+    -------
+    str
+        ``zorder(...)`` with every part of a name in backticks; or the sort order.
+
+    Raises
+    ------
+    InvalidInputError
+        When there is no column, or one is no name.
+
+    Examples
+    --------
+    >>> sort_order_text("db.t", ["a", "b.`c d`"])
+    'zorder(`a`, `b`.`c d`)'
+    """
+    if isinstance(columns, str):
+        parse_sort_order(columns)
+        return columns
+    names = list(columns)
+    if not names:
+        raise InvalidInputError(f"Cannot rewrite {table}, because columns is empty: name the columns to cluster by")
+    return f"zorder({', '.join(_quoted_column(table, name) for name in names)})"
+
+
+def _quoted_column(table: str, name: str) -> str:
+    if not isinstance(name, str):
+        raise InvalidInputError(f"Cannot rewrite {table}, because columns holds {name!r}: pass names as text")
+    try:
+        parts = parse_name(name)
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            f"Cannot rewrite {table}, because '{name}' is not the name of one column: "
+            "pass one name per item, a part with special characters in backticks"
+        ) from error
+    return ".".join(quoted_identifier(part) for part in parts)
+
+
+def option_text(name: object, value: object) -> str:
+    """Write the value of an option as Iceberg reads it.
+
+    Parameters
+    ----------
+    name : str
+        The option's name.
+    value : bool, int, float or str
+        Its value; a float must be finite.
+
+    Returns
+    -------
+    str
+        ``true`` and ``false`` in small letters, whole numbers without a point.
+
+    Raises
+    ------
+    InvalidInputError
+        When the name is no text, or the value of another type.
+
+    Examples
+    --------
+    >>> option_text("rewrite-all", True), option_text("target-file-size-bytes", 512e6), option_text("sample-seed", 7)
+    ('true', '512000000', '7')
+    """
+    if not isinstance(name, str):
+        raise InvalidInputError(f"Cannot set the option {name!r}, because the name of an option is a text")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return str(int(value)) if value.is_integer() else repr(value)
+    raise InvalidInputError(f"Cannot set {name} to {value!r}, because it must be text, a finite number or a boolean")

@@ -1,0 +1,131 @@
+"""The options of the zorder strategy itself; those of ``rewrite_data_files`` belong to Iceberg.
+
+==============  ============================  =============================  ==========================================
+option          domain                        default                        what it does
+==============  ============================  =============================  ==========================================
+cuts            adaptive, even                adaptive                       how rows are cut into files: where boxes
+                                                                             are tight, or evenly along the curve
+column-weights  a=3,b=1: numbers in           1 each                         with adaptive cuts, how much a column's
+                (0, 1000000]                                                 filters count against the others'
+size-tolerance  number in [0, 1)              0.25                           with adaptive cuts, how far a file's rows
+                                                                             may lie from the mean, as a share of it
+sample-rows     integer in [1, 2147483647]    1,000 per output file, at      rows to sample: more make file sizes
+                                              least 50,000, at most          more even, and take longer
+                                              1,000,000
+sample-seed     integer in [-2^63, 2^63)      0                              which rows are sampled
+boundaries      integer in [1, 65536]         4096                           boundaries per column: more tell close
+                                                                             values apart, and make the layout larger
+==============  ============================  =============================  ==========================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.boundaries import MAX_BOUNDARIES
+from iceberg_zorder.layout.box_tree import ADAPTIVE
+from iceberg_zorder.layout.cuts import EVEN
+from iceberg_zorder.request.sort_order import parse_column_weights
+
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
+# Longer numbers lie outside every domain, and Python refuses to read very long ones.
+_INTEGER = re.compile(r"[+-]?0*[0-9]{1,20}")
+_SAMPLE_ROWS_PER_FILE = 1_000
+_SAMPLE_ROWS_AT_LEAST = 50_000
+_SAMPLE_ROWS_AT_MOST = 1_000_000
+
+
+@dataclass(frozen=True)
+class ZOrderOptions:
+    """Options of a layout, checked.
+
+    Parameters
+    ----------
+    cuts : str
+        The kind of cuts.
+    column_weights : tuple of (tuple of str, float)
+        Parts of the names of columns, and their weights.
+    size_tolerance : float
+        How far a file's share of the rows may lie from the mean.
+    sample_rows : int or None
+        Rows to sample, if set.
+    sample_seed : int
+        Seed of the sample.
+    boundaries : int
+        Wanted boundaries per column.
+    """
+
+    cuts: str = ADAPTIVE
+    column_weights: tuple[tuple[tuple[str, ...], float], ...] = ()
+    size_tolerance: float = 0.25
+    sample_rows: int | None = None
+    sample_seed: int = 0
+    boundaries: int = 4096
+
+    def sample_rows_for(self, files: int) -> int:
+        """Tell how many rows to sample for a plan of so many output files.
+
+        Examples
+        --------
+        >>> [ZOrderOptions().sample_rows_for(files) for files in (1, 64, 5000)]
+        [50000, 64000, 1000000]
+        """
+        if self.sample_rows is not None:
+            return self.sample_rows
+        return min(_SAMPLE_ROWS_AT_MOST, max(_SAMPLE_ROWS_AT_LEAST, _SAMPLE_ROWS_PER_FILE * files))
+
+
+def zorder_options(options: Mapping[str, str]) -> ZOrderOptions:
+    """Read our own options.
+
+    Parameters
+    ----------
+    options : mapping of str to str
+        Any options; those of Iceberg are not looked at.
+
+    Returns
+    -------
+    ZOrderOptions
+        With defaults for what is not given.
+
+    Raises
+    ------
+    InvalidInputError
+        When a value lies outside its option's domain.
+
+    Examples
+    --------
+    >>> zorder_options({"boundaries": "255", "rewrite-all": "true"})
+    ZOrderOptions(cuts='adaptive', column_weights=(), size_tolerance=0.25, sample_rows=None, sample_seed=0, \
+boundaries=255)
+    >>> zorder_options({"boundaries": "0"})
+    Traceback (most recent call last):
+    iceberg_zorder.errors.InvalidInputError: Cannot set boundaries to '0', because it must be an integer in [1, 65536]
+    """
+    cuts = options.get("cuts", ADAPTIVE)
+    if cuts not in (ADAPTIVE, EVEN):
+        raise InvalidInputError(f"Cannot set cuts to '{cuts}', because it must be '{ADAPTIVE}' or '{EVEN}'")
+    return ZOrderOptions(
+        cuts,
+        parse_column_weights(options["column-weights"]) if "column-weights" in options else (),
+        _tolerance(options["size-tolerance"]) if "size-tolerance" in options else 0.25,
+        _integer(options, "sample-rows", 1, 2**31 - 1) if "sample-rows" in options else None,
+        _integer(options, "sample-seed", -(2**63), 2**63 - 1) if "sample-seed" in options else 0,
+        _integer(options, "boundaries", 1, MAX_BOUNDARIES) if "boundaries" in options else 4096,
+    )
+
+
+def _tolerance(text: str) -> float:
+    if not _NUMBER.fullmatch(text) or not 0 <= float(text) < 1:
+        raise InvalidInputError(f"Cannot set size-tolerance to '{text}', because it must be a number in [0, 1)")
+    return float(text)
+
+
+def _integer(options: Mapping[str, str], name: str, least: int, most: int) -> int:
+    text = options[name]
+    if not _INTEGER.fullmatch(text) or not least <= int(text) <= most:
+        raise InvalidInputError(f"Cannot set {name} to '{text}', because it must be an integer in [{least}, {most}]")
+    return int(text)

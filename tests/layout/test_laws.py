@@ -1,0 +1,342 @@
+"""The laws of the layout, on random data: each kernel against its definition, and against a naive reference."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.boundaries import find_boundaries
+from iceberg_zorder.layout.curve import HILBERT, curve_index, position_bits, spread, zorder_index
+from iceberg_zorder.layout.cuts import even_cuts
+from iceberg_zorder.layout.keys import NAN, NULL, VALUE, KeyColumn, cut, domain, encode, sampled_bytes
+from iceberg_zorder.layout.positions import bucket_positions
+from tests.golden.cases import ARROW
+from tests.layout import naive
+
+LONG = st.integers(-(2**63), 2**63 - 1)
+# Few distinct values beside many: ties and heavy hitters are where the kernels differ.
+KEYS = st.one_of(st.lists(st.integers(0, 12), max_size=60), st.lists(LONG, max_size=60))
+TEXTS = st.lists(st.text("ab\u00e9\U0001f600", max_size=4), max_size=60)
+
+# For each type: values, and the order that Iceberg's comparator gives them as an order of Python values.
+ORDERS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
+    "boolean": (st.booleans(), int),
+    "int": (st.integers(-(2**31), 2**31 - 1), int),
+    "long": (LONG, int),
+    "float": (st.floats(width=32, allow_nan=False), float),
+    "double": (st.floats(allow_nan=False), float),
+    "date": (st.integers(-(2**31), 2**31 - 1), int),
+    "time": (st.integers(0, 86_399_999_999), int),
+    "timestamp": (LONG, int),
+    "timestamptz": (LONG, int),
+    "timestamp_ns": (LONG, int),
+    "timestamptz_ns": (LONG, int),
+    "decimal(9, 3)": (st.integers(-(10**9) + 1, 10**9 - 1).map(lambda u: Decimal(u).scaleb(-3)), Decimal),
+    "decimal(18, 0)": (st.integers(-(10**18) + 1, 10**18 - 1).map(Decimal), Decimal),
+    "decimal(38, 38)": (st.integers(-(10**38) + 1, 10**38 - 1).map(lambda u: Decimal(f"{u}E-38")), Decimal),
+    "string": (st.text(), lambda text: text.encode()),
+    "binary": (st.binary(), bytes),
+    "uuid": (st.binary(min_size=16, max_size=16), bytes),
+    "fixed[5]": (st.binary(min_size=5, max_size=5), bytes),
+}  # fmt: skip
+
+
+def arrow(type_name: str, values: list[Any]) -> pa.Array:
+    if type_name.startswith("decimal"):
+        precision, scale = (int(part) for part in type_name[8:-1].split(","))
+        return pa.array(values, pa.decimal128(precision, scale))
+    if type_name == "date":
+        return pa.array(values, pa.int32()).cast(pa.date32())
+    if type_name.startswith("time"):
+        return pa.array(values, pa.int64()).view(ARROW[type_name])
+    return pa.array(values, pa.binary(5) if type_name == "fixed[5]" else ARROW[type_name])
+
+
+def long_column(values: list[int], states: list[int] | None = None) -> KeyColumn:
+    return KeyColumn(np.array(values, np.int64), np.array(states or [VALUE] * len(values), np.uint8))
+
+
+class TestKeys:
+    @pytest.mark.parametrize("type_name", ORDERS)
+    @given(data=st.data())
+    def test_keys_compare_as_icebergs_bounds_do(self, type_name: str, data: st.DataObject) -> None:
+        strategy, order = ORDERS[type_name]
+        a, b = data.draw(strategy), data.draw(strategy)
+        keys = encode(arrow(type_name, [a, None, b]), type_name)
+        first, _, second = keys.keys.tolist()
+        assert keys.states.tolist() == [VALUE, NULL, VALUE]
+        assert (first < second) == (order(a) < order(b))
+        assert (first == second) == (order(a) == order(b))
+
+    @given(st.floats(allow_nan=False))
+    def test_nan_is_a_state_of_its_own(self, value: float) -> None:
+        for type_name in ("float", "double"):
+            keys = encode(arrow(type_name, [math.nan, value if type_name == "double" else 1.0, None]), type_name)
+            assert keys.states.tolist() == [NAN, VALUE, NULL]
+
+    @pytest.mark.parametrize("storage", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())])
+    def test_storage_does_not_count(self, storage: pa.DataType) -> None:
+        plain = pa.array(["b", None, "a", "b"])
+        other = encode(pa.chunked_array([plain.cast(storage), plain.cast(storage)]).slice(2), "string")
+        assert other.keys.tolist() == [b"a", b"b", b"b", b"", b"a", b"b"]
+        assert other.states.tolist() == [0, 0, 0, 2, 0, 0]
+
+    @pytest.mark.parametrize("storage", [pa.large_binary(), pa.binary_view(), pa.dictionary(pa.int8(), pa.binary())])
+    def test_storage_of_bytes_does_not_count(self, storage: pa.DataType) -> None:
+        keys = encode(pa.array([b"\x00", None, b"\x00\x00"], pa.binary()).cast(storage), "binary")
+        assert keys.keys.tolist() == [b"\x00", b"", b"\x00\x00"]
+        assert keys.states.tolist() == [VALUE, NULL, VALUE]
+
+    def test_uuids_of_the_extension_type_are_their_bytes(self) -> None:
+        plain = pa.array([bytes(16), None, b"\xff" * 16], pa.binary(16))
+        keys = encode(pa.ExtensionArray.from_storage(pa.uuid(), plain), "uuid")
+        assert keys.keys.tolist() == encode(plain, "uuid").keys.tolist() == [bytes(16), b"", b"\xff" * 16]
+
+    @pytest.mark.parametrize(
+        ("array", "type_name", "expected"),
+        [
+            (pa.array([1], pa.timestamp("ms")), "timestamp", 1_000),
+            (pa.array([1], pa.timestamp("us", "Asia/Tokyo")), "timestamptz_ns", 1_000),
+            (pa.array([2_000], pa.timestamp("ns", "UTC")), "timestamptz", 2),
+            (pa.array([1], pa.time32("s")), "time", 1_000_000),
+            (pa.array([86_400_000], pa.date64()), "date", 1),
+            (pa.array([Decimal("1.5")], pa.decimal128(10, 1)), "decimal(10, 2)", 150),
+            (pa.array([Decimal("-1.50")], pa.decimal256(40, 2)), "decimal(10, 2)", -150),
+        ],
+    )
+    def test_units_and_scales_are_those_of_the_iceberg_type(
+        self, array: pa.Array, type_name: str, expected: int
+    ) -> None:
+        assert encode(array, type_name).keys.tolist() == [expected]
+
+    @pytest.mark.parametrize(
+        ("array", "type_name"),
+        [
+            (pa.array([1], pa.timestamp("ns")), "timestamp"),
+            (pa.array([Decimal("1.55")], pa.decimal128(10, 2)), "decimal(10, 1)"),
+        ],
+    )
+    def test_what_a_unit_or_scale_would_lose_is_refused(self, array: pa.Array, type_name: str) -> None:
+        with pytest.raises(pa.ArrowInvalid):
+            encode(array, type_name)
+
+    @pytest.mark.parametrize("type_name", ORDERS)
+    def test_columns_without_a_value(self, type_name: str) -> None:
+        for rows in (0, 2):
+            for array in (arrow(type_name, [None] * rows), pa.nulls(rows)):
+                keys = encode(array, type_name)
+                assert (keys.rows, keys.domain, keys.states.tolist()) == (rows, domain(type_name), [NULL] * rows)
+
+    def test_slices_of_decimals(self) -> None:
+        values = pa.array([Decimal("1.5"), Decimal("-2.5"), None, Decimal("3.5")], pa.decimal128(10, 1))
+        assert encode(values.slice(1), "decimal(10, 1)").keys.tolist() == [-25, 0, 35]
+
+    @pytest.mark.parametrize(
+        "type_name", ["list<int>", "map<int, int>", "struct<x: int>", "variant", "geometry", "unknown"]
+    )
+    def test_types_without_an_order_are_refused(self, type_name: str) -> None:
+        with pytest.raises(InvalidInputError, match="Cannot cluster by a column of type"):
+            domain(type_name)
+
+    @given(st.lists(st.binary(max_size=6), min_size=1, max_size=40), st.lists(st.binary(max_size=8)), st.integers(1, 5))
+    def test_boundaries_of_cut_keys_split_whole_keys_as_they_split_cut_ones(
+        self, sampled: list[bytes], keys: list[bytes], length: int
+    ) -> None:
+        boundaries = find_boundaries(encode(cut(pa.array(sampled), length), "binary"), 8)
+        whole, beginnings = pa.array([*sampled, *keys], pa.binary()), cut(pa.array([*sampled, *keys]), length)
+        buckets = [boundaries.bucket_of(encode(each, "binary")).tolist() for each in (whole, beginnings)]
+        assert buckets[0] == buckets[1]
+
+    def test_sampled_keys_are_as_long_as_bounds_keep_or_the_sample_has_room_for(self) -> None:
+        cases = [(16, 10**6), (None, 50_000), (None, 10**6), (None, 2**31 - 1), (1, 1), (2**31 - 1, 10**6)]
+        assert [sampled_bytes(*case) for case in cases] == [68, 2684, 134, 64, 64, 134]
+
+
+class TestBoundaries:
+    @given(KEYS, st.integers(1, 70))
+    def test_long_keys_agree_with_the_naive_reference(self, keys: list[int], maximum: int) -> None:
+        found = find_boundaries(long_column(keys), maximum)
+        assert found.keys.tolist() == naive.boundaries(keys, maximum)
+        assert found.bucket_of(long_column(keys)).tolist() == [
+            naive.bucket(k, VALUE, found.keys.tolist()) for k in keys
+        ]
+
+    @given(TEXTS, st.integers(1, 20))
+    def test_bytes_keys_agree_with_the_naive_reference(self, texts: list[str], maximum: int) -> None:
+        column = encode(pa.array(texts, pa.string()), "string")
+        keys = [text.encode() for text in texts]
+        found = find_boundaries(column, maximum)
+        assert found.keys.tolist() == naive.boundaries(keys, maximum)
+        assert found.bucket_of(column).tolist() == [naive.bucket(k, VALUE, found.keys.tolist()) for k in keys]
+
+    @given(KEYS, st.integers(1, 70))
+    def test_they_strictly_increase_and_are_not_too_many(self, keys: list[int], maximum: int) -> None:
+        found = find_boundaries(long_column(keys), maximum).keys.tolist()
+        heavy = [key for key in set(keys) if keys.count(key) * maximum >= len(keys)]
+        assert all(a < b for a, b in itertools.pairwise(found))
+        assert len(found) <= max(maximum, 2 * len(heavy))
+
+    @given(KEYS, st.integers(1, 70))
+    def test_heavy_values_and_few_values_have_buckets_of_their_own(self, keys: list[int], maximum: int) -> None:
+        column = long_column(keys)
+        buckets = dict(zip(keys, find_boundaries(column, maximum).bucket_of(column).tolist(), strict=True))
+        for key, bucket in buckets.items():
+            if keys.count(key) * maximum >= len(keys) or len(buckets) <= maximum:
+                assert [other for other in buckets if buckets[other] == bucket] == [key]
+
+    @pytest.mark.parametrize("maximum", [0, -1, 65_537])
+    def test_their_number_has_a_domain(self, maximum: int) -> None:
+        with pytest.raises(InvalidInputError, match="must be in"):
+            find_boundaries(long_column([1]), maximum)
+
+
+class TestPositions:
+    @given(st.lists(st.integers(0, 9), min_size=1, max_size=50), st.integers(1, 16))
+    def test_they_are_the_share_of_rows_below(self, buckets: list[int], bits: int) -> None:
+        found = bucket_positions(np.array(buckets), 10, bits).tolist()
+        assert found == naive.positions(buckets, 10, bits)
+        assert found == sorted(found)
+        assert min(found) >= 0
+        assert max(found) < 2**bits
+
+
+class TestCurve:
+    @pytest.mark.parametrize(("columns", "bits"), [(1, 8), (2, 4), (3, 3), (4, 2), (8, 1)])
+    def test_interleaving_is_a_bijection(self, columns: int, bits: int) -> None:
+        grid = np.array(list(itertools.product(range(2**bits), repeat=columns))).T
+        index = zorder_index(list(grid), bits)
+        assert sorted(index.tolist()) == list(range(2 ** (bits * columns)))
+
+    @given(
+        st.integers(1, 8).flatmap(lambda c: st.lists(st.integers(0, 2 ** position_bits(c) - 1), min_size=c, max_size=c))
+    )
+    def test_it_agrees_with_the_naive_reference(self, row: list[int]) -> None:
+        bits = position_bits(len(row))
+        assert zorder_index([np.array([p]) for p in row], bits)[0] == naive.interleave(row, bits)
+
+    @given(st.data())
+    def test_it_is_monotone_in_each_coordinate(self, data: st.DataObject) -> None:
+        columns = data.draw(st.integers(1, 8))
+        bits = position_bits(columns)
+        row = data.draw(st.lists(st.integers(0, 2**bits - 2), min_size=columns, max_size=columns))
+        raised = list(row)
+        column = data.draw(st.integers(0, columns - 1))
+        raised[column] = data.draw(st.integers(row[column] + 1, 2**bits - 1))
+        low, high = (zorder_index([np.array([p]) for p in point], bits)[0] for point in (row, raised))
+        assert 0 <= low < high
+
+    def test_the_index_is_never_negative(self) -> None:
+        for columns in range(1, 64):
+            bits = position_bits(columns)
+            top = zorder_index([np.array([2**bits - 1])] * columns, bits)[0]
+            assert top == 2 ** (bits * columns) - 1
+
+    def test_shares_of_columns_do_not_overlap(self) -> None:
+        shares = [spread(np.array([2**15 - 1]), column, 4, 15)[0] for column in range(4)]
+        assert sum(shares) == 2**60 - 1
+
+    def test_more_columns_than_bits_are_refused(self) -> None:
+        with pytest.raises(InvalidInputError, match="64 clustering columns"):
+            position_bits(64)
+
+
+def broken_laws(encoder: Any, columns: int, bits: int) -> list[str]:
+    """The laws of a Hilbert curve that an encoder breaks on the whole grid."""
+    grid = np.array(list(itertools.product(range(2**bits), repeat=columns))).T
+    index = encoder(list(grid), bits)
+    broken = []
+    if sorted(index.tolist()) != list(range(2 ** (bits * columns))):
+        broken.append("bijection")
+    steps = np.abs(np.diff(grid[:, np.argsort(index, kind="stable")], axis=1)).sum(axis=0)
+    if steps.size and steps.max() > 1:
+        broken.append("neighbours")
+    if index[0] != 0:
+        broken.append("origin")
+    return broken
+
+
+def hilbert(positions: list[Any], bits: int) -> Any:
+    return curve_index(HILBERT, positions, bits)
+
+
+class TestHilbert:
+    @pytest.mark.parametrize(
+        ("columns", "bits"),
+        [(1, 8), (2, 1), (2, 2), (2, 6), (3, 1), (3, 4), (4, 3), (5, 2), (6, 2), (7, 1), (7, 2), (8, 1), (8, 2)],
+    )
+    def test_its_laws_hold_on_the_whole_grid(self, columns: int, bits: int) -> None:
+        assert broken_laws(hilbert, columns, bits) == []
+
+    def test_a_wrong_encoder_is_noticed(self) -> None:
+        assert broken_laws(zorder_index, 2, 3) == ["neighbours"]
+        gray = [zorder_index([p ^ p >> 1 for p in np.array(list(itertools.product(range(8), repeat=2))).T], 3)]
+        assert broken_laws(lambda positions, bits: gray[0], 2, 3) == ["neighbours"]
+        assert broken_laws(lambda positions, bits: hilbert(positions, bits) | 1, 2, 3) == [
+            "bijection",
+            "neighbours",
+            "origin",
+        ]
+
+    @given(
+        st.integers(1, 8).flatmap(lambda c: st.lists(st.integers(0, 2 ** position_bits(c) - 1), min_size=c, max_size=c))
+    )
+    def test_steps_from_any_point_are_steps_on_the_grid(self, row: list[int]) -> None:
+        bits, columns = position_bits(len(row)), len(row)
+        around = [row] + [
+            [p + step * (c == axis) for c, p in enumerate(row)]
+            for axis in range(columns)
+            for step in (-1, 1)
+            if 0 <= row[axis] + step < 2**bits
+        ]
+        index = hilbert(list(np.array(around).T), bits)
+        assert len(set(index.tolist())) == len(around)
+        assert index.min() >= 0
+        # The successor and the predecessor on the curve are among the neighbours on the grid.
+        here = int(index[0])
+        expected = (here > 0) + (here < 2 ** (bits * columns) - 1)
+        assert sum(abs(int(other) - here) == 1 for other in index[1:]) == expected
+
+    @pytest.mark.parametrize("columns", range(1, 9))
+    def test_the_top_bit_is_used_and_the_sign_is_not(self, columns: int) -> None:
+        bits = position_bits(columns)
+        corners = np.array(list(itertools.product((0, 2**bits - 1), repeat=columns))).T
+        index = hilbert(list(corners), bits)
+        assert index.min() == 0
+        assert int(index.max()) == 2 ** (bits * columns) - 1
+
+    @given(st.lists(st.integers(0, 2**16 - 1), min_size=2, max_size=2))
+    def test_in_two_dimensions_it_is_skillings_curve(self, row: list[int]) -> None:
+        found = int(hilbert([np.array([p]) for p in row], 16)[0])
+        assert found in (naive.hilbert(row, 16), naive.hilbert(row[::-1], 16))
+
+
+class TestCuts:
+    @given(st.lists(st.integers(0, 30), max_size=80), st.integers(1, 12))
+    def test_they_agree_with_the_naive_reference(self, index: list[int], files: int) -> None:
+        cuts = even_cuts(np.sort(np.array(index, np.int64)), files)
+        assert list(cuts.starts) == naive.even_cuts(index, files)
+        assert cuts.files <= files
+
+    @given(st.lists(st.integers(0, 30), min_size=1, max_size=80), st.integers(1, 12))
+    def test_no_file_is_empty_and_files_follow_the_curve(self, index: list[int], files: int) -> None:
+        ordered = np.sort(np.array(index, np.int64))
+        cuts = even_cuts(ordered, files)
+        found = cuts.file(ordered)
+        assert np.all(np.diff(found) >= 0)
+        assert set(found.tolist()) == set(range(cuts.files))
+
+    @given(st.integers(1, 200), st.integers(1, 50))
+    def test_distinct_indexes_are_cut_evenly(self, rows: int, files: int) -> None:
+        cuts = even_cuts(np.arange(rows), files)
+        counts = np.bincount(cuts.file(np.arange(rows)))
+        assert cuts.files == min(rows, files)
+        assert counts.max() - counts.min() <= 1

@@ -1,0 +1,195 @@
+"""The laws of whole layouts, and the JSON that they are written to and read from."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.layout.keys import encode
+from iceberg_zorder.layout.layout import Wish, fit
+from iceberg_zorder.layout.layout_json import from_json, layout_hash, to_json
+from iceberg_zorder.layout.sample import Sample
+from tests.layout.test_laws import arrow, long_column
+
+
+class TestLayout:
+    @settings(deadline=None)
+    @given(st.data())
+    def test_equal_values_never_split(self, data: st.DataObject) -> None:
+        rows = data.draw(st.integers(0, 60))
+        values: list[list[Any]] = [
+            data.draw(st.lists(st.one_of(st.none(), st.integers(0, 5)), min_size=rows, max_size=rows)),
+            data.draw(st.lists(st.sampled_from([None, math.nan, 0.0, -0.0, 1.5]), min_size=rows, max_size=rows)),
+            data.draw(st.lists(st.sampled_from(["", "a", "b", None]), min_size=rows, max_size=rows)),
+        ]
+        types = ("long", "double", "string")
+        sample = Sample(tuple(encode(arrow(t, v), t) for t, v in zip(types, values, strict=True)))
+        columns = [ClusteringColumn((t,), t) for t in types]
+        wish = Wish(
+            files=data.draw(st.integers(1, 10)),
+            cuts=data.draw(st.sampled_from(["even", "adaptive"])),
+            curve=data.draw(st.sampled_from(["zorder", "hilbert"])),
+            prefix=data.draw(st.sampled_from([(), ((False, True),), ((True, False), (True, True))])),
+            boundaries=data.draw(st.integers(1, 10)),
+            size_tolerance=data.draw(st.sampled_from([0.0, 0.25, 0.9])),
+        )
+        layout = fit(columns, sample, wish)
+        files, index = layout.file(sample).tolist(), layout.index(sample).tolist()
+        seen: dict[str, tuple[int, int]] = {}
+        for row in range(rows):
+            # The text of a row tells NaN from NULL; adding 0.0 makes the zeros one.
+            key = repr([v[row] + 0.0 if isinstance(v[row], float) else v[row] for v in values])
+            assert seen.setdefault(key, (index[row], files[row])) == (index[row], files[row])
+        again = from_json(to_json(layout))
+        assert (to_json(again), layout_hash(again)) == (to_json(layout), layout_hash(layout))
+
+    @pytest.mark.parametrize("cuts", ["even", "adaptive"])
+    def test_the_order_of_rows_does_not_count(self, cuts: str) -> None:
+        rng = np.random.default_rng(1)
+        a, b = rng.integers(0, 1000, 500), rng.integers(0, 1000, 500)
+        shuffle = rng.permutation(500)
+        columns = [ClusteringColumn(("a",), "long"), ClusteringColumn(("b",), "long")]
+        wish = Wish(files=8, cuts=cuts, boundaries=64)
+        one = fit(columns, Sample((long_column(a.tolist()), long_column(b.tolist()))), wish)
+        other = fit(columns, Sample((long_column(a[shuffle].tolist()), long_column(b[shuffle].tolist()))), wish)
+        assert layout_hash(one) == layout_hash(other)
+
+    def test_a_prefix_comes_before_the_curve(self) -> None:
+        rng = np.random.default_rng(2)
+        region, a = rng.integers(0, 4, 4000), rng.integers(0, 1000, 4000)
+        columns = [ClusteringColumn((name,), "long") for name in ("region", "a")]
+        sample = Sample((long_column(region.tolist()), long_column(a.tolist())))
+        for cuts in ("even", "adaptive"):
+            files = fit(columns, sample, Wish(files=8, cuts=cuts, prefix=((False, True),))).file(sample)
+            regions_of_files = [set(region[files == file].tolist()) for file in range(8)]
+            # Four regions of about two files each: a file has one region, or with even cuts the end of one as well.
+            assert max(len(regions) for regions in regions_of_files) <= (1 if cuts == "adaptive" else 2)
+            assert all(max(low) <= min(high) for low, high in itertools.pairwise(regions_of_files))
+
+    @pytest.mark.parametrize("descending", [False, True])
+    @pytest.mark.parametrize("nulls_first", [False, True])
+    def test_files_follow_the_order_of_the_prefix(self, descending: bool, nulls_first: bool) -> None:
+        values = [None if i % 5 == 0 else float("nan") if i % 7 == 0 else float(i % 11) for i in range(300)]
+        sample = Sample((encode(pa.array(values), "double"), long_column(list(range(300)))))
+        columns = [ClusteringColumn(("p",), "double"), ClusteringColumn(("a",), "long")]
+        wish = Wish(files=6, cuts="even", prefix=((descending, nulls_first),))
+        index = fit(columns, sample, wish).index(sample)
+
+        def rank(value: float | None) -> float:
+            if value is None:
+                return -math.inf if nulls_first else math.inf
+            return (100.0 if math.isnan(value) else value) * (-1 if descending else 1)
+
+        ranks = [rank(values[row]) for row in np.argsort(index, kind="stable")]
+        assert ranks == sorted(ranks)
+
+    def test_rows_that_are_all_alike_are_spread_by_their_tie_breakers(self) -> None:
+        sample = Sample((long_column([7] * 90),))
+        layout = fit([ClusteringColumn(("a",), "long")], sample, Wish(files=3))
+        assert np.bincount(layout.file(sample, np.arange(90))).tolist() == [30, 30, 30]
+        assert set(layout.file(sample).tolist()) == {0}
+
+    def test_weights_favour_their_column(self) -> None:
+        rng = np.random.default_rng(3)
+        values = [rng.permutation(4096), rng.permutation(4096)]
+        sample = Sample(tuple(long_column(each.tolist()) for each in values))
+        columns = [ClusteringColumn((name,), "long") for name in "ab"]
+        extents = []
+        for weights in ((1.0, 1.0), (16.0, 1.0)):
+            files = fit(columns, sample, Wish(files=64, weights=weights)).file(sample)
+            extents.append([sum(int(np.ptp(each[files == file])) for file in range(64)) for each in values])
+        assert extents[1][0] < extents[0][0] / 2
+        assert extents[1][1] > extents[0][1] * 2
+
+    def test_a_sample_must_fit_the_columns(self) -> None:
+        sample = Sample((long_column([1, 2]),))
+        with pytest.raises(InvalidInputError, match="its keys are bytes and the sample has long"):
+            fit([ClusteringColumn(("s",), "string")], sample, Wish(files=2))
+        with pytest.raises(InvalidInputError, match="the sample has 1"):
+            fit([ClusteringColumn(("a",), "long")] * 2, sample, Wish(files=2))
+        with pytest.raises(InvalidInputError, match="no clustering columns"):
+            fit([], Sample(()), Wish(files=2))
+        with pytest.raises(InvalidInputError, match="0 files"):
+            fit([ClusteringColumn(("a",), "long")], sample, Wish(files=0))
+        with pytest.raises(InvalidInputError, match="9 columns along a Hilbert curve"):
+            fit([ClusteringColumn(("a",), "long")] * 9, Sample(sample.columns * 9), Wish(files=2, curve="hilbert"))
+        with pytest.raises(InvalidInputError, match="whole rows"):
+            Sample((long_column([1]), long_column([1, 2])))
+
+    @pytest.mark.parametrize("text", ["", "[]", "{}", '{"version":2}'])
+    def test_what_is_no_layout_is_refused(self, text: str) -> None:
+        with pytest.raises(InvalidInputError, match="Cannot read a layout"):
+            from_json(text)
+
+    @pytest.mark.parametrize(
+        ("part", "other", "because"),
+        [
+            ('"version":1', '"version":2', "'version' must be 1 and is '2'"),
+            ('"curve":"zorder"', '"curve":"peano"', "'curve' must be zorder or hilbert and is 'peano'"),
+            ('"kind":"even"', '"kind":"odd"', "'kind' must be even or adaptive and is 'odd'"),
+            ('"kind":"even"', '"kind":"adaptive"', "it is not the JSON of one"),
+            ('"prefix":0', '"prefix":2', "'prefix' must be 0 or 1 and is '2'"),
+            ('"prefix":0', '"prefix":false', "'prefix' must be 0 or 1 and is 'False'"),
+            ('"prefix":0', '"prefix":0.0', "'prefix' must be 0 or 1 and is '0.0'"),
+            ('"left_out":[]', '"left_out":"xy"', "it is not the JSON of one"),
+            ('"left_out":[]', '"left_out":[null]', "it is not the JSON of one"),
+            ('"bits":16', '"bits":15', "'bits' must be 16 and is '15'"),
+            ('"starts":[21845,43690]', '"starts":[43690,21845]', "the starts of its files must strictly increase"),
+            ('"boundaries":[2,3]', '"boundaries":[3,3]', "the boundaries of column 'a' must strictly increase"),
+            ('"boundaries":[2,3]', '"boundaries":[2]', "column 'a' must have 4 positions"),
+            ('"boundaries":[2,3]', '"boundaries":[2,3.5]', "it is not the JSON of one"),
+            ('"boundaries":[2,3]', f'"boundaries":[2,{2**63}]', "it is not the JSON of one"),
+            ('"positions":[0,', '"positions":[65536,', r"column 'a' must have 5 positions in \[0, 65536\)"),
+            ('"type":"int"', '"type":"string"', "it is not the JSON of one"),
+        ],
+    )
+    def test_a_layout_that_is_not_whole_is_refused(self, part: str, other: str, because: str) -> None:
+        text = self.small_layout("even")
+        assert text.count(part) == 1, text
+        with pytest.raises(InvalidInputError, match=f"Cannot read a layout, because {because}"):
+            from_json(text.replace(part, other))
+
+    @pytest.mark.parametrize(
+        ("part", "other", "because"),
+        [
+            ("[[0,21845],1,[0,43690],1,1]", "[[0,21845],1,[0,43690],1]", "one whole tree"),
+            ("[[0,21845],1,[0,43690],1,1]", "[[0,21845],1,1,1]", "one whole tree"),
+            ("[[0,21845],1,[0,43690],1,1]", "[[0,21845],1,1]", "one whole tree"),
+            ("[[0,21845],1,[0,43690],1,1]", "[]", "one whole tree"),
+            ("[[0,21845],1,", "[[1,21845],1,", "no place for the split"),
+            ("[[0,21845],1,", "[[0,0],1,", "no place for the split"),
+            ("[[0,21845],1,", "[[0,65536],1,", "no place for the split"),
+            ("[[0,21845],1,", "[[0],1,", "it is not the JSON of one"),
+            ("[[0,21845],1,", "[[0,21845],0,", "are no leaf"),
+            ("[[0,21845],1,", '[[0,21845],"1",', "it is not the JSON of one"),
+            ("[[0,0],", "[[1,0],", "are no leaf"),
+            ("[[0,0],", "[[0,65536],", "are no leaf"),
+            ("[[0,0],", "[[0],", "are no leaf"),
+            ("[[0,0],", "[", "are no leaf"),
+        ],
+    )
+    def test_a_tree_that_is_not_whole_is_refused(self, part: str, other: str, because: str) -> None:
+        text = self.small_layout("adaptive")
+        assert text.count(part) == 1, text
+        with pytest.raises(InvalidInputError, match=f"Cannot read a layout, because .*{because}"):
+            from_json(text.replace(part, other))
+
+    def test_a_hilbert_curve_of_nine_columns_is_refused(self) -> None:
+        sample = Sample(tuple(long_column([1, 2]) for _ in range(9)))
+        text = to_json(fit([ClusteringColumn((name,), "int") for name in "abcdefghi"], sample, Wish(2, cuts="even")))
+        with pytest.raises(InvalidInputError, match="a Hilbert curve has at most 8 columns"):
+            from_json(text.replace('"curve":"zorder"', '"curve":"hilbert"'))
+
+    @staticmethod
+    def small_layout(cuts: str) -> str:
+        wish = Wish(files=3, cuts=cuts, boundaries=10)
+        return to_json(fit([ClusteringColumn(("a",), "int")], Sample((long_column([1, 2, 3]),)), wish))
