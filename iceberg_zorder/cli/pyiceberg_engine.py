@@ -12,7 +12,7 @@ from iceberg_zorder.cli.request import EngineError, RewriteRequest
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, load_table
 from iceberg_zorder.pyiceberg.rewrite import rewrite_data_files
-from iceberg_zorder.request.arguments import RewriteResult
+from iceberg_zorder.request.result import RewriteResult
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from iceberg_zorder.cli.output import Output
-from iceberg_zorder.request.arguments import RewriteResult
+from iceberg_zorder.request.result import RewriteResult
 
 
 class EngineError(RuntimeError):

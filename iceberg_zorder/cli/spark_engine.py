@@ -12,7 +12,7 @@ from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.request import EngineError, RewriteRequest
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration
-from iceberg_zorder.request.arguments import RewriteResult
+from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.spark.call import SparkCall
 from iceberg_zorder.spark.catalogs import SparkCatalog, spark_catalog
 from iceberg_zorder.spark.failures import failure_message

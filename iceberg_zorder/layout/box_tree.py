@@ -141,39 +141,36 @@ class BoxTree:
         return found
 
     def rescaled(
-        self, positions: Positions, leaf: npt.NDArray[np.int64], column: int, bits: int
-    ) -> list[npt.NDArray[np.int64]]:
-        """Stretch positions over the box of their leaf.
+        self, column: int, positions: npt.NDArray[np.int64], leaf: npt.NDArray[np.int64], bits: int
+    ) -> npt.NDArray[np.int64]:
+        """Stretch the positions of one column over the boxes of the rows' leaves.
 
         Parameters
         ----------
-        positions : sequence of ndarray of int64
-            One array per active column.
+        column : int
+            Place of the column among the active ones.
+        positions : ndarray of int64
+            The rows' positions in it.
         leaf : ndarray of int64
             The rows' leaves.
-        column : int
-            The first column to do this for.
         bits : int
             Bits of a position.
 
         Returns
         -------
-        list of ndarray of int64
-            For every column from ``column`` on: floor((p - lower) * 2^bits / (upper - lower + 1)), in [0, 2^bits), p
-            being the position moved into the box.
+        ndarray of int64
+            floor((p - lower) * 2^bits / (upper - lower + 1)), in [0, 2^bits), p being the position moved into the box.
 
         Examples
         --------
         >>> tree = BoxTree((Leaf(1, (4,), (7,)),))
-        >>> tree.rescaled([np.array([3, 4, 5, 6, 7, 8])], np.zeros(6, int), column=0, bits=4)
-        [array([ 0,  0,  4,  8, 12, 12])]
+        >>> tree.rescaled(0, np.array([3, 4, 5, 6, 7, 8]), np.zeros(6, int), bits=4)
+        array([ 0,  0,  4,  8, 12, 12])
         """
-        found = []
-        for place in range(column, len(positions)):
-            lower = np.array([each.lower[place] for each in self.leaves], np.int64)[leaf]
-            upper = np.array([each.upper[place] for each in self.leaves], np.int64)[leaf]
-            found.append((np.clip(positions[place], lower, upper) - lower << bits) // (upper - lower + 1))
-        return found
+        lower = np.array([each.lower[column] for each in self.leaves], np.int64)[leaf]
+        upper = np.array([each.upper[column] for each in self.leaves], np.int64)[leaf]
+        stretched: npt.NDArray[np.int64] = (np.clip(positions, lower, upper) - lower << bits) // (upper - lower + 1)
+        return stretched
 
     @cached_property
     def _arrays(self) -> tuple[npt.NDArray[np.int64], ...]:

@@ -1,13 +1,16 @@
-"""Clustering columns: a name of one or more parts, and an Iceberg type."""
+"""Clustering columns: a name of one or more parts, and an Iceberg type; and how such names are written and read."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NoReturn
 
 from iceberg_zorder.errors import InvalidInputError
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_QUOTED = re.compile("`((?:[^`]|``)*)`(?!`)")
+_SPACE = " \t\n\f\r"
 
 
 @dataclass(frozen=True)
@@ -56,11 +59,140 @@ def quoted_name(parts: tuple[str, ...]) -> str:
     Returns
     -------
     str
-        A text that :func:`iceberg_zorder.request.sort_order.parse_name` reads back.
+        A text that :func:`parse_name` reads back.
 
     Examples
     --------
     >>> quoted_name(("a", "b.c", "d`e"))
     'a.`b.c`.`d``e`'
     """
-    return ".".join(part if _PLAIN.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in parts)
+    return ".".join(part if _PLAIN.fullmatch(part) else quoted_identifier(part) for part in parts)
+
+
+def quoted_identifier(part: str) -> str:
+    """Put one part of a name in backticks.
+
+    Examples
+    --------
+    >>> quoted_identifier("a`b")
+    '`a``b`'
+    """
+    return "`" + part.replace("`", "``") + "`"
+
+
+def parse_name(text: str) -> tuple[str, ...]:
+    """Read the name of one column.
+
+    Parameters
+    ----------
+    text : str
+        The name, such as ``a.`b c```.
+
+    Returns
+    -------
+    tuple of str
+        Its parts.
+
+    Raises
+    ------
+    InvalidInputError
+        When the text is not one name.
+
+    Examples
+    --------
+    >>> parse_name("a.`b.c`")
+    ('a', 'b.c')
+    """
+    reader = NameReader(text, "parse sort_order")
+    parts = reader.column()
+    reader.end()
+    return parts
+
+
+class NameReader:
+    """Reads names of columns from left to right; what reads more than names extends it.
+
+    Parameters
+    ----------
+    text : str
+        What to read.
+    action : str
+        What the text is read for, as messages say it: ``parse sort_order``.
+
+    Raises
+    ------
+    InvalidInputError
+        By every method, when the text does not go on as it should; the message names the position as a number of
+        characters before it.
+
+    Examples
+    --------
+    >>> reader = NameReader("a.`b c` , d", "parse sort_order")
+    >>> reader.column(), reader.text[reader.position :]
+    (('a', 'b c'), ', d')
+    """
+
+    def __init__(self, text: str, action: str) -> None:
+        self.text = text
+        self.position = 0
+        self._action = action
+
+    def column(self) -> tuple[str, ...]:
+        """Read the name of a column."""
+        parts = [self._part()]
+        while self.is_at("."):
+            self.position += 1
+            parts.append(self._part())
+        return tuple(parts)
+
+    def end(self) -> None:
+        """Refuse whatever is left of the text."""
+        if self.position < len(self.text):
+            self.unexpected("',' or the end")
+
+    def _part(self) -> str:
+        """One name, with the white space around it."""
+        self.skip_space()
+        part = self._quoted() if self.is_at("`") else self.word()
+        if not part:
+            self.unexpected("a column")
+        self.skip_space()
+        return part
+
+    def _quoted(self) -> str:
+        quoted = _QUOTED.match(self.text, self.position)
+        if quoted is None:
+            self.refuse("a backtick is not closed", self.position)
+        self.position = quoted.end()
+        return quoted[1].replace("``", "`")
+
+    def word(self) -> str:
+        """Read letters, digits and underscores, maybe none."""
+        start = self.position
+        while self.position < len(self.text) and _is_name_character(self.text[self.position]):
+            self.position += 1
+        return self.text[start : self.position]
+
+    def skip_space(self) -> None:
+        """Skip white space."""
+        while self.position < len(self.text) and self.text[self.position] in _SPACE:
+            self.position += 1
+
+    def is_at(self, character: str) -> bool:
+        """Whether a character comes next."""
+        return self.text[self.position : self.position + 1] == character
+
+    def unexpected(self, expected: str) -> NoReturn:
+        """Refuse what comes next."""
+        found = f"'{self.text[self.position]}'" if self.position < len(self.text) else "the end"
+        self.refuse(f"{expected} is expected and {found} is found", self.position)
+
+    def refuse(self, what: str, position: int) -> NoReturn:
+        """Refuse the text for what stands at a position."""
+        raise InvalidInputError(f"Cannot {self._action} '{self.text}', because {what} at position {position}")
+
+
+def _is_name_character(character: str) -> bool:
+    if character.isascii():
+        return character == "_" or character.isalnum()
+    return character.isalpha()

@@ -31,7 +31,7 @@ _RUNS = 8
 
 
 def grow(
-    positions: Positions, bits: int, files: int, *, tolerance: float, weights: Sequence[float], prefix: int = 0
+    positions: Positions, bits: int, files: int, *, tolerance: float, weights: Sequence[float], prefix_size: int = 0
 ) -> BoxTree:
     """Grow a tree with a wanted number of files.
 
@@ -48,7 +48,7 @@ def grow(
         most even one is taken.
     weights : sequence of float
         Weight of every active column, positive; those of the prefix are not looked at.
-    prefix : int
+    prefix_size : int
         Number of leading columns that are split first, one after the other.
 
     Returns
@@ -64,12 +64,12 @@ def grow(
     [Split(column=0, start=32768), Split(column=1, start=32768), Split(column=1, start=32768)]
     """
     table = np.stack(positions).astype(np.uint16) if len(positions) else np.empty((0, 0), np.uint16)
-    grower = _Grower(table, bits, files, tolerance, np.array(weights, np.float64), prefix)
+    grower = _Grower(table, bits, files, tolerance, np.array(weights, np.float64), prefix_size)
     grower.node(table, files)
     return BoxTree(tuple(grower.nodes))
 
 
-def tighter_curve(tree: BoxTree, positions: Positions, bits: int, prefix: int = 0) -> str:
+def tighter_curve(tree: BoxTree, positions: Positions, bits: int, prefix_size: int = 0) -> str:
     """Choose the curve that orders the rows inside the leaves in tighter runs.
 
     Each leaf's sampled rows are put in the order of each curve and cut into 8 even runs; a curve's cost is the sum,
@@ -83,7 +83,7 @@ def tighter_curve(tree: BoxTree, positions: Positions, bits: int, prefix: int = 
         Positions of the sampled rows, one array per active column.
     bits : int
         Bits of a position.
-    prefix : int
+    prefix_size : int
         Number of leading columns that are no part of the curve.
 
     Returns
@@ -96,12 +96,14 @@ def tighter_curve(tree: BoxTree, positions: Positions, bits: int, prefix: int = 
     >>> tighter_curve(BoxTree((Leaf(1, (0,), (9,)),)), [np.arange(10)], 4)
     'zorder'
     """
-    columns = len(positions) - prefix
+    columns = len(positions) - prefix_size
     if not 2 <= columns <= MAX_HILBERT_COLUMNS or not len(positions[0]):
         return ZORDER
     leaf = tree.leaf(positions)
-    stretched = tree.rescaled(positions, leaf, prefix, bits)
-    costs = [_runs_cost(curve_index(curve, stretched, bits), leaf, positions[prefix:]) for curve in (ZORDER, HILBERT)]
+    stretched = [tree.rescaled(column, positions[column], leaf, bits) for column in range(prefix_size, len(positions))]
+    costs = [
+        _runs_cost(curve_index(curve, stretched, bits), leaf, positions[prefix_size:]) for curve in (ZORDER, HILBERT)
+    ]
     return HILBERT if costs[1] < costs[0] else ZORDER
 
 
@@ -135,13 +137,13 @@ class _Grower:
         files: int,
         tolerance: float,
         weights: npt.NDArray[np.float64],
-        prefix: int,
+        prefix_size: int,
     ) -> None:
         self.nodes: list[Split | Leaf] = []
         self._columns, rows = table.shape
         self._top = (1 << bits) - 1
         self._weights = weights
-        self._prefix = prefix
+        self._prefix_size = prefix_size
         self._per_file = rows / files
         self._least, self._most = (1.0 - tolerance) * self._per_file, (1.0 + tolerance) * self._per_file
         counts = [np.bincount(column, minlength=1 << bits) for column in table]
@@ -165,7 +167,7 @@ class _Grower:
 
     def _best(self, table: npt.NDArray[np.uint16], files: int) -> _Candidate | None:
         """Find the split with the least cost within the tolerance, else the most even one, else none."""
-        for column in range(self._prefix):
+        for column in range(self._prefix_size):
             if table[column].min() < table[column].max():
                 best = self._between_values(table, files, column)
                 if best:
@@ -176,14 +178,14 @@ class _Grower:
     def _within_tolerance(self, table: npt.NDArray[np.uint16], files: int) -> _Candidate | None:
         """Find the split of a clustering column with the least cost within the tolerance."""
         best = None
-        for column in range(self._prefix, self._columns):
+        for column in range(self._prefix_size, self._columns):
             order = np.argsort(table[column], kind="stable")
             ordered = table[:, order]
             starts = np.flatnonzero(ordered[column, 1:] != ordered[column, :-1]) + 1
             cuts, shares = self._cuts(starts, table.shape[1], files)
             if not cuts:
                 continue
-            costs = self._costs(ordered[self._prefix :], np.array(cuts), np.array(shares), files)
+            costs = self._costs(ordered[self._prefix_size :], np.array(cuts), np.array(shares), files)
             place = int(costs.argmin())
             if best is None or costs[place] < best.cost:
                 best = _Candidate(float(costs[place]), column, int(ordered[column, cuts[place]]), shares[place])
@@ -215,17 +217,12 @@ class _Grower:
     ) -> npt.NDArray[np.float64]:
         """Find the cost of every cut of rows in order."""
         edges, place = np.unique(cuts, return_inverse=True)
+        # The rows between two edges are looked at once, however many cuts they lie left or right of.
         segments = np.concatenate(([0], edges))
         lows = np.minimum.reduceat(ordered, segments, axis=1)
         highs = np.maximum.reduceat(ordered, segments, axis=1)
-        left = self._extents(
-            np.minimum.accumulate(lows, axis=1)[:, :-1][:, place],
-            np.maximum.accumulate(highs, axis=1)[:, :-1][:, place],
-        )
-        right = self._extents(
-            np.minimum.accumulate(lows[:, ::-1], axis=1)[:, ::-1][:, 1:][:, place],
-            np.maximum.accumulate(highs[:, ::-1], axis=1)[:, ::-1][:, 1:][:, place],
-        )
+        left = self._extents(_left_of_edges(np.minimum, lows)[:, place], _left_of_edges(np.maximum, highs)[:, place])
+        right = self._extents(_right_of_edges(np.minimum, lows)[:, place], _right_of_edges(np.maximum, highs)[:, place])
         rows = ordered.shape[1]
         costs: npt.NDArray[np.float64] = cuts * _filled(left, shares) + (rows - cuts) * _filled(right, files - shares)
         return costs
@@ -235,7 +232,7 @@ class _Grower:
         return np.stack(
             [
                 self._weights[column] * (self._below[column][high.astype(np.int64) + 1] - self._below[column][low])
-                for column, (low, high) in enumerate(zip(lows, highs, strict=True), self._prefix)
+                for column, (low, high) in enumerate(zip(lows, highs, strict=True), self._prefix_size)
             ]
         )
 
@@ -277,6 +274,17 @@ class _Grower:
     def _tolerated(self, rows: npt.NDArray[np.int64], files: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         tolerated: npt.NDArray[np.bool_] = (files * self._least <= rows) & (rows <= files * self._most)
         return tolerated
+
+
+def _left_of_edges(extreme: np.ufunc, segments: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint16]:
+    """Reduce, for each edge between two segments, shape (columns, segments), all segments on its left."""
+    reduced: npt.NDArray[np.uint16] = extreme.accumulate(segments, axis=1)[:, :-1]
+    return reduced
+
+
+def _right_of_edges(extreme: np.ufunc, segments: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint16]:
+    """Reduce the segments on the right of each edge: in a mirror they are on its left."""
+    return np.flip(_left_of_edges(extreme, np.flip(segments, axis=1)), axis=1)
 
 
 def _nearest_shares(cuts: npt.NDArray[np.int64], rows: int, files: int) -> npt.NDArray[np.int64]:

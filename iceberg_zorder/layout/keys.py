@@ -57,9 +57,6 @@ _TIMES = {
     "timestamptz_ns": pa.timestamp("ns"),
 }
 _TOP_BIT = np.uint64(1 << 63)
-_PAGE_INDEX_BYTES = 64
-_CHARACTER_BYTES = 4
-_SAMPLE_BYTES = 1 << 27
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,67 +132,6 @@ def domain(type_name: str) -> Domain:
         f"Cannot cluster by a column of type '{type_name}', because Iceberg keeps no comparable lower/upper bounds for "
         "this type"
     )
-
-
-def is_cut(type_name: str) -> bool:
-    """Tell whether the keys of a type may be long, and are cut in a sample.
-
-    Examples
-    --------
-    >>> is_cut("string"), is_cut("fixed[900]"), is_cut("uuid")
-    (True, True, False)
-    """
-    return type_name in ("string", "binary") or _FIXED.fullmatch(type_name) is not None
-
-
-def sampled_bytes(kept: int | None, rows: int) -> int:
-    """Tell the length to which the keys of a string, binary or fixed column are cut in a sample.
-
-    Rows whose values agree in what lower/upper bounds keep cannot be told apart by them, so their sampled keys need not
-    differ either; one character more shows that a value is longer. The index of Parquet's pages, 64 bytes by default,
-    may keep more than the bounds of files do. Bounds that keep everything are served as far as a sample of so many rows
-    has room, which is 128 MiB.
-
-    Only the sample is cut, and boundaries with it. A full key k lies at or above a boundary b of at most n bytes if
-    and only if its first n bytes do: k is at or above its own beginning, which shows "if"; and where the first n bytes
-    lie below b, they differ from b at a byte that both have, as b is not longer, and so k lies below b.
-
-    Parameters
-    ----------
-    kept : int or None
-        The characters or bytes that the table's bounds keep of a value; None if they keep all.
-    rows : int
-        How many rows are sampled at most, at least 1.
-
-    Returns
-    -------
-    int
-        Bytes, at least 64.
-
-    Examples
-    --------
-    >>> sampled_bytes(16, 1_000_000), sampled_bytes(None, 50_000), sampled_bytes(None, 1_000_000), sampled_bytes(1, 1)
-    (68, 2684, 134, 64)
-    """
-    of_bounds = 2**31 - 1 if kept is None else _CHARACTER_BYTES * (kept + 1)
-    return max(_PAGE_INDEX_BYTES, min(of_bounds, _SAMPLE_BYTES // rows))
-
-
-def cut(array: pa.Array, length: int) -> pa.LargeBinaryArray:
-    r"""Cut strings or binaries to their first bytes.
-
-    Of bytes, not of characters: the beginnings of two values of any bytes are in the order of the values.
-
-    Examples
-    --------
-    >>> cut(pa.array(["naïve", "n", None]), 3).to_pylist()
-    [b'na\xc3', b'n', None]
-    """
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    if pa.types.is_fixed_size_binary(array.type):
-        array = array.cast(pa.binary())
-    return pc.binary_slice(array.cast(pa.large_binary()), 0, length)
 
 
 def encode(array: pa.Array | pa.ChunkedArray, type_name: str) -> KeyColumn:

@@ -18,12 +18,11 @@ import pyarrow as pa
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.boundaries import Boundaries
 from iceberg_zorder.layout.box_tree import ADAPTIVE, BoxTree, Leaf, Split
-from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.layout.columns import ClusteringColumn, parse_name
 from iceberg_zorder.layout.curve import HILBERT, MAX_HILBERT_COLUMNS, ZORDER, position_bits
 from iceberg_zorder.layout.cuts import EVEN, EvenCuts
 from iceberg_zorder.layout.keys import domain
 from iceberg_zorder.layout.layout import Layout, LayoutColumn
-from iceberg_zorder.request.sort_order import parse_name
 
 VERSION = 1
 
@@ -61,7 +60,7 @@ def to_json(layout: Layout) -> str:
             "curve": layout.curve,
             "cuts": _cuts_to_json(layout.cuts),
             "left_out": list(layout.left_out),
-            "prefix": layout.prefix,
+            "prefix": layout.prefix_size,
             "version": VERSION,
         },
         ensure_ascii=False,

@@ -5,6 +5,6 @@ RewriteResult       what it did: Iceberg's five counts, and why nothing was done
 """
 
 from iceberg_zorder.pyiceberg.rewrite import rewrite_data_files
-from iceberg_zorder.request.arguments import RewriteResult
+from iceberg_zorder.request.result import RewriteResult
 
 __all__ = ["RewriteResult", "rewrite_data_files"]

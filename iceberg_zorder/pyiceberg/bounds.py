@@ -12,8 +12,7 @@ from pyiceberg.table import Table
 from pyiceberg.types import NestedField, PrimitiveType
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.layout.columns import quoted_name
-from iceberg_zorder.request.sort_order import parse_name
+from iceberg_zorder.layout.columns import parse_name, quoted_name
 
 
 @dataclass(frozen=True)

@@ -31,20 +31,22 @@ from iceberg_zorder.pyiceberg.commit.replacement import (
     commit_replacement,
     remove_dangling_deletes,
 )
-from iceberg_zorder.pyiceberg.commit.summary import snapshot_properties
 from iceberg_zorder.pyiceberg.compat.expressions import display_name, sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
 from iceberg_zorder.pyiceberg.plan.planner import Planner, no_snapshot
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, resolve
 from iceberg_zorder.pyiceberg.plan.sampling import fit_layouts
+from iceberg_zorder.pyiceberg.plan.summary import snapshot_properties
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress, silent
 from iceberg_zorder.pyiceberg.rewrite_group import rewrite_group
 from iceberg_zorder.pyiceberg.write.file_writer import check_writable, delete_files
-from iceberg_zorder.request.arguments import OptionValue, RewriteResult, option_text, sort_order_text
+from iceberg_zorder.request.arguments import OptionValue, option_text, sort_order_text
+from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
-from iceberg_zorder.rows.spill import MemoryBudget, check_directory
+from iceberg_zorder.rows.memory_budget import MemoryBudget
+from iceberg_zorder.rows.spill import check_directory
 
 logger = logging.getLogger("iceberg_zorder")
 

@@ -24,10 +24,11 @@ from iceberg_zorder.pyiceberg.read.projection import file_fields, leaf
 from iceberg_zorder.pyiceberg.read.reader import Reader, Rows
 from iceberg_zorder.pyiceberg.write.file_writer import FileWriter, delete_files, row_group_size
 from iceberg_zorder.rows.codecs import Codecs
+from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.read_ahead import Ahead
 from iceberg_zorder.rows.routing import Router
-from iceberg_zorder.rows.sorting import SortKey, sort_keys, sort_order, split
-from iceberg_zorder.rows.spill import Bucket, MemoryBudget, Spill
+from iceberg_zorder.rows.sorting import SortKey, sort_keys, sort_permutation, split
+from iceberg_zorder.rows.spill import Bucket, Spill
 
 # What is spilled takes at most about so many times the room that it has in files: TPC-H's lineitem 1.65 times, orders
 # 1.54, customer 1.52 and partsupp 1.48, events with random keys 1.5, and rows that hardly differ 0.92 times the room of
@@ -225,7 +226,9 @@ class _Rewrite:
         self._spill.drop(bucket)
         for place in self._prefix_places:
             by_column[place] = [self._codecs.joined(place, by_column[place])]
-        order = pa.array(sort_order(self._keys({place: by_column[place][0] for place in self._prefix_places}, index)))
+        order = pa.array(
+            sort_permutation(self._keys({place: by_column[place][0] for place in self._prefix_places}, index))
+        )
         columns = []
         for place, each in enumerate(by_column):
             # One column after the other: it stays in the processor's cache, and no more than one is there twice.

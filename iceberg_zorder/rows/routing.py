@@ -40,10 +40,10 @@ class Router:
     Examples
     --------
     >>> from iceberg_zorder.layout.columns import ClusteringColumn
-    >>> from iceberg_zorder.layout.layout import Wish, fit
+    >>> from iceberg_zorder.layout.fit import LayoutRequest, fit
     >>> from iceberg_zorder.layout.sample import Sample
     >>> values = pa.array(range(8))
-    >>> layout = fit([ClusteringColumn(("a",), "long")], Sample((encode(values, "long"),)), Wish(files=2))
+    >>> layout = fit([ClusteringColumn(("a",), "long")], Sample((encode(values, "long"),)), LayoutRequest(files=2))
     >>> file, index = Router(layout).route([values], "file:/a.parquet", np.arange(8))
     >>> file
     array([0, 0, 0, 0, 1, 1, 1, 1])
@@ -106,12 +106,12 @@ class Router:
 
     def _share(self, place: int, column: LayoutColumn) -> _Longs | None:
         """Tabulate a column's share of the index by bucket, and with a tree by leaf and bucket; not if too large."""
-        layout, curved = self._layout, len(self._layout.columns) - self._layout.prefix
+        layout, curved = self._layout, len(self._layout.columns) - self._layout.prefix_size
         if not isinstance(layout.cuts, BoxTree):
-            if place < layout.prefix:
+            if place < layout.prefix_size:
                 return column.positions << layout.bits * (len(layout.columns) - 1 - place)
-            return spread(column.positions, place - layout.prefix, curved, layout.bits)
-        if place < layout.prefix or len(layout.cuts.leaves) * column.boundaries.buckets > _LARGEST_TABLE:
+            return spread(column.positions, place - layout.prefix_size, curved, layout.bits)
+        if place < layout.prefix_size or len(layout.cuts.leaves) * column.boundaries.buckets > _LARGEST_TABLE:
             return None
         leaves = np.arange(len(layout.cuts.leaves)).repeat(column.boundaries.buckets)
         return self._share_in_leaf(place, leaves, np.tile(column.positions, len(layout.cuts.leaves)))
@@ -119,9 +119,8 @@ class Router:
     def _share_in_leaf(self, place: int, leaf: _Longs, positions: _Longs) -> _Longs:
         layout = self._layout
         assert isinstance(layout.cuts, BoxTree)  # noqa: S101
-        # Only the last of these is looked at.
-        (stretched,) = layout.cuts.rescaled([positions] * (place + 1), leaf, place, layout.bits)
-        return spread(stretched, place - layout.prefix, len(layout.columns) - layout.prefix, layout.bits)
+        stretched = layout.cuts.rescaled(place, positions, leaf, layout.bits)
+        return spread(stretched, place - layout.prefix_size, len(layout.columns) - layout.prefix_size, layout.bits)
 
     def _index(self, buckets: list[_Longs], leaf: _Longs | None, rows: int) -> _Longs:
         layout = self._layout
@@ -129,18 +128,18 @@ class Router:
         for place, (column, bucket, share) in enumerate(zip(layout.columns, buckets, self._shares, strict=True)):
             if leaf is None:
                 part = share[bucket]  # type: ignore[index]
-                if place < layout.prefix:
+                if place < layout.prefix_size:
                     index |= part
                     continue
-            elif place < layout.prefix:
+            elif place < layout.prefix_size:
                 continue
             elif share is None:
                 part = self._share_in_leaf(place, leaf, column.positions[bucket])
             else:
                 part = share[leaf * column.boundaries.buckets + bucket]
             curved |= part
-        if layout.curve == HILBERT and len(layout.columns) > layout.prefix:
-            curved = hilbert_index(curved, len(layout.columns) - layout.prefix, layout.bits)
+        if layout.curve == HILBERT and len(layout.columns) > layout.prefix_size:
+            curved = hilbert_index(curved, len(layout.columns) - layout.prefix_size, layout.bits)
         return index | curved
 
 

@@ -106,8 +106,8 @@ def sort_keys(
     return [*keys, SortKey(index)]
 
 
-def sort_order(keys: Sequence[SortKey]) -> _Longs:
-    """Sort rows.
+def sort_permutation(keys: Sequence[SortKey]) -> _Longs:
+    """Find the places of rows in the order of their keys.
 
     Parameters
     ----------
@@ -117,11 +117,11 @@ def sort_order(keys: Sequence[SortKey]) -> _Longs:
     Returns
     -------
     ndarray of int64
-        The rows in order; those that are alike in every key in any order.
+        The place of the first row, of the second, and so on; rows that are alike in every key come in any order.
 
     Examples
     --------
-    >>> sort_order([SortKey(np.array([1, 2, 2]), descending=True), SortKey(np.array([0, 7, 3]))])
+    >>> sort_permutation([SortKey(np.array([1, 2, 2]), descending=True), SortKey(np.array([0, 7, 3]))])
     array([2, 1, 0])
     """
     if len(keys) == 1 and isinstance(keys[0].values, np.ndarray):

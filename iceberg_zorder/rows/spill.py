@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import threading
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -23,49 +22,11 @@ from pyarrow import ipc
 
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.rows.codecs import Codecs
+from iceberg_zorder.rows.memory_budget import MemoryBudget
 
 _ADVICE = "name a directory on a larger disk with the option spill-directory, or raise memory-limit-bytes"
 _SMALL_PART = 64 * 1024
 _MANY_PARTS = 64
-
-
-class MemoryBudget:
-    """Counts the bytes of rows in memory.
-
-    Parameters
-    ----------
-    limit : int
-        How many there may be.
-
-    Examples
-    --------
-    >>> budget = MemoryBudget(100)
-    >>> budget.take(70)
-    >>> budget.give_back(20)
-    >>> budget.used, budget.peak, budget.has_room_for(51)
-    (50, 70, False)
-    """
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.used = 0
-        self.peak = 0
-        self._lock = threading.Lock()
-
-    def take(self, size: int) -> None:
-        """Count more bytes."""
-        with self._lock:
-            self.used += size
-            self.peak = max(self.peak, self.used)
-
-    def give_back(self, size: int) -> None:
-        """Count fewer bytes."""
-        with self._lock:
-            self.used -= size
-
-    def has_room_for(self, size: int) -> bool:
-        """Tell whether so many more bytes are within the limit."""
-        return self.used + size <= self.limit
 
 
 class Bucket:

@@ -18,7 +18,7 @@ except ModuleNotFoundError as error:
         name="pyspark",
     ) from error
 
-from iceberg_zorder.request.arguments import RewriteResult
+from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.spark.rewrite import rewrite_data_files
 from iceberg_zorder.spark.session import configure_spark
 

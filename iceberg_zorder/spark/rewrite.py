@@ -20,7 +20,8 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
-from iceberg_zorder.request.arguments import OptionValue, RewriteResult, name_parts, option_text, sort_order_text
+from iceberg_zorder.request.arguments import OptionValue, name_parts, option_text, sort_order_text
+from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.spark.sql_text import procedure_call, string_literal
 
 logger = logging.getLogger("iceberg_zorder")

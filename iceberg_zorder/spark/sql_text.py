@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from iceberg_zorder.request.arguments import quoted_identifier
+from iceberg_zorder.layout.columns import quoted_identifier
 
 # A dollar before a brace is split off: Spark would put the value of a variable in the place of ${...}.
 _NEEDS_CHR = re.compile(r"['\\]|\$(?=\{)")

@@ -15,7 +15,7 @@ from iceberg_zorder.cli.app import app
 from iceberg_zorder.cli.pyiceberg_engine import PyIcebergEngine
 from iceberg_zorder.cli.request import EngineError, RewriteRequest
 from iceberg_zorder.cli.spark_engine import SparkEngine
-from iceberg_zorder.request.arguments import RewriteResult
+from iceberg_zorder.request.result import RewriteResult
 
 CATALOG = ["--catalog", "lake", "--uri", "sqlite:////c.db", "--warehouse", "/wh"]
 

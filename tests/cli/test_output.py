@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from iceberg_zorder.cli.output import ConsoleOutput, JsonOutput, Output
-from iceberg_zorder.request.arguments import RewriteResult
+from iceberg_zorder.request.result import RewriteResult
 
 DONE = asdict(RewriteResult(1200, 12, 40_000_000, 0, 3))
 NOTHING = asdict(RewriteResult(0, 0, 0, 0, 0, message="Nothing to rewrite: [rewrite-all] would force it " + "x" * 100))

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError
 from iceberg_zorder.pyiceberg import rewrite_data_files
-from iceberg_zorder.request.arguments import RewriteResult
+from iceberg_zorder.request.result import RewriteResult
 from tests.fuzz.disturbances import Disturbances
 from tests.fuzz.histories import NAME
 from tests.fuzz.lakes import Lake

@@ -18,8 +18,8 @@ from iceberg_zorder.layout.box_tree import ADAPTIVE
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.curve import HILBERT, ZORDER
 from iceberg_zorder.layout.cuts import EVEN
+from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.layout.keys import KeyColumn, encode
-from iceberg_zorder.layout.layout import Wish
 
 ARROW = {
     "boolean": pa.bool_(),
@@ -68,8 +68,10 @@ class Case:
     size_tolerance: float = 0.25
     weights: tuple[float, ...] = ()
 
-    def wish(self) -> Wish:
-        return Wish(self.files, self.cuts, self.curve, self.prefix, self.boundaries, self.size_tolerance, self.weights)
+    def request(self) -> LayoutRequest:
+        return LayoutRequest(
+            self.files, self.cuts, self.curve, self.prefix, self.boundaries, self.size_tolerance, self.weights
+        )
 
 
 def arrow(type_name: str, values: list[Any]) -> pa.Array:

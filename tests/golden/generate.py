@@ -14,8 +14,8 @@ import numpy as np
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.boundaries import find_boundaries
+from iceberg_zorder.layout.fit import fit
 from iceberg_zorder.layout.keys import VALUE, KeyColumn
-from iceberg_zorder.layout.layout import fit
 from iceberg_zorder.layout.layout_json import layout_hash, to_json
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.request.sort_order import parse_column_weights, parse_sort_order
@@ -27,7 +27,7 @@ DIRECTORY = Path(__file__).parent
 def document(case: Case) -> dict[str, Any]:
     """A case, and what must come of it."""
     sample = Sample(tuple(column.keys() for column in case.columns))
-    layout = fit([column.clustering_column() for column in case.columns], sample, case.wish())
+    layout = fit([column.clustering_column() for column in case.columns], sample, case.request())
     buckets = [find_boundaries(keys, case.boundaries).bucket_of(keys) for keys in sample.columns]
     return {
         "name": case.name,

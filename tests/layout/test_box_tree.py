@@ -42,7 +42,7 @@ def test_it_agrees_with_the_naive_reference(
 ) -> None:
     weights = [(1.0, 1.0, 1.0), (1.0, 2.5, 0.125), (7.0, 0.3, 1.0)][weighting][: len(rows[0])]
     prefix = min(prefix, len(rows[0]) - 1)
-    tree = grow(columns_of(rows), BITS, files, tolerance=tolerance, weights=weights, prefix=prefix)
+    tree = grow(columns_of(rows), BITS, files, tolerance=tolerance, weights=weights, prefix_size=prefix)
     found = [(node.column, node.start) if isinstance(node, Split) else node.files for node in tree.nodes]
     assert found == naive.BoxTree(rows, files, tolerance, weights, prefix).preorder
 
@@ -112,11 +112,11 @@ def test_2000_files_are_all_there() -> None:
 def test_stretching_over_a_box_keeps_order_and_fills_it(rows: list[int], one: int, other: int) -> None:
     lower, upper = sorted((one, other))
     tree = BoxTree((Leaf(1, (lower,), (upper,)),))
-    (stretched,) = tree.rescaled([np.array(sorted(rows))], np.zeros(len(rows), np.int64), 0, BITS)
+    stretched = tree.rescaled(0, np.array(sorted(rows)), np.zeros(len(rows), np.int64), BITS)
     assert np.all(np.diff(stretched) >= 0)
     assert stretched.min() >= 0
     assert stretched.max() < 2**BITS
-    (edges,) = tree.rescaled([np.array([lower, upper])], np.zeros(2, np.int64), 0, BITS)
+    edges = tree.rescaled(0, np.array([lower, upper]), np.zeros(2, np.int64), BITS)
     assert edges[0] == 0
     assert edges[1] == (upper - lower) * 2**BITS // (upper - lower + 1)
 
@@ -126,6 +126,6 @@ def test_the_tighter_curve_is_measured() -> None:
     tree = grow(square, 16, 5, tolerance=0.25, weights=[1.0, 1.0])
     assert tighter_curve(tree, square, 16) == "hilbert"
     # One column after another: nothing to gain, and a curve of one column is no curve.
-    assert tighter_curve(tree, square, 16, prefix=1) == "zorder"
+    assert tighter_curve(tree, square, 16, prefix_size=1) == "zorder"
     four_corners = [np.array([0, 0, 1, 1]) * 2**15, np.array([0, 1, 0, 1]) * 2**15]
     assert tighter_curve(BoxTree((Leaf(1, (0, 0), (2**15, 2**15)),)), four_corners, 16) == "zorder"

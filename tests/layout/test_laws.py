@@ -17,8 +17,9 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.boundaries import find_boundaries
 from iceberg_zorder.layout.curve import HILBERT, curve_index, position_bits, spread, zorder_index
 from iceberg_zorder.layout.cuts import even_cuts
-from iceberg_zorder.layout.keys import NAN, NULL, VALUE, KeyColumn, cut, domain, encode, sampled_bytes
+from iceberg_zorder.layout.keys import NAN, NULL, VALUE, KeyColumn, domain, encode
 from iceberg_zorder.layout.positions import bucket_positions
+from iceberg_zorder.layout.sample import cut, sampled_bytes
 from tests.golden.cases import ARROW
 from tests.layout import naive
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import encode
-from iceberg_zorder.layout.layout import Wish, fit
 from iceberg_zorder.layout.layout_json import from_json, layout_hash, to_json
 from iceberg_zorder.layout.sample import Sample
 from tests.layout.test_laws import arrow, long_column
@@ -34,15 +34,15 @@ class TestLayout:
         types = ("long", "double", "string")
         sample = Sample(tuple(encode(arrow(t, v), t) for t, v in zip(types, values, strict=True)))
         columns = [ClusteringColumn((t,), t) for t in types]
-        wish = Wish(
+        request = LayoutRequest(
             files=data.draw(st.integers(1, 10)),
             cuts=data.draw(st.sampled_from(["even", "adaptive"])),
             curve=data.draw(st.sampled_from(["zorder", "hilbert"])),
-            prefix=data.draw(st.sampled_from([(), ((False, True),), ((True, False), (True, True))])),
+            prefix_orders=data.draw(st.sampled_from([(), ((False, True),), ((True, False), (True, True))])),
             boundaries=data.draw(st.integers(1, 10)),
             size_tolerance=data.draw(st.sampled_from([0.0, 0.25, 0.9])),
         )
-        layout = fit(columns, sample, wish)
+        layout = fit(columns, sample, request)
         files, index = layout.file(sample).tolist(), layout.index(sample).tolist()
         seen: dict[str, tuple[int, int]] = {}
         for row in range(rows):
@@ -58,9 +58,9 @@ class TestLayout:
         a, b = rng.integers(0, 1000, 500), rng.integers(0, 1000, 500)
         shuffle = rng.permutation(500)
         columns = [ClusteringColumn(("a",), "long"), ClusteringColumn(("b",), "long")]
-        wish = Wish(files=8, cuts=cuts, boundaries=64)
-        one = fit(columns, Sample((long_column(a.tolist()), long_column(b.tolist()))), wish)
-        other = fit(columns, Sample((long_column(a[shuffle].tolist()), long_column(b[shuffle].tolist()))), wish)
+        request = LayoutRequest(files=8, cuts=cuts, boundaries=64)
+        one = fit(columns, Sample((long_column(a.tolist()), long_column(b.tolist()))), request)
+        other = fit(columns, Sample((long_column(a[shuffle].tolist()), long_column(b[shuffle].tolist()))), request)
         assert layout_hash(one) == layout_hash(other)
 
     def test_a_prefix_comes_before_the_curve(self) -> None:
@@ -69,7 +69,7 @@ class TestLayout:
         columns = [ClusteringColumn((name,), "long") for name in ("region", "a")]
         sample = Sample((long_column(region.tolist()), long_column(a.tolist())))
         for cuts in ("even", "adaptive"):
-            files = fit(columns, sample, Wish(files=8, cuts=cuts, prefix=((False, True),))).file(sample)
+            files = fit(columns, sample, LayoutRequest(files=8, cuts=cuts, prefix_orders=((False, True),))).file(sample)
             regions_of_files = [set(region[files == file].tolist()) for file in range(8)]
             # Four regions of about two files each: a file has one region, or with even cuts the end of one as well.
             assert max(len(regions) for regions in regions_of_files) <= (1 if cuts == "adaptive" else 2)
@@ -81,8 +81,8 @@ class TestLayout:
         values = [None if i % 5 == 0 else float("nan") if i % 7 == 0 else float(i % 11) for i in range(300)]
         sample = Sample((encode(pa.array(values), "double"), long_column(list(range(300)))))
         columns = [ClusteringColumn(("p",), "double"), ClusteringColumn(("a",), "long")]
-        wish = Wish(files=6, cuts="even", prefix=((descending, nulls_first),))
-        index = fit(columns, sample, wish).index(sample)
+        request = LayoutRequest(files=6, cuts="even", prefix_orders=((descending, nulls_first),))
+        index = fit(columns, sample, request).index(sample)
 
         def rank(value: float | None) -> float:
             if value is None:
@@ -94,7 +94,7 @@ class TestLayout:
 
     def test_rows_that_are_all_alike_are_spread_by_their_tie_breakers(self) -> None:
         sample = Sample((long_column([7] * 90),))
-        layout = fit([ClusteringColumn(("a",), "long")], sample, Wish(files=3))
+        layout = fit([ClusteringColumn(("a",), "long")], sample, LayoutRequest(files=3))
         assert np.bincount(layout.file(sample, np.arange(90))).tolist() == [30, 30, 30]
         assert set(layout.file(sample).tolist()) == {0}
 
@@ -105,7 +105,7 @@ class TestLayout:
         columns = [ClusteringColumn((name,), "long") for name in "ab"]
         extents = []
         for weights in ((1.0, 1.0), (16.0, 1.0)):
-            files = fit(columns, sample, Wish(files=64, weights=weights)).file(sample)
+            files = fit(columns, sample, LayoutRequest(files=64, weights=weights)).file(sample)
             extents.append([sum(int(np.ptp(each[files == file])) for file in range(64)) for each in values])
         assert extents[1][0] < extents[0][0] / 2
         assert extents[1][1] > extents[0][1] * 2
@@ -113,15 +113,19 @@ class TestLayout:
     def test_a_sample_must_fit_the_columns(self) -> None:
         sample = Sample((long_column([1, 2]),))
         with pytest.raises(InvalidInputError, match="its keys are bytes and the sample has long"):
-            fit([ClusteringColumn(("s",), "string")], sample, Wish(files=2))
+            fit([ClusteringColumn(("s",), "string")], sample, LayoutRequest(files=2))
         with pytest.raises(InvalidInputError, match="the sample has 1"):
-            fit([ClusteringColumn(("a",), "long")] * 2, sample, Wish(files=2))
+            fit([ClusteringColumn(("a",), "long")] * 2, sample, LayoutRequest(files=2))
         with pytest.raises(InvalidInputError, match="no clustering columns"):
-            fit([], Sample(()), Wish(files=2))
+            fit([], Sample(()), LayoutRequest(files=2))
         with pytest.raises(InvalidInputError, match="0 files"):
-            fit([ClusteringColumn(("a",), "long")], sample, Wish(files=0))
+            fit([ClusteringColumn(("a",), "long")], sample, LayoutRequest(files=0))
         with pytest.raises(InvalidInputError, match="9 columns along a Hilbert curve"):
-            fit([ClusteringColumn(("a",), "long")] * 9, Sample(sample.columns * 9), Wish(files=2, curve="hilbert"))
+            fit(
+                [ClusteringColumn(("a",), "long")] * 9,
+                Sample(sample.columns * 9),
+                LayoutRequest(files=2, curve="hilbert"),
+            )
         with pytest.raises(InvalidInputError, match="whole rows"):
             Sample((long_column([1]), long_column([1, 2])))
 
@@ -185,11 +189,13 @@ class TestLayout:
 
     def test_a_hilbert_curve_of_nine_columns_is_refused(self) -> None:
         sample = Sample(tuple(long_column([1, 2]) for _ in range(9)))
-        text = to_json(fit([ClusteringColumn((name,), "int") for name in "abcdefghi"], sample, Wish(2, cuts="even")))
+        text = to_json(
+            fit([ClusteringColumn((name,), "int") for name in "abcdefghi"], sample, LayoutRequest(2, cuts="even"))
+        )
         with pytest.raises(InvalidInputError, match="a Hilbert curve has at most 8 columns"):
             from_json(text.replace('"curve":"zorder"', '"curve":"hilbert"'))
 
     @staticmethod
     def small_layout(cuts: str) -> str:
-        wish = Wish(files=3, cuts=cuts, boundaries=10)
-        return to_json(fit([ClusteringColumn(("a",), "int")], Sample((long_column([1, 2, 3]),)), wish))
+        request = LayoutRequest(files=3, cuts=cuts, boundaries=10)
+        return to_json(fit([ClusteringColumn(("a",), "int")], Sample((long_column([1, 2, 3]),)), request))

@@ -27,7 +27,7 @@ from iceberg_zorder.pyiceberg.plan.sampling import fit_layouts
 from iceberg_zorder.pyiceberg.rewrite_group import rewrite_group
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
-from iceberg_zorder.rows.spill import MemoryBudget
+from iceberg_zorder.rows.memory_budget import MemoryBudget
 
 PATH = pa.field("file_path", pa.string(), nullable=False, metadata={"PARQUET:field_id": "2147483546"})
 POSITION = pa.field("pos", pa.int64(), nullable=False, metadata={"PARQUET:field_id": "2147483545"})

@@ -22,7 +22,8 @@ from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.pyiceberg.write.file_writer import FileWriter
 from iceberg_zorder.rows.codecs import Codecs
-from iceberg_zorder.rows.spill import MemoryBudget, Spill
+from iceberg_zorder.rows.memory_budget import MemoryBudget
+from iceberg_zorder.rows.spill import Spill
 from tests.pyiceberg.lake import data_files, rewrite
 
 SCHEMA = pa.schema([("a", pa.int64()), ("few", pa.string()), ("text", pa.string()), ("id", pa.int64())])

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.layout.columns import quoted_name
-from iceberg_zorder.request.sort_order import PrefixColumn, SortOrder, parse_name, parse_sort_order
+from iceberg_zorder.layout.columns import parse_name, quoted_name
+from iceberg_zorder.request.sort_order import PrefixColumn, SortOrder, parse_sort_order
 
 PART = st.one_of(st.text(min_size=1, max_size=6), st.text("`. ,()a", min_size=1, max_size=6))
 NAME = st.lists(PART, min_size=1, max_size=4).map(tuple)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import encode
-from iceberg_zorder.layout.layout import Wish, fit
 from iceberg_zorder.layout.layout_json import layout_hash
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.rows import routing
@@ -25,13 +25,13 @@ COLUMNS = [
     ClusteringColumn(("few",), "string"),
 ]
 WISHES = [
-    Wish(files=9),
-    Wish(files=9, cuts="even"),
-    Wish(files=7, curve="hilbert"),
-    Wish(files=7, curve="hilbert", cuts="even"),
-    Wish(files=5, prefix=((True, False), (False, True))),
-    Wish(files=5, prefix=((True, False),), cuts="even", boundaries=10),
-    Wish(files=40, boundaries=1),
+    LayoutRequest(files=9),
+    LayoutRequest(files=9, cuts="even"),
+    LayoutRequest(files=7, curve="hilbert"),
+    LayoutRequest(files=7, curve="hilbert", cuts="even"),
+    LayoutRequest(files=5, prefix_orders=((True, False), (False, True))),
+    LayoutRequest(files=5, prefix_orders=((True, False),), cuts="even", boundaries=10),
+    LayoutRequest(files=40, boundaries=1),
 ]
 
 

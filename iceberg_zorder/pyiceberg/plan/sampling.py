@@ -18,9 +18,10 @@ from pyiceberg.schema import prune_columns
 from pyiceberg.table import Table
 
 from iceberg_zorder.layout.columns import ClusteringColumn
-from iceberg_zorder.layout.keys import VALUE, KeyColumn, cut, encode, is_cut, sampled_bytes
-from iceberg_zorder.layout.layout import Layout, Wish, fit
-from iceberg_zorder.layout.sample import Sample
+from iceberg_zorder.layout.fit import LayoutRequest, fit
+from iceberg_zorder.layout.keys import VALUE, KeyColumn, encode
+from iceberg_zorder.layout.layout import Layout
+from iceberg_zorder.layout.sample import Sample, cut, is_cut, sampled_bytes
 from iceberg_zorder.pyiceberg.compat.expressions import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
@@ -31,8 +32,8 @@ from iceberg_zorder.pyiceberg.read.deletes import field_paths
 from iceberg_zorder.pyiceberg.read.projection import file_fields, leaf
 from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.request.layout_options import ZOrderOptions
+from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.row_hash import row_hashes
-from iceberg_zorder.rows.spill import MemoryBudget
 
 _LOG = logging.getLogger(__name__)
 _MOST_FILES = 2**31 - 1
@@ -216,7 +217,7 @@ def fit_layouts(
     _warn_of_truncated_bounds(table, order, [sample for _, sample in drawn])
     fitted = []
     for group, sample in drawn:
-        wish = Wish(
+        wanted = LayoutRequest(
             group.expected_output_files,
             options.cuts,
             order.curve,
@@ -225,7 +226,7 @@ def fit_layouts(
             options.size_tolerance,
             order.weights,
         )
-        fitted.append((group, fit(order.all, sample, wish)))
+        fitted.append((group, fit(order.all, sample, wanted)))
     _log_left_out(table, order.named, [layout for _, layout in fitted])
     return fitted
 

@@ -21,7 +21,7 @@ from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.read.projection import FileField, convert, file_fields
 from iceberg_zorder.rows.equal_rows import EqualRows
-from iceberg_zorder.rows.spill import MemoryBudget
+from iceberg_zorder.rows.memory_budget import MemoryBudget
 
 _BATCH_ROWS = 131_072
 _SMALL_BATCH_ROWS = 16_384

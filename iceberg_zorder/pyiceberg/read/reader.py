@@ -28,7 +28,7 @@ from iceberg_zorder.pyiceberg.read.projection import (
     file_fields,
     projection,
 )
-from iceberg_zorder.rows.spill import MemoryBudget
+from iceberg_zorder.rows.memory_budget import MemoryBudget
 
 BATCH_ROWS = 131_072
 _BATCH_BYTES = 32 * 1024 * 1024

@@ -34,10 +34,10 @@ def snapshot_properties(order: RowOrder, layouts: Sequence[Layout]) -> dict[str,
     >>> import pyarrow as pa
     >>> from iceberg_zorder.layout.columns import ClusteringColumn
     >>> from iceberg_zorder.layout.keys import encode
-    >>> from iceberg_zorder.layout.layout import Wish, fit
+    >>> from iceberg_zorder.layout.fit import LayoutRequest, fit
     >>> from iceberg_zorder.layout.sample import Sample
     >>> column = ClusteringColumn(("a",), "long")
-    >>> layout = fit([column], Sample((encode(pa.array(range(8)), "long"),)), Wish(files=2))
+    >>> layout = fit([column], Sample((encode(pa.array(range(8)), "long"),)), LayoutRequest(files=2))
     >>> order = RowOrder((), (), (column,), (1.0,), "zorder", (1,))
     >>> properties = snapshot_properties(order, [layout])
     >>> properties["zorder.columns"], properties["zorder.cuts"], len(properties["zorder.layout-hash"])

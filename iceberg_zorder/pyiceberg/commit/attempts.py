@@ -1,0 +1,163 @@
+"""Ask the catalog to commit a snapshot, as often as it takes, and find out what became of each attempt."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+from pyiceberg.exceptions import (
+    BadRequestError,
+    CommitFailedException,
+    ForbiddenError,
+    NoSuchTableError,
+    UnauthorizedError,
+)
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+
+from iceberg_zorder.pyiceberg.catalog.renewal import adopt
+from iceberg_zorder.pyiceberg.catalog.retry import is_not_committed, is_transient, load, retry_commit
+from iceberg_zorder.pyiceberg.commit.snapshot import NewSnapshot, SnapshotWriter
+from iceberg_zorder.pyiceberg.commit.validation import ConflictError, check_version, is_overtaken
+from iceberg_zorder.pyiceberg.compat.expressions import display_name
+from iceberg_zorder.pyiceberg.compat.manifests import submit
+
+logger = logging.getLogger("iceberg_zorder")
+
+_REFUSALS = (BadRequestError, ForbiddenError, NoSuchTableError, UnauthorizedError)
+"""What a catalog answers when it has not even tried to commit."""
+
+
+class CommitAttempts:
+    """One commit with all its attempts.
+
+    An attempt of which the catalog gives no clear answer may be made again: all have the same snapshot id, and each
+    asks for the head that it was made for to be there still, so that no more than one is ever let in, and the table
+    tells which.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table; every attempt begins with its newest metadata.
+    branch : str
+        The branch.
+    writer : SnapshotWriter
+        Writes the snapshots, all with the same id.
+    prepare : callable
+        Writes the snapshot to commit on top of a head; None if there is nothing to commit.
+    """
+
+    def __init__(
+        self, table: Table, branch: str, writer: SnapshotWriter, prepare: Callable[[Snapshot], NewSnapshot | None]
+    ) -> None:
+        self.unclear: Exception | None = None
+        """What the catalog said first, when it was not clear."""
+        self._table = table
+        self._uuid = table.metadata.table_uuid
+        self._branch = branch
+        self._writer = writer
+        self._prepare = prepare
+        self._attempts: dict[str, NewSnapshot] = {}
+        # The snapshots of all requests that may still be granted.
+        self._pending: list[NewSnapshot] = []
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the catalog was asked to commit, and has not said that it did not."""
+        return bool(self._pending)
+
+    def run(self) -> Snapshot | None:
+        """Try until it is committed; return the snapshot, or None where there is nothing to commit."""
+        return retry_commit(
+            self._table.metadata.properties,
+            self._attempt,
+            lambda error: is_not_committed(error) or is_transient(error),
+        )
+
+    def _attempt(self) -> Snapshot | None:
+        self._load()
+        # An attempt that was refused may have been let in after all, and late.
+        landed = self._landed()
+        if landed is None:
+            check_version(display_name(self._table), self._table.metadata)
+            head = self._head()
+            new = self._still_pending(head) or self._prepare(head)
+            if new is None:
+                return None
+            self._attempts[new.snapshot.manifest_list] = new
+            landed = self._submit(new)
+        new = self._attempts[landed]
+        self._delete_paths(set(self._writer.written) - new.files)
+        return new.snapshot
+
+    def delete_all(self, more: Iterable[str] = ()) -> None:
+        """Delete what was written for the snapshot, and more files."""
+        self._delete_paths([*self._writer.written, *more])
+
+    def _head(self) -> Snapshot:
+        ref = self._table.metadata.refs.get(self._branch)
+        snapshot = self._table.metadata.snapshot_by_id(ref.snapshot_id) if ref else None
+        if snapshot is None:
+            raise ConflictError(f"branch {self._branch} is no longer there")
+        return snapshot
+
+    def _still_pending(self, head: Snapshot) -> NewSnapshot | None:
+        return next((new for new in self._pending if new.snapshot.parent_snapshot_id == head.snapshot_id), None)
+
+    def _submit(self, new: NewSnapshot) -> str:
+        """Ask the catalog to commit; return the manifest list it took."""
+        self._pending.append(new)
+        try:
+            submit(self._table, new.snapshot, self._branch)
+        except _REFUSALS:
+            # Who stands between may have sent the request twice, and had it granted the first time.
+            with suppress(Exception):
+                self._load()
+            if landed := self._landed():
+                return landed
+            self._pending.remove(new)
+            raise
+        except Exception as error:
+            return self._after_failure(new, error)
+        return new.snapshot.manifest_list
+
+    def _after_failure(self, new: NewSnapshot, error: Exception) -> str:
+        """Look what became of an attempt that the catalog did not confirm."""
+        try:
+            # Even a refusal may be the answer to a request that was sent twice, and was granted the first time.
+            self._load()
+        except Exception:
+            self.unclear = self.unclear or error
+            raise error from None
+        if landed := self._landed():
+            return landed
+        if new not in self._pending:
+            raise CommitFailedException(str(error)) from error
+        if is_not_committed(error):
+            # An earlier request for the same snapshot, that the catalog may still be busy with, stays pending.
+            self._pending.remove(new)
+        else:
+            self.unclear = self.unclear or error
+        raise error
+
+    def _landed(self) -> str | None:
+        """Return the manifest list of the attempt that the table has, or None."""
+        snapshot = self._table.metadata.snapshot_by_id(self._writer.snapshot_id)
+        return snapshot.manifest_list if snapshot else None
+
+    def _load(self) -> None:
+        fresh = load(self._table)
+        if fresh.metadata.table_uuid != self._uuid:
+            raise ConflictError("the table was dropped and another one has its name")
+        adopt(self._table, fresh)
+        self._pending = [new for new in self._pending if not is_overtaken(new.snapshot, fresh.metadata)]
+
+    def _delete_paths(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            try:
+                # A file that is not there was to be written next.
+                with suppress(FileNotFoundError):
+                    self._table.io.delete(path)
+            except Exception:  # noqa: PERF203 - one failure must not keep the others
+                logger.warning("Cannot delete %s, which is not needed any more", path, exc_info=True)
