@@ -22,8 +22,9 @@ from iceberg_zorder.layout.keys import NULL, domain, encode
 from iceberg_zorder.pyiceberg.compat.expressions import arrow_transform
 from iceberg_zorder.pyiceberg.content_files import identity
 from iceberg_zorder.pyiceberg.read.deletes import field_paths
-from iceberg_zorder.pyiceberg.read.projection import file_fields, leaf
+from iceberg_zorder.pyiceberg.read.projection import file_fields
 from iceberg_zorder.rows.equal_rows import comparable
+from iceberg_zorder.rows.nested import leaf
 
 
 class Partitions:

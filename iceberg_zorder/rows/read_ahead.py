@@ -1,4 +1,4 @@
-"""Read ahead in a second thread."""
+"""Run a generator in a second thread, ahead of who takes its items."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeVar
 _T = TypeVar("_T")
 
 
-class Ahead(Iterator[_T]):
+class ReadAhead(Iterator[_T]):
     """Runs a generator in a thread of its own, a few items ahead of who takes them; a context manager that ends it.
 
     Parameters
@@ -22,7 +22,7 @@ class Ahead(Iterator[_T]):
 
     Examples
     --------
-    >>> with Ahead((i * i for i in range(4)), 1) as squares:
+    >>> with ReadAhead((i * i for i in range(4)), 1) as squares:
     ...     list(squares)
     [0, 1, 4, 9]
     """
@@ -33,7 +33,7 @@ class Ahead(Iterator[_T]):
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="iceberg-zorder-read", daemon=True)
 
-    def __enter__(self) -> Ahead[_T]:
+    def __enter__(self) -> ReadAhead[_T]:
         self._thread.start()
         return self
 

@@ -24,7 +24,7 @@ from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, resolve
 from iceberg_zorder.pyiceberg.plan.sampling import fit_layouts
-from iceberg_zorder.pyiceberg.rewrite_group import rewrite_group
+from iceberg_zorder.pyiceberg.rewrite_group import RewriteContext, rewrite_group
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
 from iceberg_zorder.rows.memory_budget import MemoryBudget
@@ -66,9 +66,8 @@ def rewrite(
     order = row_order(table, by, output_spec=read.output_spec_id)
     fitted = fit_layouts(table, plan.groups, order, read.layout) if plan.groups else []
     budget = MemoryBudget(arguments.pop("limit", read.memory_limit))
-    files = [
-        file for group, layout in fitted for file in rewrite_group(table, group, layout, order, budget, **arguments)
-    ]
+    context = RewriteContext(table, order, budget, **arguments)
+    files = [file for group, layout in fitted for file in rewrite_group(context, group, layout)]
     return Rewritten(plan, [layout for _, layout in fitted], files, budget)
 
 

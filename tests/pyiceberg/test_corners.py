@@ -23,7 +23,7 @@ from iceberg_zorder.pyiceberg.content_files import identity
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.plan.sampling import draw_samples
 from iceberg_zorder.pyiceberg.progress import Progress
-from iceberg_zorder.pyiceberg.write.file_writer import FileWriter
+from iceberg_zorder.pyiceberg.write.file_writer import FileSettings, FileWriter
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from tests.pyiceberg.committing import commit_files, entries_of
@@ -73,7 +73,9 @@ def test_bounds_enclose_short_values_beside_long_ones(
     arrays = [pa.array(group, large) for group in groups]
     if in_dictionaries and kind == pa.string():
         arrays = [array.dictionary_encode() for array in arrays]
-    writer = FileWriter(table, 0, Record(), "x", roll_at=1 << 30, row_group_rows=100, width=10, row_size=10)
+    writer = FileWriter(
+        table, FileSettings(0, Record(), "x", roll_at=1 << 30, row_group_rows=100, row_width=10, row_size=10)
+    )
     writer.write([pa.RecordBatch.from_arrays([array], ["s"]) for array in arrays])
     writer.close()
     (file,) = writer.files
@@ -365,7 +367,9 @@ def test_nanoseconds_are_not_cut_off(catalog: SqlCatalog, nanoseconds: int) -> N
 def test_null_strings_have_no_bounds_though_they_come_with_a_dictionary(catalog: SqlCatalog) -> None:
     table = table_of(catalog, pa.schema([("s", pa.string())]))
     texts = pa.DictionaryArray.from_arrays(pa.array([None, None], pa.int32()), pa.array(["x"], pa.large_string()))
-    writer = FileWriter(table, 0, Record(), "x", roll_at=1 << 30, row_group_rows=100, width=10, row_size=10)
+    writer = FileWriter(
+        table, FileSettings(0, Record(), "x", roll_at=1 << 30, row_group_rows=100, row_width=10, row_size=10)
+    )
     writer.write([pa.RecordBatch.from_arrays([texts], ["s"])])
     writer.close()
     (file,) = writer.files
@@ -377,7 +381,9 @@ def test_bounds_are_those_of_the_rows_and_not_of_their_dictionary(catalog: SqlCa
     table = table_of(catalog, pa.schema([("s", pa.string())]))
     texts = pa.array(["a", "m", "z"], pa.large_string())
     parts = [pa.DictionaryArray.from_arrays(pa.array(each, pa.int32()), texts) for each in ([None], [1])]
-    writer = FileWriter(table, 0, Record(), "x", roll_at=1 << 30, row_group_rows=100, width=10, row_size=10)
+    writer = FileWriter(
+        table, FileSettings(0, Record(), "x", roll_at=1 << 30, row_group_rows=100, row_width=10, row_size=10)
+    )
     writer.write([pa.RecordBatch.from_arrays([part], ["s"]) for part in parts])
     writer.close()
     (file,) = writer.files

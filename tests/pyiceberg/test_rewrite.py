@@ -17,7 +17,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
-from iceberg_zorder.pyiceberg import rewrite, rewrite_data_files
+from iceberg_zorder.pyiceberg import rewrite_data_files, runner
 from iceberg_zorder.pyiceberg.progress import silent
 from iceberg_zorder.pyiceberg.rewrite_group import rewrite_group
 from tests.pyiceberg.committing import commit_files
@@ -172,7 +172,7 @@ class TestConflicts:
                 events.pop(0)()
             return files
 
-        monkeypatch.setattr(rewrite, "rewrite_group", eventful)
+        monkeypatch.setattr(runner, "rewrite_group", eventful)
         return events
 
     def test_an_append_survives(self, catalog: SqlCatalog, meanwhile: list[Callable[[], None]]) -> None:
@@ -282,12 +282,12 @@ class TestFailures:
         table = make(catalog, partitioned=True)
         before = rows(table)
 
-        def failing(table: Table, group: Any, *arguments: Any, **named: Any) -> Any:
+        def failing(context: Any, group: Any, layout: Any) -> Any:
             if group.partition[0] == 1:
                 raise OSError("disk on fire")
-            return rewrite_group(table, group, *arguments, **named)
+            return rewrite_group(context, group, layout)
 
-        monkeypatch.setattr(rewrite, "rewrite_group", failing)
+        monkeypatch.setattr(runner, "rewrite_group", failing)
         result = rewrite_data_files(table, ["a"], options={**ALL, "partial-progress.enabled": True})
         assert (result.failed_data_files_count, result.rewritten_data_files_count) == (FILES, 2 * FILES)
         assert rows(table) == before
@@ -363,7 +363,7 @@ class TestFailures:
                 update.delete_column("a")
             return files
 
-        monkeypatch.setattr(rewrite, "rewrite_group", eventful)
+        monkeypatch.setattr(runner, "rewrite_group", eventful)
         with pytest.raises(
             RewriteFailedError,
             match=r"because Cannot cluster by column 'a'.*no such column.*Nothing was committed, and",

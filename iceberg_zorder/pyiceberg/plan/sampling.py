@@ -29,10 +29,11 @@ from iceberg_zorder.pyiceberg.partitions import Partitions, partition_fields
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.progress import SAMPLE, Progress, silent
 from iceberg_zorder.pyiceberg.read.deletes import field_paths
-from iceberg_zorder.pyiceberg.read.projection import file_fields, leaf
+from iceberg_zorder.pyiceberg.read.projection import file_fields
 from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.rows.memory_budget import MemoryBudget
+from iceberg_zorder.rows.nested import leaf
 from iceberg_zorder.rows.row_hash import row_hashes
 
 _LOG = logging.getLogger(__name__)

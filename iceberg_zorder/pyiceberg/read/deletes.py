@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
@@ -22,6 +21,7 @@ from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.read.projection import FileField, convert, file_fields
 from iceberg_zorder.rows.equal_rows import EqualRows
 from iceberg_zorder.rows.memory_budget import MemoryBudget
+from iceberg_zorder.rows.nested import leaf
 
 _BATCH_ROWS = 131_072
 _SMALL_BATCH_ROWS = 16_384
@@ -284,8 +284,7 @@ def key_column(
     """Take an equality field of a batch, as a type, or where the file lacks it a constant or NULL."""
     if path is None:
         return pa.nulls(batch.num_rows, kind) if otherwise is None else pa.repeat(otherwise, batch.num_rows)
-    array = batch.column(path[0])
-    return convert(pc.struct_field(array, list(path[1:])) if len(path) > 1 else array, kind)
+    return convert(leaf(batch, path), kind)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,6 @@ from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
@@ -331,16 +330,3 @@ def convert(array: pa.Array, target: pa.DataType, *, keep_dictionary: bool = Fal
         array = array.cast(pa.timestamp(target.unit, array.type.tz))
         return array if array.type == target else array.view(target)
     return array.cast(target)
-
-
-def leaf(batch: pa.RecordBatch, path: Sequence[int]) -> pa.Array:
-    """Take a column of a batch, or a field of a struct; NULL where a struct around it is NULL.
-
-    Examples
-    --------
-    >>> rows = pa.RecordBatch.from_pylist([{"a": {"b": 1}}, {"a": None}])
-    >>> leaf(rows, [0, 0]).to_pylist()
-    [1, None]
-    """
-    array = batch.column(path[0])
-    return pc.struct_field(array, list(path[1:])) if len(path) > 1 else array

@@ -27,6 +27,7 @@ from pyiceberg.types import (
 )
 
 from iceberg_zorder.pyiceberg.metrics_config import MetricsConfig, MetricsMode
+from iceberg_zorder.rows.nested import leaf
 
 # Arrow's Parquet writer keeps no bounds that are longer.
 _LONGEST_STATISTIC = 4096
@@ -77,10 +78,10 @@ class FileMetrics:
             if column.path is None or column.mode.kind == "none":
                 continue
             if isinstance(column.type, FloatType | DoubleType):
-                nans = (pc.sum(pc.is_nan(_leaf(batch, column.path))).as_py() or 0 for batch in batches)
+                nans = (pc.sum(pc.is_nan(leaf(batch, column.path))).as_py() or 0 for batch in batches)
                 seen.nans[column.field_id] = sum(nans)
             elif column.mode.keeps_bounds and isinstance(column.type, StringType | BinaryType):
-                arrays = [_leaf(batch, column.path) for batch in batches]
+                arrays = [leaf(batch, column.path) for batch in batches]
                 if not all(_has_statistics(array) for array in arrays):
                     seen.bounds[column.field_id] = _extremes(arrays)
         self._row_groups.append(seen)
@@ -203,11 +204,6 @@ def _extremes(arrays: Sequence[pa.Array]) -> tuple[bytes, bytes] | None:
 def _distinct(array: pa.Array) -> pa.Array:
     """Take strings out of their dictionary, if they have one, which may have more than these rows."""
     return array.dictionary.take(array.indices.unique().drop_null()) if pa.types.is_dictionary(array.type) else array
-
-
-def _leaf(batch: pa.RecordBatch, path: tuple[int, ...]) -> pa.Array:
-    array = batch.column(path[0])
-    return pc.struct_field(array, list(path[1:])) if len(path) > 1 else array
 
 
 def _offset(group: Any) -> int:
