@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyiceberg.conversions import from_bytes
 from pyiceberg.table import Table
 from pyiceberg.types import NestedField, PrimitiveType
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import parse_name, quoted_name
+from iceberg_zorder.pyiceberg.content_files import bounds
 
 
 @dataclass(frozen=True)
@@ -78,9 +77,10 @@ def file_bounds(table: Table, columns: Sequence[str]) -> FileBounds:
     """
     fields = {name: _field(table, name) for name in columns}
     files = [task.file for task in table.scan().plan_files()]
+    found = {name: [bounds(file, field) for file in files] for name, field in fields.items()}
     return FileBounds(
-        lower={name: [_bound(file.lower_bounds, field) for file in files] for name, field in fields.items()},
-        upper={name: [_bound(file.upper_bounds, field) for file in files] for name, field in fields.items()},
+        lower={name: [lower for lower, _ in each] for name, each in found.items()},
+        upper={name: [upper for _, upper in each] for name, each in found.items()},
         sizes=[file.file_size_in_bytes for file in files],
         record_counts=[file.record_count for file in files],
     )
@@ -99,12 +99,3 @@ def _field(table: Table, name: str) -> NestedField:
             f"Cannot read the bounds of {quoted_name(parts)}, because it is of type {field.field_type}, which has none"
         )
     return field
-
-
-def _bound(bounds: Mapping[int, bytes] | None, field: NestedField) -> Any:
-    encoded = bounds.get(field.field_id) if bounds else None
-    if encoded is None:
-        return None
-    value: Any = from_bytes(field.field_type, encoded)  # type: ignore[arg-type]
-    # Old writers left NaN in the bounds of columns that hold it. It compares with nothing, so it bounds nothing.
-    return None if isinstance(value, float) and math.isnan(value) else value

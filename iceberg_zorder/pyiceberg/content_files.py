@@ -1,15 +1,19 @@
-"""What data files and delete files say of themselves: their partition, their sequence number, the one file they name.
+"""What data files and delete files say of themselves: their partition, sequence number, bounds, the one file they name.
 
 Planning, reading and committing match files with each other by these answers, so that each is given in one place.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
+from typing import Any
 
+from pyiceberg.conversions import from_bytes
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntry
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.transforms import VoidTransform
+from pyiceberg.types import NestedField
 
 from iceberg_zorder.pyiceberg.compat.manifests import referenced_data_file
 
@@ -112,9 +116,47 @@ def single_path(delete_file: DataFile) -> str | None:
         return None
     if path := referenced_data_file(delete_file):
         return path
-    lower = (delete_file.lower_bounds or {}).get(PATH_FIELD)
-    upper = (delete_file.upper_bounds or {}).get(PATH_FIELD)
+    lower, upper = _encoded_bounds(delete_file, PATH_FIELD)
     return lower.decode() if lower is not None and lower == upper else None
+
+
+def bounds(file: DataFile, field: NestedField) -> tuple[Any, Any]:
+    """Read the lower and the upper bound that a file's manifest keeps of a column.
+
+    Parameters
+    ----------
+    file : pyiceberg.manifest.DataFile
+        A data file or delete file.
+    field : pyiceberg.types.NestedField
+        The column, of a primitive type.
+
+    Returns
+    -------
+    tuple of object
+        Both bounds, truncated or not, each None where there is none. Dates are days and timestamps micro- or
+        nanoseconds since 1970, times are microseconds, UUIDs are bytes.
+
+    Examples
+    --------
+    >>> from pyiceberg.types import IntegerType
+    >>> file = DataFile.from_args(lower_bounds={7: bytes([1, 0, 0, 0])})
+    >>> bounds(file, NestedField(7, "a", IntegerType()))
+    (1, None)
+    """
+    lower, upper = _encoded_bounds(file, field.field_id)
+    return _decoded(lower, field), _decoded(upper, field)
+
+
+def _encoded_bounds(file: DataFile, field_id: int) -> tuple[bytes | None, bytes | None]:
+    return (file.lower_bounds or {}).get(field_id), (file.upper_bounds or {}).get(field_id)
+
+
+def _decoded(encoded: bytes | None, field: NestedField) -> Any:
+    if encoded is None:
+        return None
+    value: Any = from_bytes(field.field_type, encoded)  # type: ignore[arg-type]
+    # Old writers left NaN in the bounds of columns that hold it. It compares with nothing, so it bounds nothing.
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def sequence_number(entry: ManifestEntry) -> int:

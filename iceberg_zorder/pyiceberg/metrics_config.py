@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.types import IcebergType, ListType, MapType, StructType
+from pyiceberg.types import IcebergType
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.nested_fields import children
 
 _LOG = logging.getLogger(__name__)
 _DEFAULT = "write.metadata.metrics.default"
@@ -130,23 +131,13 @@ def _name(schema: Schema, field_id: int) -> str:
 def _all_ids(of: IcebergType) -> list[int]:
     """Ids of all fields, those of structs, lists and maps included."""
     found: list[int] = []
-    for field_id, kind in _children(of):
+    for field_id, kind in children(of):
         found += [field_id, *_all_ids(kind)]
     return found
 
 
 def _eligible(of: IcebergType) -> Iterator[int]:
     """Ids of primitive fields in the order in which Iceberg counts them: a struct's own first, then what is nested."""
-    yield from (field_id for field_id, kind in _children(of) if kind.is_primitive)
-    for _, kind in _children(of):
+    yield from (field_id for field_id, kind in children(of) if kind.is_primitive)
+    for _, kind in children(of):
         yield from _eligible(kind)
-
-
-def _children(of: IcebergType) -> list[tuple[int, IcebergType]]:
-    if isinstance(of, StructType):
-        return [(field.field_id, field.field_type) for field in of.fields]
-    if isinstance(of, ListType):
-        return [(of.element_id, of.element_type)]
-    if isinstance(of, MapType):
-        return [(of.key_id, of.key_type), (of.value_id, of.value_type)]
-    return []

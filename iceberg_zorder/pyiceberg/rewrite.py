@@ -18,7 +18,7 @@ from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table import Table
 
 from iceberg_zorder.pyiceberg.catalog.renewal import renewed
-from iceberg_zorder.pyiceberg.compat.expressions import display_name
+from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewriteRequest
 from iceberg_zorder.pyiceberg.progress import Progress, silent
 from iceberg_zorder.pyiceberg.runner import RewriteRunner

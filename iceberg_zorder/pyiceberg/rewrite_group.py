@@ -17,8 +17,7 @@ from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
 from iceberg_zorder.pyiceberg.partitions import Partitions
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.progress import READ, Progress, silent
-from iceberg_zorder.pyiceberg.read.deletes import field_paths
-from iceberg_zorder.pyiceberg.read.projection import file_fields
+from iceberg_zorder.pyiceberg.read.file_fields import field_paths, file_fields
 from iceberg_zorder.pyiceberg.read.reader import Reader, Rows
 from iceberg_zorder.pyiceberg.write.file_writer import FileSettings, FileWriter, delete_files
 from iceberg_zorder.pyiceberg.write.parquet_settings import row_group_size

@@ -11,7 +11,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg.commit.replacement import Replacement, commit_replacement, remove_dangling_deletes
-from iceberg_zorder.pyiceberg.compat.expressions import display_name
+from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, RewriteRequest, plan_request
 from iceberg_zorder.pyiceberg.plan.sampling import fit_layouts

@@ -19,3 +19,17 @@ def leaf(batch: pa.RecordBatch, path: Sequence[int]) -> pa.Array:
     """
     array = batch.column(path[0])
     return pc.struct_field(array, list(path[1:])) if len(path) > 1 else array
+
+
+def type_at(schema: pa.Schema, path: Sequence[int]) -> pa.DataType:
+    """Tell the type of a column, or of a field of a struct.
+
+    Examples
+    --------
+    >>> type_at(pa.schema([("a", pa.struct([("b", pa.int64())]))]), [0, 0])
+    DataType(int64)
+    """
+    kind = schema.field(path[0]).type
+    for place in path[1:]:
+        kind = kind.field(place).type
+    return kind

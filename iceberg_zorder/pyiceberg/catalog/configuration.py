@@ -1,8 +1,7 @@
 """Find a catalog's configuration the way PyIceberg does.
 
 ``pyiceberg.catalog.load_catalog`` (0.12) merges, the later winning: ``.pyiceberg.yaml`` (the first of PYICEBERG_HOME,
-the home directory and the current directory), PYICEBERG_CATALOG__ variables, arguments. It has no public function that
-stops before it connects, so its parts are used here, and nowhere else.
+the home directory and the current directory), PYICEBERG_CATALOG__ variables, arguments.
 """
 
 from __future__ import annotations
@@ -10,22 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-import strictyaml  # type: ignore[import-untyped]
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
 from pyiceberg.typedef import RecursiveDict
-from pyiceberg.utils.config import Config, merge_config
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
-
-try:
-    # Importing this module reads the configuration already.
-    from pyiceberg.catalog import CatalogType, infer_catalog_type, load_catalog
-    from pyiceberg.exceptions import NoSuchTableError
-    from pyiceberg.table import Table
-
-    from iceberg_zorder.pyiceberg.catalog.retry import load_first
-except (strictyaml.YAMLError, ValueError) as error:
-    raise InvalidInputError(f"Cannot read the configuration of PyIceberg, because {error}") from error
+from iceberg_zorder.pyiceberg.catalog.retry import load_first
+from iceberg_zorder.pyiceberg.compat.catalogs import catalog_types, configured, inferred_type, load_catalog, merged
 
 
 @dataclass(frozen=True)
@@ -71,30 +62,25 @@ def catalog_properties(
     >>> catalog_properties("doc", uri="sqlite:////data/catalog.db", warehouse="/data").properties["type"]
     'sql'
     """
-    try:
-        config = Config()
-        chosen = config.get_default_catalog_name() if name is None else name
-        configured = config.get_catalog_config(chosen)
-    except (strictyaml.YAMLError, ValueError) as error:
-        raise InvalidInputError(f"Cannot read the configuration of PyIceberg, because {error}") from error
+    found = configured(name)
     given = {key: value for key, value in (("uri", uri), ("warehouse", warehouse)) if value is not None}
-    if configured is None and uri is None:
-        known = ", ".join(config.get_known_catalogs()) or "none"
+    if found.properties is None and uri is None:
         raise InvalidInputError(
-            f"Cannot find catalog '{chosen}', because neither .pyiceberg.yaml nor PYICEBERG_CATALOG__ variables "
-            f"configure it (they configure: {known}): name one with --catalog, or pass --uri and --warehouse"
+            f"Cannot find catalog '{found.name}', because neither .pyiceberg.yaml nor PYICEBERG_CATALOG__ variables "
+            f"configure it (they configure: {', '.join(found.known) or 'none'}): name one with --catalog, or pass "
+            "--uri and --warehouse"
         )
-    merged = merge_config(configured or {}, cast(RecursiveDict, given))
-    properties: dict[str, object] = dict(merged)
+    all_properties = merged(found.properties or {}, given)
+    properties: dict[str, object] = dict(all_properties)
     if "py-catalog-impl" not in properties:
-        properties["type"] = _catalog_type(chosen, merged)
-    return CatalogConfiguration(chosen, properties)
+        properties["type"] = _catalog_type(found.name, all_properties)
+    return CatalogConfiguration(found.name, properties)
 
 
 def _catalog_type(name: str, properties: RecursiveDict) -> str:
     given = properties.get("type")
     if given:
-        known = [catalog_type.value for catalog_type in CatalogType]
+        known = catalog_types()
         if not isinstance(given, str) or given.lower() not in known:
             raise InvalidInputError(
                 f"Cannot find catalog '{name}', because its type is '{given}': use {', '.join(known)}"
@@ -106,17 +92,14 @@ def _catalog_type(name: str, properties: RecursiveDict) -> str:
             f"Cannot find catalog '{name}', because it has no 'uri': pass --uri or set "
             f"PYICEBERG_CATALOG__{name.upper()}__URI"
         )
-    try:
-        inferred = infer_catalog_type(name, properties)
-    except ValueError:
-        inferred = None
+    inferred = inferred_type(name, properties)
     if inferred is None:
         # The uri may hold a password.
         scheme = str(uri).partition(":")[0]
         raise InvalidInputError(
             f"Cannot find catalog '{name}', because its uri starts with '{scheme}:', which tells no type: set 'type'"
         )
-    return inferred.value
+    return inferred
 
 
 def load_table(catalog: CatalogConfiguration, identifier: tuple[str, ...]) -> Table:

@@ -18,7 +18,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog.retry import load
-from iceberg_zorder.pyiceberg.compat.expressions import display_name
+from iceberg_zorder.pyiceberg.display import display_name
 
 logger = logging.getLogger("iceberg_zorder")
 

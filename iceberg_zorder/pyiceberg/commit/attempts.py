@@ -20,8 +20,8 @@ from iceberg_zorder.pyiceberg.catalog.renewal import adopt
 from iceberg_zorder.pyiceberg.catalog.retry import is_not_committed, is_transient, load, retry_commit
 from iceberg_zorder.pyiceberg.commit.snapshot import NewSnapshot, SnapshotWriter
 from iceberg_zorder.pyiceberg.commit.validation import ConflictError, check_version, is_overtaken
-from iceberg_zorder.pyiceberg.compat.expressions import display_name
-from iceberg_zorder.pyiceberg.compat.manifests import submit
+from iceberg_zorder.pyiceberg.compat.catalogs import submit
+from iceberg_zorder.pyiceberg.display import display_name
 
 logger = logging.getLogger("iceberg_zorder")
 

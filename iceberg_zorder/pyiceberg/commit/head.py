@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry, ManifestFile
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.utils.concurrent import ExecutorFactory
 
-from iceberg_zorder.pyiceberg.compat.manifests import read_entries
+from iceberg_zorder.pyiceberg.compat.manifests import read_entries, read_in_threads
 from iceberg_zorder.pyiceberg.content_files import Partition, partition_of, sequence_number
 
 
@@ -84,7 +83,7 @@ class HeadReader:
         """
         live = live_manifests(snapshot, io)
         unread = [file for file in live if file.manifest_path not in self._seen]
-        read = ExecutorFactory.get_or_create().map(lambda manifest: self._read(manifest, io), unread)
+        read = read_in_threads(lambda manifest: self._read(manifest, io), unread)
         self._seen |= {file.manifest_path: content for file, content in zip(unread, read, strict=True)}
         contents = [self._seen[file.manifest_path] for file in live]
         return Head(

@@ -30,8 +30,8 @@ from iceberg_zorder.pyiceberg.commit.validation import (
     check_input,
     starting_snapshot,
 )
-from iceberg_zorder.pyiceberg.compat.expressions import display_name
 from iceberg_zorder.pyiceberg.compat.manifests import avro_codec
+from iceberg_zorder.pyiceberg.display import display_name
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,14 @@
-"""PyIceberg's names that are not public, and nothing else: only this module may break when PyIceberg changes.
+"""Which manifests and data files may hold rows that match a filter.
 
-Tried with PyIceberg 0.12.
+``inclusive_projection`` and the evaluators are what ``DataScan.plan_files`` is made of. It cannot be called itself: it
+raises for equality deletes. When a release moves them, look at what its scan calls in their place; when it plans
+equality deletes, look whether its scan can be asked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
-from pyiceberg.exceptions import NotInstalledError
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.expressions.visitors import (
     _InclusiveMetricsEvaluator,
@@ -18,32 +16,9 @@ from pyiceberg.expressions.visitors import (
     inclusive_projection,
     manifest_evaluator,
 )
-from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.manifest import DataFile, ManifestFile
-from pyiceberg.partitioning import PartitionKey, PartitionSpec
-from pyiceberg.schema import Schema, sanitize_column_names
-from pyiceberg.table import Table
-from pyiceberg.table.name_mapping import MappedField, NameMapping
-from pyiceberg.transforms import Transform
-from pyiceberg.typedef import Record
-
-__all__ = [
-    "MappedField",
-    "NameMapping",
-    "arrow_transform",
-    "display_name",
-    "file_may_match",
-    "manifest_may_match",
-    "partition_may_match",
-    "partition_path",
-    "sanitize_column_names",
-    "schema_to_pyarrow",
-]
-
-
-def display_name(table: Table) -> str:
-    """Name a table as Iceberg for Java does: the catalog's name, the namespace, the table."""
-    return ".".join((table.catalog.name, *table.name()))
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
 
 
 def manifest_may_match(
@@ -70,28 +45,3 @@ def file_may_match(schema: Schema, row_filter: BooleanExpression, case_sensitive
         return lambda _: True
     found: Callable[[DataFile], bool] = _InclusiveMetricsEvaluator(schema, row_filter, case_sensitive).eval
     return found
-
-
-def arrow_transform(transform: Transform[Any, Any], source_type: Any) -> Callable[[Any], Any] | None:
-    """Find a transform over Arrow arrays, or nothing where the optional package pyiceberg-core is missing."""
-    try:
-        found: Callable[[Any], Any] = transform.pyarrow_transform(source_type)
-    except (NotInstalledError, NotImplementedError):
-        return None
-    return found
-
-
-def partition_path(spec: PartitionSpec, partition: Record, schema: Schema) -> PartitionKey:
-    """Make a key whose path is that of a partition's values as a manifest has them."""
-    return _RecordedPartition([], spec, schema, partition)
-
-
-@dataclass(frozen=True)
-class _RecordedPartition(PartitionKey):
-    """A partition whose values are transformed already; PyIceberg's own refuses two transforms of one column."""
-
-    record: Record
-
-    @cached_property
-    def partition(self) -> Record:
-        return self.record

@@ -1,15 +1,15 @@
-"""Manifests and the call to the catalog: what a commit needs of PyIceberg beyond its public names.
+"""Manifests and manifest lists, read and written with everything that Iceberg keeps in them.
 
-PyIceberg (0.12) has no way to commit a ``replace`` snapshot, writes no delete manifests, and drops from them which data
-file a delete file belongs to. Its parts are put together here, and nowhere else; the dependency is pinned for that.
+PyIceberg (0.12) writes no delete manifests, drops from those it reads which data file a delete file belongs to, and
+rounds doubles. Each class and name here says what to do when a release moves it.
 """
 
 from __future__ import annotations
 
 import copy
 import struct
-from collections.abc import Iterable, Sequence
-from typing import cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar, cast
 
 from pyiceberg.avro.codecs import CODEC_MAPPING_ICEBERG_TO_AVRO, KNOWN_CODECS, AvroCompressionCodec
 from pyiceberg.avro.decoder import BinaryDecoder
@@ -38,16 +38,18 @@ from pyiceberg.manifest import (
 )
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, AssertTableUUID, SetSnapshotRefUpdate
 from pyiceberg.typedef import TableVersion
 from pyiceberg.types import DoubleType, FloatType, IntegerType, ListType, NestedField, StructType
+from pyiceberg.utils.concurrent import ExecutorFactory
 
 from iceberg_zorder.errors import InvalidInputError
 
+_T = TypeVar("_T")
 _AVRO_CODEC = "write.avro.compression-codec"
+# The fields of an entry's data file, by the newest format: their order is that of the values in a DataFile. When a
+# release gives DataFile.referenced_data_file for version 2, and equality ids as ints, all of this can go.
 _FIELDS = {field.name: field for field in DATA_FILE_TYPE[3].fields}
 _SUMMARY_LOWER, _SUMMARY_UPPER = 2, 3
 # Optional since format version 2, but PyIceberg knows it from version 3 on.
@@ -60,7 +62,12 @@ _EQUALITY_IDS = _FIELDS["equality_ids"].model_copy(
 
 
 class _DeleteManifestWriter(ManifestWriterV2):
-    """Writes delete files, whose entries :func:`read_entries` has read, with the data file that each belongs to."""
+    """Writes delete files, whose entries :func:`read_entries` has read, with the data file that each belongs to.
+
+    It overrides ``content``, ``new_writer`` and ``_meta`` of PyIceberg's writer, and uses its ``_output_file``,
+    ``_spec`` and ``_schema``. When a release writes delete manifests, see whether they keep ``referenced_data_file``,
+    and use that.
+    """
 
     def content(self) -> ManifestContent:
         return ManifestContent.DELETES
@@ -85,7 +92,11 @@ class _DeleteManifestWriter(ManifestWriterV2):
 
 
 class _EntriesFile(AvroFile[ManifestEntry]):
-    """Reads manifests with the doubles that they have: PyIceberg's compiled decoder rounds them to 32 bits."""
+    """Reads manifests with the doubles that they have: PyIceberg's compiled decoder rounds them to 32 bits.
+
+    It exchanges the readers of doubles in the tree ``AvroFile.reader``. When a release's decoder is right (the tests of
+    partitions by doubles pass without), ``AvroFile`` does.
+    """
 
     def __enter__(self) -> _EntriesFile:
         super().__enter__()
@@ -112,7 +123,8 @@ class _ExactDoubleReader(DoubleReader):
 class _OptionalFields(PartitionSpec):
     """A spec whose partitions may be NULL, as in Iceberg: PyIceberg's may not where the column may not.
 
-    So it could not write the partitions of a dropped field, which are NULL whatever the column is.
+    So it could not write the partitions of a dropped field, which are NULL whatever the column is. When a release makes
+    partition fields optional, this can go.
     """
 
     def partition_type(self, schema: Schema) -> StructType:
@@ -141,9 +153,18 @@ def read_entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
         read_types={-1: ManifestEntry, 2: DataFile},
         read_enums={0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
     ) as entries:
+        # As ManifestFile.fetch_manifest_entry does: when a release moves it, it will show how there.
         return [
             _inherit_from_manifest(entry, manifest) for entry in entries if entry.status != ManifestEntryStatus.DELETED
         ]
+
+
+def read_in_threads(read: Callable[[ManifestFile], _T], manifests: Iterable[ManifestFile]) -> list[_T]:
+    """Read manifests in the threads that PyIceberg reads its own in, as many as its ``max-workers`` says.
+
+    When a release moves ``ExecutorFactory``, a pool of a few threads does.
+    """
+    return list(ExecutorFactory.get_or_create().map(read, manifests))
 
 
 def referenced_data_file(delete_file: DataFile) -> str | None:
@@ -214,7 +235,10 @@ def write_entries(
 
 
 def _enclose_zeros(summary: PartitionFieldSummary, kind: FloatType | DoubleType) -> None:
-    """Widen zero bounds of partitions to both zeros: for PyIceberg, unlike Iceberg, -0.0 is no less than 0.0."""
+    """Widen zero bounds of partitions to both zeros: for PyIceberg, unlike Iceberg, -0.0 is no less than 0.0.
+
+    A summary is a record, whose values are written by place.
+    """
     negative, positive = to_bytes(kind, -0.0), to_bytes(kind, 0.0)
     if summary.lower_bound == positive:
         summary[_SUMMARY_LOWER] = negative
@@ -248,28 +272,6 @@ def write_list(
     ) as writer:
         # The writer gives a new manifest its sequence number in place, which the next attempt's must not have.
         writer.add_manifests(copy.deepcopy(list(manifests)))
-
-
-def submit(table: Table, snapshot: Snapshot, branch: str) -> None:
-    """Ask the catalog to make a snapshot the head of a branch; the table object then has the new metadata.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    snapshot : pyiceberg.table.snapshots.Snapshot
-        The snapshot, whose parent must still be the head when the catalog takes it.
-    branch : str
-        The branch, which must be there.
-    """
-    ref = table.metadata.refs[branch]
-    # An update that leaves out how long a branch keeps its snapshots would take that from the branch.
-    update = ref.model_dump(by_alias=True) | {"ref-name": branch, "snapshot-id": snapshot.snapshot_id}
-    required = {"ref": branch, "snapshot-id": snapshot.parent_snapshot_id}
-    table._do_commit(
-        updates=(AddSnapshotUpdate(snapshot=snapshot), SetSnapshotRefUpdate.model_validate(update)),
-        requirements=(AssertTableUUID(uuid=table.metadata.table_uuid), AssertRefSnapshotId.model_validate(required)),
-    )
 
 
 def avro_codec(metadata: TableMetadata) -> AvroCompressionCodec:

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pyiceberg.conversions import from_bytes
 from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.schema import Schema
 from pyiceberg.types import DoubleType, FloatType, NestedField, PrimitiveType
 
-from iceberg_zorder.pyiceberg.content_files import Partition, partition_of, single_path
+from iceberg_zorder.pyiceberg.content_files import Partition, bounds, partition_of, single_path
 
 _Sequenced = tuple[DataFile, int]
 
@@ -85,16 +84,9 @@ def _columns_may_equal(data: DataFile, delete: DataFile, column: NestedField) ->
         return of_data != "none" and of_delete != "none"
     if _may_hold_nan(data, column) and _may_hold_nan(delete, column):
         return True
-    bounds = [(file.lower_bounds or {}).get(column.field_id) for file in (data, delete)] + [
-        (file.upper_bounds or {}).get(column.field_id) for file in (data, delete)
-    ]
-    if any(bound is None for bound in bounds):
+    (data_lower, data_upper), (delete_lower, delete_upper) = bounds(data, column), bounds(delete, column)
+    if None in (data_lower, data_upper, delete_lower, delete_upper):
         return True
-    data_lower, delete_lower, data_upper, delete_upper = (
-        from_bytes(column.field_type, bound)  # type: ignore[arg-type]
-        for bound in bounds
-    )
-    # NaN in the bounds of old writers compares with nothing, and so rules nothing out.
     return not (data_lower > delete_upper or delete_lower > data_upper)
 
 

@@ -13,14 +13,10 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.compat.expressions import (
-    display_name,
-    file_may_match,
-    manifest_may_match,
-    partition_may_match,
-)
+from iceberg_zorder.pyiceberg.compat.expressions import file_may_match, manifest_may_match, partition_may_match
 from iceberg_zorder.pyiceberg.compat.manifests import read_entries
 from iceberg_zorder.pyiceberg.content_files import Partition, is_unpartitioned, partition_of, sequence_number
+from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
 from iceberg_zorder.pyiceberg.plan.delete_index import DeleteIndex
 from iceberg_zorder.pyiceberg.plan.sizes import SizeRules, size_rules

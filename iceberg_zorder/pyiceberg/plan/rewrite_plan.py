@@ -13,7 +13,8 @@ from pyiceberg.table.snapshots import Snapshot
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh
 from iceberg_zorder.pyiceberg.commit.replacement import check_committable
-from iceberg_zorder.pyiceberg.compat.expressions import display_name, sanitize_column_names, schema_to_pyarrow
+from iceberg_zorder.pyiceberg.compat.schemas import sanitize_column_names, schema_to_pyarrow
+from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
 from iceberg_zorder.pyiceberg.plan.planner import Planner, no_snapshot

@@ -14,7 +14,7 @@ from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructT
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import domain
-from iceberg_zorder.pyiceberg.compat.expressions import display_name
+from iceberg_zorder.pyiceberg.display import display_name, type_text
 from iceberg_zorder.pyiceberg.metrics_config import MetricsConfig, metrics_config
 from iceberg_zorder.request.sort_order import PrefixColumn, SortOrder
 
@@ -252,29 +252,6 @@ def _column(path: list[NestedField], parts: tuple[str, ...]) -> ClusteringColumn
             f"to prune by{hint}"
         ) from error
     return ClusteringColumn(tuple(field.name for field in path), str(kind))
-
-
-def type_text(kind: IcebergType) -> str:
-    """Write a type as Iceberg for Java does.
-
-    Examples
-    --------
-    >>> from pyiceberg.types import LongType
-    >>> type_text(MapType(1, LongType(), 2, ListType(3, LongType(), False), False))
-    'map<long, list<long>>'
-    """
-    if isinstance(kind, StructType):
-        fields = ", ".join(
-            f"{field.field_id}: {field.name}: {'required' if field.required else 'optional'} "
-            f"{type_text(field.field_type)}{f' ({field.doc})' if field.doc else ''}"
-            for field in kind.fields
-        )
-        return f"struct<{fields}>"
-    if isinstance(kind, ListType):
-        return f"list<{type_text(kind.element_type)}>"
-    if isinstance(kind, MapType):
-        return f"map<{type_text(kind.key_type)}, {type_text(kind.value_type)}>"
-    return str(kind)
 
 
 def _type_id(kind: IcebergType) -> str:

@@ -22,18 +22,17 @@ from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import VALUE, KeyColumn, encode
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample, cut, is_cut, sampled_bytes
-from iceberg_zorder.pyiceberg.compat.expressions import display_name
+from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_fields
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.progress import SAMPLE, Progress, silent
-from iceberg_zorder.pyiceberg.read.deletes import field_paths
-from iceberg_zorder.pyiceberg.read.projection import file_fields
+from iceberg_zorder.pyiceberg.read.file_fields import field_paths, file_fields
 from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.rows.memory_budget import MemoryBudget
-from iceberg_zorder.rows.nested import leaf
+from iceberg_zorder.rows.nested import leaf, type_at
 from iceberg_zorder.rows.row_hash import row_hashes
 
 _LOG = logging.getLogger(__name__)
@@ -162,7 +161,7 @@ def _sample(
     types = [
         *(partitions.key_types if partitions else []),
         *(
-            _type_at(reader.schema, paths[each]) if length is None else pa.large_binary()
+            type_at(reader.schema, paths[each]) if length is None else pa.large_binary()
             for each, length in zip(order.field_ids, lengths, strict=True)
         ),
     ]
@@ -171,13 +170,6 @@ def _sample(
         for parts, kind, column in zip(found, types, order.all, strict=True)
     ]
     return Sample(tuple(encoded))
-
-
-def _type_at(schema: pa.Schema, path: Sequence[int]) -> pa.DataType:
-    kind = schema.field(path[0]).type
-    for place in path[1:]:
-        kind = kind.field(place).type
-    return kind
 
 
 def fit_layouts(

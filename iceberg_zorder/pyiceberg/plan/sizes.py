@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.compat.expressions import display_name
+from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.plan.delete_index import rows_deleted_by_position
 from iceberg_zorder.request.rewrite_options import RewriteOptions
 

@@ -18,7 +18,8 @@ from pyiceberg.table import Table
 from iceberg_zorder.errors import RewriteFailedError
 from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
-from iceberg_zorder.pyiceberg.read.projection import FileField, convert, file_fields
+from iceberg_zorder.pyiceberg.read.file_fields import field_paths, file_fields
+from iceberg_zorder.pyiceberg.read.projection import convert
 from iceberg_zorder.rows.equal_rows import EqualRows
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.nested import leaf
@@ -249,33 +250,6 @@ def opened(table: Table, path: str) -> Iterator[Any]:
             yield stream
     except Exception as error:  # a broken file breaks in many ways
         raise RewriteFailedError(f"Cannot read {path}, because {' '.join(str(error).split())}") from error
-
-
-def field_paths(fields: Sequence[FileField]) -> dict[int, tuple[int, ...]]:
-    """Find where the fields of a batch are that no list or map holds, by their ids.
-
-    Parameters
-    ----------
-    fields : sequence of FileField
-        The batch's columns.
-
-    Returns
-    -------
-    dict of int to tuple of int
-        The place of the column, then those of the fields inside it.
-    """
-    found: dict[int, tuple[int, ...]] = {}
-
-    def visit(field: FileField, place: tuple[int, ...]) -> None:
-        if field.field_id is not None:
-            found[field.field_id] = place
-        if pa.types.is_struct(field.type):
-            for inner, child in enumerate(field.children):
-                visit(child, (*place, inner))
-
-    for place, field in enumerate(fields):
-        visit(field, (place,))
-    return found
 
 
 def key_column(

@@ -17,15 +17,14 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import NestedField, PrimitiveType
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.compat.expressions import sanitize_column_names, schema_to_pyarrow
+from iceberg_zorder.pyiceberg.compat.schemas import sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
-from iceberg_zorder.pyiceberg.read.deletes import Deleted, DeletedRows, field_paths, key_column, opened
+from iceberg_zorder.pyiceberg.read.deletes import Deleted, DeletedRows, key_column, opened
+from iceberg_zorder.pyiceberg.read.file_fields import FileField, field_paths, file_fields
 from iceberg_zorder.pyiceberg.read.projection import (
-    FileField,
     Projection,
     columns_to_read,
     constant,
-    file_fields,
     projection,
 )
 from iceberg_zorder.rows.memory_budget import MemoryBudget

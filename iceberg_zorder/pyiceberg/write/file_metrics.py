@@ -19,14 +19,14 @@ from pyiceberg.types import (
     DecimalType,
     DoubleType,
     FloatType,
-    ListType,
-    MapType,
+    IcebergType,
     PrimitiveType,
     StringType,
     StructType,
 )
 
 from iceberg_zorder.pyiceberg.metrics_config import MetricsConfig, MetricsMode
+from iceberg_zorder.pyiceberg.nested_fields import children
 from iceberg_zorder.rows.nested import leaf
 
 # Arrow's Parquet writer keeps no bounds that are longer.
@@ -157,17 +157,12 @@ class FileMetrics:
 def _columns(schema: Schema, config: MetricsConfig) -> Iterator[_Column]:
     """Find the leaf columns in the order in which Parquet has them."""
 
-    def visit(field_id: int, kind: Any, path: tuple[int, ...] | None) -> Iterator[_Column]:
-        if isinstance(kind, StructType):
-            for place, inner in enumerate(kind.fields):
-                yield from visit(inner.field_id, inner.field_type, None if path is None else (*path, place))
-        elif isinstance(kind, ListType):
-            yield from visit(kind.element_id, kind.element_type, None)
-        elif isinstance(kind, MapType):
-            yield from visit(kind.key_id, kind.key_type, None)
-            yield from visit(kind.value_id, kind.value_type, None)
-        else:
+    def visit(field_id: int, kind: IcebergType, path: tuple[int, ...] | None) -> Iterator[_Column]:
+        if isinstance(kind, PrimitiveType):
             yield _Column(field_id, kind, config.mode(schema.find_column_name(field_id) or ""), path)
+        for place, (inner_id, inner) in enumerate(children(kind)):
+            inner_path = (*path, place) if path is not None and isinstance(kind, StructType) else None
+            yield from visit(inner_id, inner, inner_path)
 
     yield from visit(-1, schema.as_struct(), ())
 

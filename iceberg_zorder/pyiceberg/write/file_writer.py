@@ -15,7 +15,7 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.compat.expressions import partition_path, sanitize_column_names, schema_to_pyarrow
+from iceberg_zorder.pyiceberg.compat.schemas import partition_path, sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
 from iceberg_zorder.pyiceberg.progress import WRITE, Progress, silent
 from iceberg_zorder.pyiceberg.write.file_metrics import FileMetrics

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.compat.expressions import sanitize_column_names
+from iceberg_zorder.pyiceberg.compat.schemas import sanitize_column_names
 
 _LOG = logging.getLogger(__name__)
 _PARQUET = "write.parquet."

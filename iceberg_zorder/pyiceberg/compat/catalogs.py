@@ -1,0 +1,127 @@
+"""The catalog's configuration, and the request that commits a snapshot.
+
+PyIceberg (0.12) has no public function that finds a catalog's properties and stops before it connects, and none that
+commits a snapshot which the caller has written. When a release has one, it belongs here; else look at what
+``load_catalog`` and ``Transaction.commit_transaction`` call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import cast
+
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, AssertTableUUID, SetSnapshotRefUpdate
+from pyiceberg.typedef import RecursiveDict
+from pyiceberg.utils.config import Config, merge_config
+
+from iceberg_zorder.errors import InvalidInputError
+
+
+@contextmanager
+def _reading_the_configuration() -> Iterator[None]:
+    """Tell whatever goes wrong as a failure to read the configuration.
+
+    Its parser raises exceptions of a package that PyIceberg chooses, and this project does not depend on.
+    """
+    try:
+        yield
+    except ImportError:
+        raise
+    except Exception as error:
+        raise InvalidInputError(f"Cannot read the configuration of PyIceberg, because {error}") from error
+
+
+with _reading_the_configuration():
+    # Importing this module reads the configuration already.
+    from pyiceberg.catalog import CatalogType, infer_catalog_type, load_catalog
+
+__all__ = ["Configured", "catalog_types", "configured", "inferred_type", "load_catalog", "merged", "submit"]
+
+
+@dataclass(frozen=True)
+class Configured:
+    """What PyIceberg's configuration says of a catalog.
+
+    Parameters
+    ----------
+    name : str
+        The catalog's name.
+    properties : dict or None
+        Its properties; None where the configuration does not know it.
+    known : tuple of str
+        The names of all catalogs that it knows.
+    """
+
+    name: str
+    properties: RecursiveDict | None
+    known: tuple[str, ...]
+
+
+def configured(name: str | None) -> Configured:
+    """Read ``.pyiceberg.yaml`` and ``PYICEBERG_CATALOG__`` variables, as they are now.
+
+    Parameters
+    ----------
+    name : str or None
+        The catalog's name, or None for the default one.
+
+    Returns
+    -------
+    Configured
+        What is said of it.
+
+    Raises
+    ------
+    InvalidInputError
+        When the configuration cannot be read.
+    """
+    with _reading_the_configuration():
+        config = Config()
+        chosen = config.get_default_catalog_name() if name is None else name
+        return Configured(chosen, config.get_catalog_config(chosen), tuple(config.get_known_catalogs()))
+
+
+def merged(properties: RecursiveDict, given: dict[str, str]) -> RecursiveDict:
+    """Let given properties win over configured ones."""
+    return merge_config(properties, cast(RecursiveDict, given))
+
+
+def catalog_types() -> list[str]:
+    """List the types of catalogs that PyIceberg knows."""
+    return [each.value for each in CatalogType]
+
+
+def inferred_type(name: str, properties: RecursiveDict) -> str | None:
+    """Tell the type of a catalog by its properties, or nothing where they do not tell."""
+    try:
+        inferred = infer_catalog_type(name, properties)
+    except ValueError:
+        return None
+    return None if inferred is None else inferred.value
+
+
+def submit(table: Table, snapshot: Snapshot, branch: str) -> None:
+    """Ask the catalog to make a snapshot the head of a branch; the table object then has the new metadata.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+    snapshot : pyiceberg.table.snapshots.Snapshot
+        The snapshot, whose parent must still be the head when the catalog takes it.
+    branch : str
+        The branch, which must be there.
+    """
+    ref = table.metadata.refs[branch]
+    # An update that leaves out how long a branch keeps its snapshots would take that from the branch.
+    update = ref.model_dump(by_alias=True) | {"ref-name": branch, "snapshot-id": snapshot.snapshot_id}
+    required = {"ref": branch, "snapshot-id": snapshot.parent_snapshot_id}
+    # What a Transaction does at its end, after it has made up the updates itself.
+    table._do_commit(
+        updates=(AddSnapshotUpdate(snapshot=snapshot), SetSnapshotRefUpdate.model_validate(update)),
+        requirements=(AssertTableUUID(uuid=table.metadata.table_uuid), AssertRefSnapshotId.model_validate(required)),
+    )
