@@ -44,8 +44,8 @@ def interruptible() -> Iterator[list[int]]:
         received.append(number)
         raise Interrupted
 
-    ours = [number for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.signal(number, interrupt) for number in ours}
+    heeded = [number for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, interrupt) for number in heeded}
     try:
         yield received
     finally:

@@ -34,7 +34,7 @@ class LayoutRequest:
     curve : str
         ``"zorder"`` or ``"hilbert"``, the latter for at most 8 columns. With adaptive cuts the curve orders the rows
         inside each file only, and for ``"zorder"`` the tighter one of the two on the sample is taken.
-    prefix_orders : tuple of (bool, bool)
+    leading_orders : tuple of (bool, bool)
         For each leading column that rows are sorted by before the curve: whether larger values, and whether NULL, come
         first.
     boundaries : int
@@ -42,13 +42,13 @@ class LayoutRequest:
     size_tolerance : float
         How far a file's share of the sampled rows may lie from the mean with adaptive cuts, in [0, 1).
     weights : tuple of float
-        Positive weights of the columns after the prefix; empty for equal ones.
+        Positive weights of the columns after the leading ones; empty for equal ones.
     """
 
     files: int
     cuts: str = ADAPTIVE
     curve: str = ZORDER
-    prefix_orders: tuple[tuple[bool, bool], ...] = ()
+    leading_orders: tuple[tuple[bool, bool], ...] = ()
     boundaries: int = 4096
     size_tolerance: float = 0.25
     weights: tuple[float, ...] = ()
@@ -60,7 +60,7 @@ def fit(columns: Sequence[ClusteringColumn], sample: Sample, request: LayoutRequ
     Parameters
     ----------
     columns : sequence of ClusteringColumn
-        The columns of the prefix and the clustering columns, between 1 and 63 in all.
+        The leading columns and the clustering columns, between 1 and 63 in all.
     sample : Sample
         Their sampled keys, in the same order.
     request : LayoutRequest
@@ -91,10 +91,10 @@ def fit(columns: Sequence[ClusteringColumn], sample: Sample, request: LayoutRequ
     _check(columns, sample, request)
     active = [place for place, keys in enumerate(sample.columns) if _separates(keys)]
     bits = position_bits(len(active))
-    prefix_size = sum(place < len(request.prefix_orders) for place in active)
+    leading = sum(place < len(request.leading_orders) for place in active)
     uncut = Layout(
         tuple(_fitted(place, columns[place], sample.columns[place], bits, request) for place in active),
-        prefix_size,
+        leading,
         tuple(column.name for place, column in enumerate(columns) if place not in active),
         bits,
         request.curve,
@@ -102,24 +102,24 @@ def fit(columns: Sequence[ClusteringColumn], sample: Sample, request: LayoutRequ
     )
     positions = uncut.positions(sample)
     if request.cuts != ADAPTIVE:
-        index = global_index(positions, sample.rows, prefix_size, request.curve, bits)
+        index = global_index(positions, sample.rows, leading, request.curve, bits)
         return replace(uncut, cuts=even_cuts(np.sort(index), request.files))
-    weights = [1.0] * len(request.prefix_orders) + list(request.weights or [1.0] * len(columns))
+    weights = [1.0] * len(request.leading_orders) + list(request.weights or [1.0] * len(columns))
     tree = grow(
         positions,
         bits,
         request.files,
         tolerance=request.size_tolerance,
         weights=[weights[place] for place in active],
-        prefix_size=prefix_size,
+        leading=leading,
     )
-    curve = request.curve if request.curve == HILBERT else tighter_curve(tree, positions, bits, prefix_size)
+    curve = request.curve if request.curve == HILBERT else tighter_curve(tree, positions, bits, leading)
     return replace(uncut, curve=curve, cuts=tree)
 
 
 def _fitted(place: int, column: ClusteringColumn, keys: KeyColumn, bits: int, request: LayoutRequest) -> LayoutColumn:
     boundaries = find_boundaries(keys, request.boundaries)
-    descending, nulls_first = request.prefix_orders[place] if place < len(request.prefix_orders) else (False, False)
+    descending, nulls_first = request.leading_orders[place] if place < len(request.leading_orders) else (False, False)
     positions = bucket_positions(
         boundaries.bucket_of(keys), boundaries.buckets, bits, descending=descending, nulls_first=nulls_first
     )
@@ -127,7 +127,7 @@ def _fitted(place: int, column: ClusteringColumn, keys: KeyColumn, bits: int, re
 
 
 def _check(columns: Sequence[ClusteringColumn], sample: Sample, request: LayoutRequest) -> None:
-    clustering = len(columns) - len(request.prefix_orders)
+    clustering = len(columns) - len(request.leading_orders)
     if clustering < 1:
         raise InvalidInputError("Cannot lay out rows, because there are no clustering columns")
     if request.files < 1:

@@ -31,7 +31,7 @@ _RUNS = 8
 
 
 def grow(
-    positions: Positions, bits: int, files: int, *, tolerance: float, weights: Sequence[float], prefix_size: int = 0
+    positions: Positions, bits: int, files: int, *, tolerance: float, weights: Sequence[float], leading: int = 0
 ) -> BoxTree:
     """Grow a tree with a wanted number of files.
 
@@ -47,8 +47,8 @@ def grow(
         How far a file's share of the sampled rows may lie from the mean, in [0, 1). Where no split keeps to it, the
         most even one is taken.
     weights : sequence of float
-        Weight of every active column, positive; those of the prefix are not looked at.
-    prefix_size : int
+        Weight of every active column, positive; the leading ones are not looked at.
+    leading : int
         Number of leading columns that are split first, one after the other.
 
     Returns
@@ -64,12 +64,12 @@ def grow(
     [Split(column=0, start=32768), Split(column=1, start=32768), Split(column=1, start=32768)]
     """
     table = np.stack(positions).astype(np.uint16) if len(positions) else np.empty((0, 0), np.uint16)
-    grower = _Grower(table, bits, files, tolerance, np.array(weights, np.float64), prefix_size)
+    grower = _Grower(table, bits, files, tolerance, np.array(weights, np.float64), leading)
     grower.node(table, files)
     return BoxTree(tuple(grower.nodes))
 
 
-def tighter_curve(tree: BoxTree, positions: Positions, bits: int, prefix_size: int = 0) -> str:
+def tighter_curve(tree: BoxTree, positions: Positions, bits: int, leading: int = 0) -> str:
     """Choose the curve that orders the rows inside the leaves in tighter runs.
 
     Each leaf's sampled rows are put in the order of each curve and cut into 8 even runs; a curve's cost is the sum,
@@ -83,7 +83,7 @@ def tighter_curve(tree: BoxTree, positions: Positions, bits: int, prefix_size: i
         Positions of the sampled rows, one array per active column.
     bits : int
         Bits of a position.
-    prefix_size : int
+    leading : int
         Number of leading columns that are no part of the curve.
 
     Returns
@@ -96,14 +96,12 @@ def tighter_curve(tree: BoxTree, positions: Positions, bits: int, prefix_size: i
     >>> tighter_curve(BoxTree((Leaf(1, (0,), (9,)),)), [np.arange(10)], 4)
     'zorder'
     """
-    columns = len(positions) - prefix_size
+    columns = len(positions) - leading
     if not 2 <= columns <= MAX_HILBERT_COLUMNS or not len(positions[0]):
         return ZORDER
     leaf = tree.leaf(positions)
-    stretched = [tree.rescaled(column, positions[column], leaf, bits) for column in range(prefix_size, len(positions))]
-    costs = [
-        _runs_cost(curve_index(curve, stretched, bits), leaf, positions[prefix_size:]) for curve in (ZORDER, HILBERT)
-    ]
+    stretched = [tree.rescaled(column, positions[column], leaf, bits) for column in range(leading, len(positions))]
+    costs = [_runs_cost(curve_index(curve, stretched, bits), leaf, positions[leading:]) for curve in (ZORDER, HILBERT)]
     return HILBERT if costs[1] < costs[0] else ZORDER
 
 
@@ -137,13 +135,13 @@ class _Grower:
         files: int,
         tolerance: float,
         weights: npt.NDArray[np.float64],
-        prefix_size: int,
+        leading: int,
     ) -> None:
         self.nodes: list[Split | Leaf] = []
         self._columns, rows = table.shape
         self._top = (1 << bits) - 1
         self._weights = weights
-        self._prefix_size = prefix_size
+        self._leading = leading
         self._per_file = rows / files
         self._least, self._most = (1.0 - tolerance) * self._per_file, (1.0 + tolerance) * self._per_file
         counts = [np.bincount(column, minlength=1 << bits) for column in table]
@@ -167,7 +165,7 @@ class _Grower:
 
     def _best(self, table: npt.NDArray[np.uint16], files: int) -> _Candidate | None:
         """Find the split with the least cost within the tolerance, else the most even one, else none."""
-        for column in range(self._prefix_size):
+        for column in range(self._leading):
             if table[column].min() < table[column].max():
                 best = self._between_values(table, files, column)
                 if best:
@@ -178,14 +176,14 @@ class _Grower:
     def _within_tolerance(self, table: npt.NDArray[np.uint16], files: int) -> _Candidate | None:
         """Find the split of a clustering column with the least cost within the tolerance."""
         best = None
-        for column in range(self._prefix_size, self._columns):
+        for column in range(self._leading, self._columns):
             order = np.argsort(table[column], kind="stable")
             ordered = table[:, order]
             starts = np.flatnonzero(ordered[column, 1:] != ordered[column, :-1]) + 1
             cuts, shares = self._cuts(starts, table.shape[1], files)
             if not cuts:
                 continue
-            costs = self._costs(ordered[self._prefix_size :], np.array(cuts), np.array(shares), files)
+            costs = self._costs(ordered[self._leading :], np.array(cuts), np.array(shares), files)
             place = int(costs.argmin())
             if best is None or costs[place] < best.cost:
                 best = _Candidate(float(costs[place]), column, int(ordered[column, cuts[place]]), shares[place])
@@ -232,12 +230,12 @@ class _Grower:
         return np.stack(
             [
                 self._weights[column] * (self._below[column][high.astype(np.int64) + 1] - self._below[column][low])
-                for column, (low, high) in enumerate(zip(lows, highs, strict=True), self._prefix_size)
+                for column, (low, high) in enumerate(zip(lows, highs, strict=True), self._leading)
             ]
         )
 
     def _between_values(self, table: npt.NDArray[np.uint16], files: int, column: int) -> _Candidate | None:
-        """Split a column of the prefix where files keep to the tolerance, come out even, and as many on either side.
+        """Split a leading column where files keep to the tolerance, come out even, and as many on either side.
 
         How uneven the files come out counts in sixteenths of the mean, so that of many splits about as good the most
         central one is taken and the tree stays flat.

@@ -45,9 +45,9 @@ class Layout:
     Parameters
     ----------
     columns : tuple of LayoutColumn
-        The active columns, in order, those of the prefix first.
-    prefix_size : int
-        How many of them are of the prefix.
+        The active columns, in order, the leading ones first.
+    leading : int
+        How many of them are leading ones: split, and sorted by, before the curve.
     left_out : tuple of str
         Names of the columns that separate nothing: constant, or NULL only, in the sample.
     bits : int
@@ -59,7 +59,7 @@ class Layout:
     """
 
     columns: tuple[LayoutColumn, ...]
-    prefix_size: int
+    leading: int
     left_out: tuple[str, ...]
     bits: int
     curve: str
@@ -88,7 +88,7 @@ class Layout:
         ]
 
     def index(self, sample: Sample) -> npt.NDArray[np.int64]:
-        """Find the index of every row: its place among the rows of its file, after the values of the prefix.
+        """Find the index of every row: its place among the rows of its file, after the values of the leading columns.
 
         Parameters
         ----------
@@ -102,13 +102,13 @@ class Layout:
         """
         positions = self.positions(sample)
         if isinstance(self.cuts, EvenCuts):
-            return global_index(positions, sample.rows, self.prefix_size, self.curve, self.bits)
-        if len(positions) == self.prefix_size:
+            return global_index(positions, sample.rows, self.leading, self.curve, self.bits)
+        if len(positions) == self.leading:
             return np.zeros(sample.rows, np.int64)
         leaf = self.cuts.leaf(positions)
         stretched = [
             self.cuts.rescaled(column, positions[column], leaf, self.bits)
-            for column in range(self.prefix_size, len(positions))
+            for column in range(self.leading, len(positions))
         ]
         return curve_index(self.curve, stretched, self.bits)
 
@@ -136,18 +136,18 @@ class Layout:
 
 
 def global_index(
-    positions: Sequence[npt.NDArray[np.int64]], rows: int, prefix_size: int, curve: str, bits: int
+    positions: Sequence[npt.NDArray[np.int64]], rows: int, leading: int, curve: str, bits: int
 ) -> npt.NDArray[np.int64]:
-    """Join the positions of the prefix, one after the other, and then the index on the curve.
+    """Join the positions of the leading columns, one after the other, and then the index on the curve.
 
     Parameters
     ----------
     positions : sequence of ndarray of int64
-        One array per active column, those of the prefix first; each in [0, 2^bits).
+        One array per active column, the leading ones first; each in [0, 2^bits).
     rows : int
         Number of rows.
-    prefix_size : int
-        How many columns are of the prefix.
+    leading : int
+        How many columns are leading ones: split, and sorted by, before the curve.
     curve : str
         The curve of the others.
     bits : int
@@ -160,12 +160,12 @@ def global_index(
 
     Examples
     --------
-    >>> global_index([np.array([1]), np.array([3])], 1, prefix_size=1, curve="zorder", bits=2)
+    >>> global_index([np.array([1]), np.array([3])], 1, leading=1, curve="zorder", bits=2)
     array([7])
     """
     index = np.zeros(rows, np.int64)
-    for column in positions[:prefix_size]:
+    for column in positions[:leading]:
         index = index << bits | column
-    if len(positions) == prefix_size:
+    if len(positions) == leading:
         return index
-    return index << bits * (len(positions) - prefix_size) | curve_index(curve, positions[prefix_size:], bits)
+    return index << bits * (len(positions) - leading) | curve_index(curve, positions[leading:], bits)

@@ -60,7 +60,7 @@ def to_json(layout: Layout) -> str:
             "curve": layout.curve,
             "cuts": _cuts_to_json(layout.cuts),
             "left_out": list(layout.left_out),
-            "prefix": layout.prefix_size,
+            "prefix": layout.leading,
             "version": VERSION,
         },
         ensure_ascii=False,

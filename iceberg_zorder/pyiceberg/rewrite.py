@@ -19,7 +19,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.pyiceberg.catalog.renewal import renewed
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewriteRequest
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import PlanRequest
 from iceberg_zorder.pyiceberg.progress import Progress, silent
 from iceberg_zorder.pyiceberg.runner import RewriteRunner
 from iceberg_zorder.request.arguments import OptionValue, option_text, sort_order_text
@@ -98,6 +98,6 @@ column: it has user_id, ts
     >>> catalog.close(); directory.cleanup()
     """
     read = rewrite_options({name: option_text(name, value) for name, value in (options or {}).items()})
-    request = RewriteRequest(table, sort_order_text(display_name(table), columns), where, read, branch, case_sensitive)
+    request = PlanRequest(table, sort_order_text(display_name(table), columns), where, read, branch, case_sensitive)
     with renewed(table):
         return RewriteRunner(request, progress).run()

@@ -13,7 +13,7 @@ from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError, Unkn
 from iceberg_zorder.pyiceberg.commit.replacement import Replacement, commit_replacement, remove_dangling_deletes
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
-from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, RewriteRequest, plan_request
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import PlanRequest, RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.plan.sampling import fit_layouts
 from iceberg_zorder.pyiceberg.plan.summary import snapshot_properties
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress
@@ -62,13 +62,13 @@ class RewriteRunner:
 
     Parameters
     ----------
-    request : RewriteRequest
+    request : PlanRequest
         What is asked for.
     progress : Progress
         Told of what is done.
     """
 
-    def __init__(self, request: RewriteRequest, progress: Progress) -> None:
+    def __init__(self, request: PlanRequest, progress: Progress) -> None:
         self._request = request
         self._table = request.table
         self._name = display_name(request.table)

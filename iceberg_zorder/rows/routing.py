@@ -106,12 +106,12 @@ class Router:
 
     def _share(self, place: int, column: LayoutColumn) -> _Longs | None:
         """Tabulate a column's share of the index by bucket, and with a tree by leaf and bucket; not if too large."""
-        layout, curved = self._layout, len(self._layout.columns) - self._layout.prefix_size
+        layout, curved = self._layout, len(self._layout.columns) - self._layout.leading
         if not isinstance(layout.cuts, BoxTree):
-            if place < layout.prefix_size:
+            if place < layout.leading:
                 return column.positions << layout.bits * (len(layout.columns) - 1 - place)
-            return spread(column.positions, place - layout.prefix_size, curved, layout.bits)
-        if place < layout.prefix_size or len(layout.cuts.leaves) * column.boundaries.buckets > _LARGEST_TABLE:
+            return spread(column.positions, place - layout.leading, curved, layout.bits)
+        if place < layout.leading or len(layout.cuts.leaves) * column.boundaries.buckets > _LARGEST_TABLE:
             return None
         leaves = np.arange(len(layout.cuts.leaves)).repeat(column.boundaries.buckets)
         return self._share_in_leaf(place, leaves, np.tile(column.positions, len(layout.cuts.leaves)))
@@ -120,7 +120,7 @@ class Router:
         layout = self._layout
         assert isinstance(layout.cuts, BoxTree)  # noqa: S101
         stretched = layout.cuts.rescaled(place, positions, leaf, layout.bits)
-        return spread(stretched, place - layout.prefix_size, len(layout.columns) - layout.prefix_size, layout.bits)
+        return spread(stretched, place - layout.leading, len(layout.columns) - layout.leading, layout.bits)
 
     def _index(self, buckets: list[_Longs], leaf: _Longs | None, rows: int) -> _Longs:
         layout = self._layout
@@ -128,18 +128,18 @@ class Router:
         for place, (column, bucket, share) in enumerate(zip(layout.columns, buckets, self._shares, strict=True)):
             if leaf is None:
                 part = share[bucket]  # type: ignore[index]
-                if place < layout.prefix_size:
+                if place < layout.leading:
                     index |= part
                     continue
-            elif place < layout.prefix_size:
+            elif place < layout.leading:
                 continue
             elif share is None:
                 part = self._share_in_leaf(place, leaf, column.positions[bucket])
             else:
                 part = share[leaf * column.boundaries.buckets + bucket]
             curved |= part
-        if layout.curve == HILBERT and len(layout.columns) > layout.prefix_size:
-            curved = hilbert_index(curved, len(layout.columns) - layout.prefix_size, layout.bits)
+        if layout.curve == HILBERT and len(layout.columns) > layout.leading:
+            curved = hilbert_index(curved, len(layout.columns) - layout.leading, layout.bits)
         return index | curved
 
 

@@ -64,7 +64,6 @@ class Spill:
     def __init__(self, budget: MemoryBudget, codecs: Codecs, directory: str | Path | None = None) -> None:
         self.budget = budget
         self.flushes = 0
-        self.flushed_bytes = 0
         self._directory = directory
         self._home: Path | None = None
         self._buckets: dict[int, Bucket] = {}
@@ -196,7 +195,6 @@ class Spill:
                 f"{shutil.disk_usage(self.directory).free:,} bytes left: {_ADVICE}"
             ) from error
         self.flushes += 1
-        self.flushed_bytes += bucket.in_memory
         self.budget.give_back(bucket.in_memory)
         bucket.parts, bucket.small, bucket.in_memory, bucket.is_spilled = [], 0, 0, True
 

@@ -108,9 +108,9 @@ def spark_catalog(name: str, properties: Mapping[str, object]) -> SparkCatalog:
     if _is_on_s3(catalog_type, texts):
         java |= _s3(name, texts)
         packages = (*packages, AWS_BUNDLE)
-    prefix = f"spark.sql.catalog.{name}"
-    settings = {prefix: "org.apache.iceberg.spark.SparkCatalog"}
-    settings |= {f"{prefix}.{key}": value for key, value in java.items()}
+    setting = f"spark.sql.catalog.{name}"
+    settings = {setting: "org.apache.iceberg.spark.SparkCatalog"}
+    settings |= {f"{setting}.{key}": value for key, value in java.items()}
     return SparkCatalog(name, settings, packages)
 
 

@@ -42,7 +42,7 @@ def test_it_agrees_with_the_naive_reference(
 ) -> None:
     weights = [(1.0, 1.0, 1.0), (1.0, 2.5, 0.125), (7.0, 0.3, 1.0)][weighting][: len(rows[0])]
     prefix = min(prefix, len(rows[0]) - 1)
-    tree = grow(columns_of(rows), BITS, files, tolerance=tolerance, weights=weights, prefix_size=prefix)
+    tree = grow(columns_of(rows), BITS, files, tolerance=tolerance, weights=weights, leading=prefix)
     found = [(node.column, node.start) if isinstance(node, Split) else node.files for node in tree.nodes]
     assert found == naive.BoxTree(rows, files, tolerance, weights, prefix).preorder
 
@@ -126,6 +126,6 @@ def test_the_tighter_curve_is_measured() -> None:
     tree = grow(square, 16, 5, tolerance=0.25, weights=[1.0, 1.0])
     assert tighter_curve(tree, square, 16) == "hilbert"
     # One column after another: nothing to gain, and a curve of one column is no curve.
-    assert tighter_curve(tree, square, 16, prefix_size=1) == "zorder"
+    assert tighter_curve(tree, square, 16, leading=1) == "zorder"
     four_corners = [np.array([0, 0, 1, 1]) * 2**15, np.array([0, 1, 0, 1]) * 2**15]
     assert tighter_curve(BoxTree((Leaf(1, (0, 0), (2**15, 2**15)),)), four_corners, 16) == "zorder"

@@ -38,7 +38,7 @@ class TestLayout:
             files=data.draw(st.integers(1, 10)),
             cuts=data.draw(st.sampled_from(["even", "adaptive"])),
             curve=data.draw(st.sampled_from(["zorder", "hilbert"])),
-            prefix_orders=data.draw(st.sampled_from([(), ((False, True),), ((True, False), (True, True))])),
+            leading_orders=data.draw(st.sampled_from([(), ((False, True),), ((True, False), (True, True))])),
             boundaries=data.draw(st.integers(1, 10)),
             size_tolerance=data.draw(st.sampled_from([0.0, 0.25, 0.9])),
         )
@@ -69,7 +69,9 @@ class TestLayout:
         columns = [ClusteringColumn((name,), "long") for name in ("region", "a")]
         sample = Sample((long_column(region.tolist()), long_column(a.tolist())))
         for cuts in ("even", "adaptive"):
-            files = fit(columns, sample, LayoutRequest(files=8, cuts=cuts, prefix_orders=((False, True),))).file(sample)
+            files = fit(columns, sample, LayoutRequest(files=8, cuts=cuts, leading_orders=((False, True),))).file(
+                sample
+            )
             regions_of_files = [set(region[files == file].tolist()) for file in range(8)]
             # Four regions of about two files each: a file has one region, or with even cuts the end of one as well.
             assert max(len(regions) for regions in regions_of_files) <= (1 if cuts == "adaptive" else 2)
@@ -81,7 +83,7 @@ class TestLayout:
         values = [None if i % 5 == 0 else float("nan") if i % 7 == 0 else float(i % 11) for i in range(300)]
         sample = Sample((encode(pa.array(values), "double"), long_column(list(range(300)))))
         columns = [ClusteringColumn(("p",), "double"), ClusteringColumn(("a",), "long")]
-        request = LayoutRequest(files=6, cuts="even", prefix_orders=((descending, nulls_first),))
+        request = LayoutRequest(files=6, cuts="even", leading_orders=((descending, nulls_first),))
         index = fit(columns, sample, request).index(sample)
 
         def rank(value: float | None) -> float:

@@ -29,8 +29,8 @@ WISHES = [
     LayoutRequest(files=9, cuts="even"),
     LayoutRequest(files=7, curve="hilbert"),
     LayoutRequest(files=7, curve="hilbert", cuts="even"),
-    LayoutRequest(files=5, prefix_orders=((True, False), (False, True))),
-    LayoutRequest(files=5, prefix_orders=((True, False),), cuts="even", boundaries=10),
+    LayoutRequest(files=5, leading_orders=((True, False), (False, True))),
+    LayoutRequest(files=5, leading_orders=((True, False),), cuts="even", boundaries=10),
     LayoutRequest(files=40, boundaries=1),
 ]
 

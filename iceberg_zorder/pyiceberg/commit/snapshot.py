@@ -115,8 +115,8 @@ class SnapshotWriter:
         paths = {manifest.manifest_path for manifest in manifests}
         return NewSnapshot(snapshot, frozenset({snapshot.manifest_list, *paths}))
 
-    def _new_path(self, prefix: str) -> str:
-        path = self._table.location_provider().new_metadata_location(f"{prefix}-{uuid.uuid4()}.avro")
+    def _new_path(self, name: str) -> str:
+        path = self._table.location_provider().new_metadata_location(f"{name}-{uuid.uuid4()}.avro")
         self.written.append(path)
         return path
 

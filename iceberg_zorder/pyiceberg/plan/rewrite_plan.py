@@ -26,7 +26,7 @@ from iceberg_zorder.rows.spill import check_directory
 
 
 @dataclass(frozen=True)
-class RewriteRequest:
+class PlanRequest:
     """What is to be rewritten, and how.
 
     Parameters
@@ -80,12 +80,12 @@ class RewritePlan:
     reason: str | None
 
 
-def plan_request(request: RewriteRequest, lost: Sequence[FileGroup] = ()) -> RewritePlan:
+def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = ()) -> RewritePlan:
     """Plan what is asked for, on the newest snapshot.
 
     Parameters
     ----------
-    request : RewriteRequest
+    request : PlanRequest
         What is asked for; its table has the newest metadata afterwards.
     lost : sequence of FileGroup, optional
         File groups of an earlier plan that are to be planned again, and no others.
@@ -120,7 +120,7 @@ def plan_request(request: RewriteRequest, lost: Sequence[FileGroup] = ()) -> Rew
     return RewritePlan(snapshot, plan.groups, order, plan.reason)
 
 
-def _newest_snapshot(request: RewriteRequest) -> Snapshot | None:
+def _newest_snapshot(request: PlanRequest) -> Snapshot | None:
     """Find the branch's newest snapshot; none if the table has none yet."""
     table, name = request.table, request.branch_name
     ref = table.refs().get(name)
@@ -132,7 +132,7 @@ def _newest_snapshot(request: RewriteRequest) -> Snapshot | None:
     return None if ref is None else table.snapshot_by_id(ref.snapshot_id)
 
 
-def _row_order(request: RewriteRequest) -> RowOrder:
+def _row_order(request: PlanRequest) -> RowOrder:
     spec_id = request.options.output_spec_id
     return resolve(
         request.table,

@@ -229,7 +229,7 @@ def _warn_of_truncated_bounds(table: Table, order: RowOrder, samples: Sequence[S
         length = _kept(table, column)
         if length is None:
             continue
-        if _share_one_prefix([sample.columns[place] for sample in samples], length, column.type == "string"):
+        if _begin_alike([sample.columns[place] for sample in samples], length, column.type == "string"):
             _LOG.warning(
                 "All sampled values of clustering column %s of %s begin with the same %s characters, and the table "
                 "keeps only so many of its lower/upper bounds: no file can be skipped by it. ALTER TABLE ... SET "
@@ -248,8 +248,8 @@ def _kept(table: Table, column: ClusteringColumn) -> int | None:
     return metrics_config(table).mode(".".join(column.parts)).length
 
 
-def _share_one_prefix(columns: Sequence[KeyColumn], length: int, text: bool) -> bool:
-    prefixes: set[str] = set()
+def _begin_alike(columns: Sequence[KeyColumn], length: int, text: bool) -> bool:
+    beginnings: set[str] = set()
     longer = False
     for column in columns:
         for key, state in zip(column.keys, column.states.tolist(), strict=True):
@@ -258,8 +258,8 @@ def _share_one_prefix(columns: Sequence[KeyColumn], length: int, text: bool) -> 
                 # that was cut in a character has more characters before it than are compared.
                 value = key.as_py().decode("utf-8" if text else "latin-1", errors="replace")
                 longer |= len(value) > length
-                prefixes.add(value[:length])
-                if len(prefixes) > 1:
+                beginnings.add(value[:length])
+                if len(beginnings) > 1:
                     return False
     return longer
 
