@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -52,6 +53,26 @@ def wheel(distributions: Path) -> ZipFile:
 @pytest.fixture
 def jar(wheel: ZipFile) -> ZipFile:
     return ZipFile(BytesIO(wheel.read(JAR)))
+
+
+def test_what_is_imported_is_declared() -> None:
+    pyproject = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    dependencies = pyproject[pyproject.index("dependencies = [") : pyproject.index("[project.scripts]")]
+    declared = set(re.findall(r'^ +"([a-z0-9]+)', dependencies, re.MULTILINE)) | {"pyspark"}
+    imported = {
+        name.partition(".")[0]
+        for file in (REPOSITORY / "iceberg_zorder").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for name in (
+            [each.name for each in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    # PySpark's exceptions are those of py4j, in the version that it has chosen.
+    assert imported - sys.stdlib_module_names - {"iceberg_zorder", "py4j"} == declared
 
 
 def text(archive: ZipFile, suffix: str) -> str:

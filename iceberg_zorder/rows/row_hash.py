@@ -6,6 +6,8 @@ Source: the specification of XXH64, Y. Collet, https://github.com/Cyan4973/xxHas
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import numpy.typing as npt
 
@@ -41,10 +43,16 @@ def row_hashes(file_path: str, positions: npt.NDArray[np.int64], seed: int | Non
     (2,)
     """
     with np.errstate(over="ignore"):
-        hashes = _hash_long(positions.astype(np.int64).view(np.uint64), np.uint64(hash_bytes(file_path.encode())))
+        hashes = _hash_long(positions.astype(np.int64).view(np.uint64), np.uint64(_path_hash(file_path)))
         if seed is not None:
             hashes = _hash_long(np.uint64(seed & _MASK), hashes)
     return hashes.view(np.int64)
+
+
+@functools.lru_cache(maxsize=64)
+def _path_hash(file_path: str) -> int:
+    """Hash a path, of which the rows of a file ask batch after batch."""
+    return hash_bytes(file_path.encode())
 
 
 def hash_bytes(value: bytes, seed: int = _SPARK_SEED) -> int:
