@@ -16,8 +16,8 @@ PACKAGE = Path(__file__).parent.parent / "iceberg_zorder"
 STAGES = [
     {"errors"},
     {"layout"},
-    {"request", "report"},
-    {"rows"},
+    {"request"},
+    {"report", "rows"},
     {"spark", "pyiceberg.compat"},
     {"pyiceberg.content_files", "pyiceberg.display", "pyiceberg.nested_fields", "pyiceberg.progress"},
     {"pyiceberg.bounds", "pyiceberg.catalog", "pyiceberg.file_groups", "pyiceberg.metrics_config"},

@@ -17,6 +17,7 @@ PUBLIC_MODULES = {
     "pyiceberg.conversions",
     "pyiceberg.exceptions",
     "pyiceberg.expressions",
+    "pyiceberg.expressions.literals",
     "pyiceberg.expressions.parser",
     "pyiceberg.io",
     "pyiceberg.manifest",
