@@ -93,9 +93,14 @@ class KeyColumn:
     @property
     def values(self) -> npt.NDArray[np.int64] | pa.LargeBinaryArray:
         """The keys of the rows that are values."""
-        if isinstance(self.keys, np.ndarray):
-            return self.keys[self.states == VALUE]
-        return self.keys.filter(pa.array(self.states == VALUE))
+        return self._keys(self.states == VALUE)
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> KeyColumn:
+        """Take some rows."""
+        return KeyColumn(self._keys(chosen), self.states[chosen])
+
+    def _keys(self, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64] | pa.LargeBinaryArray:
+        return self.keys[chosen] if isinstance(self.keys, np.ndarray) else self.keys.filter(pa.array(chosen))
 
 
 def domain(type_name: str) -> Domain:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -48,6 +50,18 @@ class Sample:
     def rows(self) -> int:
         """Number of sampled rows."""
         return self.columns[0].rows if self.columns else 0
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> Sample:
+        """Take some rows.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from iceberg_zorder.layout.keys import encode
+        >>> Sample((encode(pa.array([1, 2]), "long"),)).where(np.array([False, True])).columns[0].keys
+        array([2])
+        """
+        return Sample(tuple(column.where(chosen) for column in self.columns))
 
 
 def is_cut(type_name: str) -> bool:

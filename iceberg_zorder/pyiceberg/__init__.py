@@ -2,9 +2,13 @@
 
 rewrite_data_files  rewrites a :class:`pyiceberg.table.Table`
 RewriteResult       what it did: Iceberg's five counts, and why nothing was done
+plan_rewrite        says what it would do, and why
+RewritePlan         that, to look at, to have sampled and to execute
+execute             rewrites what a plan says
 """
 
-from iceberg_zorder.pyiceberg.rewrite import rewrite_data_files
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.rewrite import execute, plan_rewrite, rewrite_data_files
 from iceberg_zorder.request.result import RewriteResult
 
-__all__ = ["RewriteResult", "rewrite_data_files"]
+__all__ = ["RewritePlan", "RewriteResult", "execute", "plan_rewrite", "rewrite_data_files"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyiceberg.manifest import DataFile
@@ -51,6 +52,8 @@ class FileGroup:
         How many files to write.
     max_output_file_size : int
         The size in bytes above which a file is not planned to be.
+    reason : str
+        Why it was chosen, in words that name options and their values.
     """
 
     index: int
@@ -60,13 +63,24 @@ class FileGroup:
     tasks: tuple[DataFileTask, ...]
     expected_output_files: int
     max_output_file_size: int
+    reason: str
 
     @property
     def input_size(self) -> int:
         """Bytes of the data files."""
-        return sum(task.data_file.file_size_in_bytes for task in self.tasks)
+        return size_of(self.tasks)
 
     @property
     def rows(self) -> int:
         """Rows of the data files, deleted ones included."""
-        return sum(task.data_file.record_count for task in self.tasks)
+        return rows_of(self.tasks)
+
+
+def size_of(tasks: Iterable[DataFileTask]) -> int:
+    """Add up the bytes of data files."""
+    return sum(task.data_file.file_size_in_bytes for task in tasks)
+
+
+def rows_of(tasks: Iterable[DataFileTask]) -> int:
+    """Add up the rows of data files, deleted ones included."""
+    return sum(task.data_file.record_count for task in tasks)

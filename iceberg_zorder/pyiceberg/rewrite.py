@@ -19,12 +19,12 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.pyiceberg.catalog.renewal import renewed
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.plan.rewrite_plan import PlanRequest
+from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.progress import Progress, silent
 from iceberg_zorder.pyiceberg.runner import RewriteRunner
 from iceberg_zorder.request.arguments import OptionValue, option_text, sort_order_text
 from iceberg_zorder.request.result import RewriteResult
-from iceberg_zorder.request.rewrite_options import rewrite_options
 
 
 def rewrite_data_files(
@@ -97,7 +97,90 @@ def rewrite_data_files(
 column: it has user_id, ts
     >>> catalog.close(); directory.cleanup()
     """
-    read = rewrite_options({name: option_text(name, value) for name, value in (options or {}).items()})
-    request = PlanRequest(table, sort_order_text(display_name(table), columns), where, read, branch, case_sensitive)
+    plan = plan_rewrite(table, columns, where=where, options=options, branch=branch, case_sensitive=case_sensitive)
     with renewed(table):
-        return RewriteRunner(request, progress).run()
+        return RewriteRunner(plan.request, progress).run(plan)
+
+
+def plan_rewrite(
+    table: Table,
+    columns: Sequence[str] | str,
+    *,
+    where: str | BooleanExpression | None = None,
+    options: Mapping[str, OptionValue] | None = None,
+    branch: str | None = None,
+    case_sensitive: bool = False,
+) -> RewritePlan:
+    """Plan what :func:`rewrite_data_files` would do with the same arguments; manifests are read, and no data.
+
+    Parameters
+    ----------
+    table, columns, where, options, branch, case_sensitive
+        As for :func:`rewrite_data_files`; the table has the new metadata afterwards.
+
+    Returns
+    -------
+    RewritePlan
+        The plan: print it, look at its ``groups`` and ``left``, have it ``sampled()``, :func:`execute` it.
+
+    Raises
+    ------
+    InvalidInputError
+        When an argument, or a property of the table, cannot be honoured.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> from pyiceberg.catalog.sql import SqlCatalog
+    >>> directory = tempfile.TemporaryDirectory()
+    >>> catalog = SqlCatalog("lake", uri=f"sqlite:///{directory.name}/catalog.db", warehouse=directory.name)
+    >>> catalog.create_namespace("db")
+    >>> table = catalog.create_table("db.events", pa.schema([("user_id", pa.int64()), ("ts", pa.int64())]))
+    >>> for start in range(0, 5000, 1000):
+    ...     ids = pa.array(range(start, start + 1000))
+    ...     table.append(pa.table({"user_id": ids, "ts": ids}))
+    >>> plan = plan_rewrite(table, ["user_id", "ts"])
+    >>> plan.groups[0].reason, plan.left
+    ('5 files below min-file-size-bytes 402,653,184; no fewer than min-input-files 5', ())
+    >>> dry_run = plan.sampled()
+    >>> {name: round(fraction, 3) for name, fraction in dry_run.scan_fractions.items()}
+    {'user_id': 1.0, 'ts': 1.0}
+    >>> execute(dry_run).rewritten_data_files_count
+    5
+    >>> execute(dry_run)
+    Traceback (most recent call last):
+    iceberg_zorder.errors.InvalidInputError: Cannot execute the plan of lake.db.events, because data file ...
+    >>> catalog.close(); directory.cleanup()
+    """
+    written = {name: option_text(name, value) for name, value in (options or {}).items()}
+    request = PlanRequest(table, sort_order_text(display_name(table), columns), where, written, branch, case_sensitive)
+    with renewed(table):
+        return plan_request(request)
+
+
+def execute(plan: RewritePlan, *, progress: Progress = silent) -> RewriteResult:
+    """Rewrite the data files of a plan, by its layouts if it is sampled.
+
+    Parameters
+    ----------
+    plan : RewritePlan
+        The plan. What other operations change while it is executed is planned again.
+    progress : Progress, optional
+        Told of what is done; see :mod:`iceberg_zorder.pyiceberg.progress`.
+
+    Returns
+    -------
+    RewriteResult
+        The counts, and why nothing was rewritten if so.
+
+    Raises
+    ------
+    InvalidInputError
+        When the plan is stale; nothing was read or written then.
+    RewriteFailedError
+        As :func:`rewrite_data_files`.
+    """
+    with renewed(plan.request.table):
+        plan.check_is_current()
+        return RewriteRunner(plan.request, progress).run(plan)

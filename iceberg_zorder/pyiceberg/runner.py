@@ -10,11 +10,13 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError, UnknownOutcomeError
+from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.pyiceberg.commit.replacement import Replacement, commit_replacement, remove_dangling_deletes
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
-from iceberg_zorder.pyiceberg.plan.rewrite_plan import PlanRequest, RewritePlan, plan_request
-from iceberg_zorder.pyiceberg.plan.sampling import fit_layouts
+from iceberg_zorder.pyiceberg.plan.layouts import fit_layouts
+from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.plan.summary import snapshot_properties
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress
 from iceberg_zorder.pyiceberg.rewrite_group import RewriteContext, rewrite_group
@@ -78,12 +80,11 @@ class RewriteRunner:
         self._budget = MemoryBudget(request.options.memory_limit // 2)
         self._tally = _Tally()
 
-    def run(self) -> RewriteResult:
-        """Plan, rewrite and commit, as often as conflicts ask for it; raises as ``rewrite_data_files`` does."""
+    def run(self, plan: RewritePlan) -> RewriteResult:
+        """Rewrite, commit, and plan again as often as conflicts ask for it; raises as ``rewrite_data_files`` does."""
         tally = self._tally
-        plan = plan_request(self._request)
         if not plan.groups:
-            return tally.result(plan.reason)
+            return tally.result(plan.message)
         try:
             message = self._attempts(plan)
             tally.failed_files += sum(len(group.tasks) for group in tally.lost)
@@ -156,15 +157,7 @@ class RewriteRunner:
         if not groups or snapshot is None:
             return
         self._progress(PLAN, sum(group.rows for group in groups), sum(group.input_size for group in groups))
-        fitted = fit_layouts(
-            self._table,
-            groups,
-            order,
-            self._options.layout,
-            self._progress,
-            partial(self._failed, "sampling"),
-            self._budget,
-        )
+        fitted = self._fitted(plan)
         if not fitted:
             return
         properties = snapshot_properties(order, [layout for _, layout in fitted])
@@ -187,6 +180,20 @@ class RewriteRunner:
         except BaseException:
             delete_files(self._table, [file.file_path for _, files in batch for file in files])
             raise
+
+    def _fitted(self, plan: RewritePlan) -> list[tuple[FileGroup, Layout]]:
+        """Take the layouts of the plan, or fit them, to those file groups that can be read."""
+        if plan.is_sampled:
+            return [(group, each.layout) for group, each in zip(plan.groups, plan.layouts, strict=True)]
+        return fit_layouts(
+            self._table,
+            plan.groups,
+            plan.order,
+            self._options.layout,
+            self._progress,
+            partial(self._failed, "sampling"),
+            self._budget,
+        )
 
     def _failed(self, what: str, group: FileGroup, error: Exception) -> None:
         """Count a file group that failed, or end the rewrite where it is committed as a whole."""

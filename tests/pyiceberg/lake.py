@@ -21,9 +21,9 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 
 from iceberg_zorder.layout.layout import Layout
+from iceberg_zorder.pyiceberg.plan.layouts import fit_layouts
 from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, resolve
-from iceberg_zorder.pyiceberg.plan.sampling import fit_layouts
 from iceberg_zorder.pyiceberg.rewrite_group import RewriteContext, rewrite_group
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order

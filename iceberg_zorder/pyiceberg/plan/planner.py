@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
@@ -17,9 +17,10 @@ from iceberg_zorder.pyiceberg.compat.expressions import file_may_match, manifest
 from iceberg_zorder.pyiceberg.compat.manifests import read_entries
 from iceberg_zorder.pyiceberg.content_files import Partition, is_unpartitioned, partition_of, sequence_number
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, size_of
 from iceberg_zorder.pyiceberg.plan.delete_index import DeleteIndex
-from iceberg_zorder.pyiceberg.plan.sizes import SizeRules, size_rules
+from iceberg_zorder.pyiceberg.plan.selection import PartitionFiles, SelectedFiles, Selection, SizeSelection
+from iceberg_zorder.pyiceberg.plan.sizes import size_rules
 from iceberg_zorder.request.rewrite_options import RewriteOptions
 
 NEWEST_FORMAT = 2
@@ -35,15 +36,15 @@ class Plan:
     ----------
     groups : tuple of FileGroup
         The file groups, in the order of the jobs.
-    seen_files : int
-        Data files that the filter leaves, whatever their size.
-    reason : str or None
+    left : tuple of SelectedFiles
+        What is left alone of the data files that the filter leaves.
+    message : str or None
         Why there is no file group, and what would force one.
     """
 
     groups: tuple[FileGroup, ...]
-    seen_files: int
-    reason: str | None
+    left: tuple[SelectedFiles, ...]
+    message: str | None
 
 
 class Planner:
@@ -83,7 +84,8 @@ class Planner:
                 f"{table.format_version} and PyIceberg writes versions 1 and 2: {_ENGINE}"
             )
         self._filter = _row_filter(table, where, case_sensitive)
-        self._sizes: SizeRules = size_rules(table, options)
+        self._sizes = size_rules(table, options)
+        self._selection: Selection = SizeSelection(display_name(table), self._sizes)
         order = options.rewrite_job_order.replace("_", "-").lower()
         if order not in _JOB_ORDERS:
             self._refuse(f"Invalid rewrite job order name: {options.rewrite_job_order}")
@@ -110,24 +112,20 @@ class Planner:
         InvalidInputError
             When a chosen data file, or a delete file of one, is not Parquet.
         """
-        tasks = self._tasks(snapshot)
+        tasks = self.tasks(snapshot)
+        most = math.inf
         if lost:
             tasks = self._again(tasks, lost)
-        selected = tasks if self._options.rewrite_all else [task for task in tasks if self._sizes.wants(task)]
+            most = sum(len(group.tasks) for group in lost) if self._options.max_files_to_rewrite else math.inf
         by_key: dict[Partition, list[DataFileTask]] = {}
-        for task in selected:
+        for task in tasks:
             by_key.setdefault(self._key(task), []).append(task)
-        chosen = {
-            key: group for key, group in by_key.items() if self._options.rewrite_all or self._sizes.wants_group(group)
-        }
-        most = self._options.max_files_to_rewrite
-        if most is not None and lost:
-            most = min(most, sum(len(group.tasks) for group in lost))
-        groups = self._groups(chosen, most)
+        scope = [PartitionFiles(key, tuple(files)) for key, files in by_key.items()]
+        selected = self._selection.select(scope, most)
+        groups = [self._group(number, files) for number, files in enumerate(selected.chosen, 1)]
         for group in groups:
             self._check_formats(group)
-        reason = None if groups else self._explain_nothing(len(tasks), len(selected))
-        return Plan(tuple(sorted(groups, key=self._job_key)), len(tasks), reason)
+        return Plan(tuple(sorted(groups, key=self._job_key)), selected.left, selected.message)
 
     def _key(self, task: DataFileTask) -> Partition:
         """Tell which file group a data file belongs to: that of its partition, or the one of all other specs."""
@@ -143,36 +141,27 @@ class Planner:
         paths = {task.data_file.file_path for group in lost for task in group.tasks}
         return [task for task in tasks if self._key(task) in keys or task.data_file.file_path in paths]
 
-    def _groups(self, chosen: Mapping[Partition, Sequence[DataFileTask]], most: int | None) -> list[FileGroup]:
-        left = most or math.inf
-        groups: list[FileGroup] = []
-        for key, each in chosen.items():
-            if left <= 0:
-                break
-            tasks = tuple(each[: len(each) if left == math.inf else int(left)])
-            left -= len(tasks)
-            size = sum(task.data_file.file_size_in_bytes for task in tasks)
-            partitions = {partition_of(task.data_file) for task in tasks}
-            same = len(partitions) == 1 and tasks[0].data_file.spec_id == self._spec_id
-            groups.append(
-                FileGroup(
-                    len(groups) + 1,
-                    key,
-                    self._spec_id,
-                    tasks[0].data_file.partition if same else None,
-                    tasks,
-                    self._sizes.expected_output_files(size),
-                    self._sizes.write_max_file_size,
-                )
-            )
-        return groups
+    def _group(self, number: int, files: SelectedFiles) -> FileGroup:
+        partitions = {partition_of(task.data_file) for task in files.tasks}
+        first = files.tasks[0].data_file
+        is_same = len(partitions) == 1 and first.spec_id == self._spec_id
+        return FileGroup(
+            number,
+            files.key,
+            self._spec_id,
+            first.partition if is_same else None,
+            files.tasks,
+            self._sizes.expected_output_files(size_of(files.tasks)),
+            self._sizes.write_max_file_size,
+            files.reason,
+        )
 
     def _job_key(self, group: FileGroup) -> int:
         value = {"bytes": group.input_size, "files": len(group.tasks)}.get(self._job_order.partition("-")[0], 0)
         return -value if self._job_order.endswith("desc") else value
 
-    def _tasks(self, snapshot: Snapshot) -> list[DataFileTask]:
-        """Every data file that may hold matching rows, with the deletes that apply to it."""
+    def tasks(self, snapshot: Snapshot) -> list[DataFileTask]:
+        """List every data file of a snapshot that may hold matching rows, with the deletes that apply to it."""
         table, io = self._table, self._table.io
         specs, schema = table.specs(), table.schema()
         manifest_filters = {
@@ -212,25 +201,6 @@ class Planner:
             for file in (task.data_file, *task.position_deletes, *task.equality_deletes):
                 if file.file_format != FileFormat.PARQUET:
                     self._refuse(f"{file.file_path} is of format {file.file_format.value} and not Parquet: {_ENGINE}")
-
-    def _explain_nothing(self, seen: int, selected: int) -> str:
-        sizes, table = self._sizes, display_name(self._table)
-        if seen == 0:
-            return f"Nothing to rewrite in {table}: no data file can hold rows that match the filter."
-        if selected == 0:
-            return (
-                f"Nothing to rewrite in {table}: its size is in order for each of {seen:,} data files (between "
-                f"min-file-size-bytes {sizes.min_file_size:,} and max-file-size-bytes {sizes.max_file_size:,}, for a "
-                f"target of {sizes.target_file_size:,} bytes), and none has deletes above delete-file-threshold or "
-                "delete-ratio-threshold. To rewrite them anyway, set option rewrite-all to true."
-            )
-        return (
-            f"Nothing to rewrite in {table}: {selected:,} of {seen:,} data files are outside min-file-size-bytes "
-            f"{sizes.min_file_size:,} to max-file-size-bytes {sizes.max_file_size:,}, but no file group of them has "
-            f"min-input-files {self._options.min_input_files:,} files or more than target-file-size-bytes "
-            f"{sizes.target_file_size:,} of data. To rewrite them anyway, set option rewrite-all to true, or lower "
-            "min-input-files or target-file-size-bytes."
-        )
 
     def _refuse(self, why: str) -> None:
         raise InvalidInputError(f"Cannot rewrite data files of {display_name(self._table)}, because {why}")

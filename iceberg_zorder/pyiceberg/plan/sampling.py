@@ -1,4 +1,4 @@
-"""Draw the joint row samples of all file groups, and fit their layouts: the same as Spark draws and fits.
+"""Draw the joint row samples of all file groups: the same as Spark draws.
 
 A row is drawn when ``xxhash64(file_path, position, seed)`` falls below its file group's threshold: the same rows for
 the same files. Each file group is drawn as densely as its share of the output files asks.
@@ -6,7 +6,6 @@ the same files. Each file group is drawn as densely as its share of the output f
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -18,11 +17,8 @@ from pyiceberg.schema import prune_columns
 from pyiceberg.table import Table
 
 from iceberg_zorder.layout.columns import ClusteringColumn
-from iceberg_zorder.layout.fit import LayoutRequest, fit
-from iceberg_zorder.layout.keys import VALUE, KeyColumn, encode
-from iceberg_zorder.layout.layout import Layout
+from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.sample import Sample, cut, is_cut, sampled_bytes
-from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_fields
@@ -35,7 +31,6 @@ from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.nested import leaf, type_at
 from iceberg_zorder.rows.row_hash import row_hashes
 
-_LOG = logging.getLogger(__name__)
 _MOST_FILES = 2**31 - 1
 
 
@@ -92,16 +87,30 @@ def draw_samples(
     list of (FileGroup, Sample)
         The file groups that could be read, in the same order.
     """
+    drawn = draw_several(table, groups, order, options, 1, progress, failed, budget)
+    return [(group, sample) for group, sample, _ in drawn]
+
+
+def draw_several(
+    table: Table,
+    groups: Sequence[FileGroup],
+    order: RowOrder,
+    options: ZOrderOptions,
+    samples: int,
+    progress: Progress,
+    failed: Failed,
+    budget: MemoryBudget | None,
+) -> list[tuple[FileGroup, Sample, Sample]]:
+    """Draw so many samples of the same size from each file group: the first, and the others in one, held out of it."""
     files = sum(group.expected_output_files for group in groups)
     wanted = options.sample_rows_for(min(_MOST_FILES, files))
     most = max(1, min(wanted, sum(group.rows for group in groups)))
     drawn = []
     for group in groups:
         share = -(-wanted * group.expected_output_files // files)
-        limit = None if share >= group.rows else np.int64(threshold(share, group.rows))
-        drawing = _Drawing(limit, options.sample_seed, most)
+        drawing = _Drawing(_limit(share, group.rows), _limit(samples * share, group.rows), options.sample_seed, most)
         try:
-            drawn.append((group, _sample(table, group, order, drawing, progress, budget)))
+            drawn.append((group, *_sample(table, group, order, drawing, progress, budget)))
         except Exception as error:
             failed(group, error)
     return drawn
@@ -109,24 +118,36 @@ def draw_samples(
 
 @dataclass(frozen=True)
 class _Drawing:
-    """Which rows of a file group are drawn: all without a limit, else those whose hash lies below it.
+    """Which rows of a file group are drawn.
 
     Parameters
     ----------
-    limit : numpy.int64 or None
-        The hash.
+    fitted : numpy.int64 or None
+        The hash that those of the rows of the sample lie below; None for all.
+    all : numpy.int64 or None
+        The same with those of the rows held out of it.
     seed : int
         What it depends on besides the row's file and place.
     most : int
         Rows that are sampled at most, of all file groups.
     """
 
-    limit: np.int64 | None
+    fitted: np.int64 | None
+    all: np.int64 | None
     seed: int
     most: int
 
     def is_drawn(self, path: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_] | None:
-        return None if self.limit is None else row_hashes(path, positions, self.seed) < self.limit
+        return None if self.all is None else row_hashes(path, positions, self.seed) < self.all
+
+    def is_fitted(self, path: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        if self.fitted is None or self.fitted == self.all:
+            return np.ones(len(positions), np.bool_)
+        return row_hashes(path, positions, self.seed) < self.fitted
+
+
+def _limit(share: int, rows: int) -> np.int64 | None:
+    return None if share >= rows else np.int64(threshold(share, rows))
 
 
 def _sample(
@@ -136,17 +157,19 @@ def _sample(
     drawing: _Drawing,
     progress: Progress,
     budget: MemoryBudget | None,
-) -> Sample:
+) -> tuple[Sample, Sample]:
     spec = table.specs()[group.spec_id]
     sources = {field.source_id for field in partition_fields(table.schema(), spec)} if order.partition else set()
     wanted = prune_columns(table.schema(), {*order.field_ids, *sources}, select_full_types=True)
     reader = Reader(table, list(group.tasks), wanted, budget=budget)
     paths = field_paths(file_fields(reader.schema, None))
     lengths = [
-        sampled_bytes(_kept(table, column), drawing.most) if is_cut(column.type) else None for column in order.named
+        sampled_bytes(kept_length(table, column), drawing.most) if is_cut(column.type) else None
+        for column in order.named
     ]
     partitions = Partitions(spec, table.schema(), reader.schema) if order.partition else None
     found: list[list[pa.Array]] = [[] for _ in order.all]
+    is_fitted = [np.ones(0, np.bool_)]
     with closing(reader):
         for task in group.tasks:
             for rows in reader.rows(task, drawing.is_drawn):
@@ -157,6 +180,7 @@ def _sample(
                 ]
                 for column, part in zip(found, columns, strict=True):
                     column.append(part)
+                is_fitted.append(drawing.is_fitted(task.data_file.file_path, rows.positions))
             progress(SAMPLE, task.data_file.record_count, task.data_file.file_size_in_bytes)
     types = [
         *(partitions.key_types if partitions else []),
@@ -169,116 +193,12 @@ def _sample(
         encode(pa.chunked_array(parts, kind), column.type)
         for parts, kind, column in zip(found, types, order.all, strict=True)
     ]
-    return Sample(tuple(encoded))
+    sample, fitted = Sample(tuple(encoded)), np.concatenate(is_fitted)
+    return (sample if fitted.all() else sample.where(fitted)), sample.where(~fitted)
 
 
-def fit_layouts(
-    table: Table,
-    groups: Sequence[FileGroup],
-    order: RowOrder,
-    options: ZOrderOptions,
-    progress: Progress = silent,
-    failed: Failed = reraised,
-    budget: MemoryBudget | None = None,
-) -> list[tuple[FileGroup, Layout]]:
-    """Sample every file group, fit its layout, and warn of columns by which no file can be skipped.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    groups : sequence of FileGroup
-        The plan's file groups.
-    order : RowOrder
-        The columns, their weights, and the curve.
-    options : ZOrderOptions
-        What the sample and the layouts are to be like.
-    progress : Progress, optional
-        Told of every file that was read.
-    failed : callable, optional
-        Told of a file group that cannot be read, and of its error; by default it raises that.
-    budget : MemoryBudget, optional
-        Where deleted rows are counted while they are held; by default they are not bounded.
-
-    Returns
-    -------
-    list of (FileGroup, Layout)
-        The file groups that could be read, in the same order, and the layouts that the Spark engine fits to the same
-        snapshot.
-    """
-    drawn = draw_samples(table, groups, order, options, progress, failed, budget)
-    _warn_of_truncated_bounds(table, order, [sample for _, sample in drawn])
-    fitted = []
-    for group, sample in drawn:
-        wanted = LayoutRequest(
-            group.expected_output_files,
-            options.cuts,
-            order.curve,
-            order.leading_orders,
-            options.boundaries,
-            options.size_tolerance,
-            order.weights,
-        )
-        fitted.append((group, fit(order.all, sample, wanted)))
-    _log_left_out(table, order.named, [layout for _, layout in fitted])
-    return fitted
-
-
-def _warn_of_truncated_bounds(table: Table, order: RowOrder, samples: Sequence[Sample]) -> None:
-    for place, column in enumerate(order.named, len(order.partition)):
-        length = _kept(table, column)
-        if length is None:
-            continue
-        if _begin_alike([sample.columns[place] for sample in samples], length, column.type == "string"):
-            _LOG.warning(
-                "All sampled values of clustering column %s of %s begin with the same %s characters, and the table "
-                "keeps only so many of its lower/upper bounds: no file can be skipped by it. ALTER TABLE ... SET "
-                "TBLPROPERTIES ('write.metadata.metrics.column.%s' = 'full') and rewrite again.",
-                column.name,
-                display_name(table),
-                length,
-                ".".join(column.parts),
-            )
-
-
-def _kept(table: Table, column: ClusteringColumn) -> int | None:
+def kept_length(table: Table, column: ClusteringColumn) -> int | None:
     """Tell the characters of a string, or bytes of a binary, that the table keeps of bounds; None if it keeps all."""
     if column.type not in ("string", "binary"):
         return None
     return metrics_config(table).mode(".".join(column.parts)).length
-
-
-def _begin_alike(columns: Sequence[KeyColumn], length: int, text: bool) -> bool:
-    beginnings: set[str] = set()
-    longer = False
-    for column in columns:
-        for key, state in zip(column.keys, column.states.tolist(), strict=True):
-            if state == VALUE:
-                # One byte is one character in Latin-1, which serves for binary columns as UTF-8 does for text. A key
-                # that was cut in a character has more characters before it than are compared.
-                value = key.as_py().decode("utf-8" if text else "latin-1", errors="replace")
-                longer |= len(value) > length
-                beginnings.add(value[:length])
-                if len(beginnings) > 1:
-                    return False
-    return longer
-
-
-def _log_left_out(table: Table, columns: Sequence[ClusteringColumn], layouts: Sequence[Layout]) -> None:
-    for column in columns:
-        groups = sum(column.name in layout.left_out for layout in layouts)
-        if groups and groups == len(layouts):
-            _LOG.warning(
-                "Left clustering column %s of %s out: it has one value only, only NULLs, or long values that begin "
-                "alike",
-                column.name,
-                display_name(table),
-            )
-        elif groups:
-            _LOG.info(
-                "Left clustering column %s of %s out in %s of %s file groups: it has one value only there",
-                column.name,
-                display_name(table),
-                groups,
-                len(layouts),
-            )

@@ -1,0 +1,206 @@
+"""Fit the layouts of file groups to samples, as Spark fits them, and predict what they are worth."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyiceberg.table import Table
+
+from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.layout.fit import LayoutRequest, fit
+from iceberg_zorder.layout.keys import VALUE, KeyColumn
+from iceberg_zorder.layout.layout import Layout
+from iceberg_zorder.layout.sample import Sample
+from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.file_groups import FileGroup
+from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
+from iceberg_zorder.pyiceberg.plan.sampling import Failed, draw_samples, draw_several, kept_length, reraised
+from iceberg_zorder.pyiceberg.progress import Progress, silent
+from iceberg_zorder.report.scan_prediction import SampledGroup, scan_prediction
+from iceberg_zorder.request.layout_options import ZOrderOptions
+from iceberg_zorder.rows.memory_budget import MemoryBudget
+
+_LOG = logging.getLogger(__name__)
+_CODINGS = {True: "utf-8", False: "latin-1"}
+"""By whether a column is text: in Latin-1 one byte is one character, which serves for binary columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedLayout:
+    """The layout of a file group, and what it is predicted to be worth.
+
+    Parameters
+    ----------
+    layout : Layout
+        The layout.
+    scan_fractions : Mapping of str to float
+        By column, the predicted scan fraction of ``column = value``: the share of the group's new files, in bytes,
+        whose lower/upper bounds will not rule it out, on average over the values of the rows. In [0, 1]; a column
+        without a value is left out.
+    """
+
+    layout: Layout
+    scan_fractions: Mapping[str, float]
+
+
+def fit_layouts(
+    table: Table,
+    groups: Sequence[FileGroup],
+    order: RowOrder,
+    options: ZOrderOptions,
+    progress: Progress = silent,
+    failed: Failed = reraised,
+    budget: MemoryBudget | None = None,
+) -> list[tuple[FileGroup, Layout]]:
+    """Sample every file group, fit its layout, and warn of columns by which no file can be skipped.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+    groups : sequence of FileGroup
+        The plan's file groups.
+    order : RowOrder
+        The columns, their weights, and the curve.
+    options : ZOrderOptions
+        What the sample and the layouts are to be like.
+    progress : Progress, optional
+        Told of every file that was read.
+    failed : callable, optional
+        Told of a file group that cannot be read, and of its error; by default it raises that.
+    budget : MemoryBudget, optional
+        Where deleted rows are counted while they are held; by default they are not bounded.
+
+    Returns
+    -------
+    list of (FileGroup, Layout)
+        The file groups that could be read, in the same order, and the layouts that the Spark engine fits to the same
+        snapshot.
+    """
+    return _fitted(table, draw_samples(table, groups, order, options, progress, failed, budget), order, options)
+
+
+def predict_layouts(
+    table: Table,
+    groups: Sequence[FileGroup],
+    order: RowOrder,
+    options: ZOrderOptions,
+    progress: Progress = silent,
+    budget: MemoryBudget | None = None,
+) -> tuple[tuple[PlannedLayout, ...], Mapping[str, float]]:
+    """Fit the layouts that :func:`fit_layouts` fits, and predict scan fractions by as many rows more.
+
+    Parameters
+    ----------
+    table, groups, order, options, progress, budget
+        As for :func:`fit_layouts`; there is at least one file group.
+
+    Returns
+    -------
+    layouts : tuple of PlannedLayout
+        One of each file group.
+    scan_fractions : Mapping of str to float
+        By column, that among the new files of all groups.
+    """
+    drawn = draw_several(table, groups, order, options, 2, progress, reraised, budget)
+    layouts = _fitted(table, [(group, sample) for group, sample, _ in drawn], order, options)
+    sampled = [
+        SampledGroup(layout, fitted, held_out, group.rows, group.input_size)
+        for (_, layout), (group, fitted, held_out) in zip(layouts, drawn, strict=True)
+    ]
+    return (
+        tuple(PlannedLayout(each.layout, _scan_fractions(table, order, [each])) for each in sampled),
+        _scan_fractions(table, order, sampled),
+    )
+
+
+def _scan_fractions(table: Table, order: RowOrder, groups: Sequence[SampledGroup]) -> Mapping[str, float]:
+    """Predict by column; those without a value are left out."""
+    found = {
+        column.name: scan_prediction(groups, place, _cut_to_bounds(table, column))
+        for place, column in enumerate(order.named, len(order.partition))
+    }
+    return {name: fraction for name, fraction in found.items() if fraction is not None}
+
+
+def _cut_to_bounds(table: Table, column: ClusteringColumn) -> Callable[[bytes], bytes] | None:
+    """Make what cuts a key to what the table's bounds keep of it; None if they keep all."""
+    length = kept_length(table, column)
+    if length is None:
+        return None
+    coding = _CODINGS[column.type == "string"]
+    return lambda key: key.decode(coding, errors="replace")[:length].encode(coding)
+
+
+def _fitted(
+    table: Table, drawn: Sequence[tuple[FileGroup, Sample]], order: RowOrder, options: ZOrderOptions
+) -> list[tuple[FileGroup, Layout]]:
+    _warn_of_truncated_bounds(table, order, [sample for _, sample in drawn])
+    fitted = []
+    for group, sample in drawn:
+        wanted = LayoutRequest(
+            group.expected_output_files,
+            options.cuts,
+            order.curve,
+            order.leading_orders,
+            options.boundaries,
+            options.size_tolerance,
+            order.weights,
+        )
+        fitted.append((group, fit(order.all, sample, wanted)))
+    _log_left_out(table, order.named, [layout for _, layout in fitted])
+    return fitted
+
+
+def _warn_of_truncated_bounds(table: Table, order: RowOrder, samples: Sequence[Sample]) -> None:
+    for place, column in enumerate(order.named, len(order.partition)):
+        length = kept_length(table, column)
+        if length is None:
+            continue
+        if _begin_alike([sample.columns[place] for sample in samples], length, column.type == "string"):
+            _LOG.warning(
+                "All sampled values of clustering column %s of %s begin with the same %s characters, and the table "
+                "keeps only so many of its lower/upper bounds: no file can be skipped by it. ALTER TABLE ... SET "
+                "TBLPROPERTIES ('write.metadata.metrics.column.%s' = 'full') and rewrite again.",
+                column.name,
+                display_name(table),
+                length,
+                ".".join(column.parts),
+            )
+
+
+def _begin_alike(columns: Sequence[KeyColumn], length: int, text: bool) -> bool:
+    beginnings: set[str] = set()
+    longer = False
+    for column in columns:
+        for key, state in zip(column.keys, column.states.tolist(), strict=True):
+            if state == VALUE:
+                # A key that was cut in a character has more characters before it than are compared.
+                value = key.as_py().decode(_CODINGS[text], errors="replace")
+                longer |= len(value) > length
+                beginnings.add(value[:length])
+                if len(beginnings) > 1:
+                    return False
+    return longer
+
+
+def _log_left_out(table: Table, columns: Sequence[ClusteringColumn], layouts: Sequence[Layout]) -> None:
+    for column in columns:
+        groups = sum(column.name in layout.left_out for layout in layouts)
+        if groups and groups == len(layouts):
+            _LOG.warning(
+                "Left clustering column %s of %s out: it has one value only, only NULLs, or long values that begin "
+                "alike",
+                column.name,
+                display_name(table),
+            )
+        elif groups:
+            _LOG.info(
+                "Left clustering column %s of %s out in %s of %s file groups: it has one value only there",
+                column.name,
+                display_name(table),
+                groups,
+                len(layouts),
+            )

@@ -1,0 +1,268 @@
+"""The plan as a value: what it says, what a sample adds, and what makes it stale."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import LongType
+
+from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
+from iceberg_zorder.pyiceberg import RewriteResult, execute, plan_rewrite, rewrite_data_files
+from iceberg_zorder.pyiceberg.bounds import file_bounds
+from iceberg_zorder.report.scan_fraction import drawn_evenly, scan_fraction
+from tests.pyiceberg.committing import commit_files
+from tests.pyiceberg.lake import data_files, equality_delete, local, position_delete
+
+SCHEMA = pa.schema([("p", pa.int64()), ("a", pa.int64()), ("b", pa.int64())])
+
+
+def rows(start: int, count: int, p: int = 0) -> pa.Table:
+    """Rows whose columns a and b are two scrambles of their number."""
+    numbers = range(start, start + count)
+    columns = [[p] * count, [i * 7919 % 10007 for i in numbers], [i * 104729 % 10009 for i in numbers]]
+    return pa.table([pa.array(column, pa.int64()) for column in columns], schema=SCHEMA)
+
+
+@pytest.fixture
+def table(catalog: SqlCatalog) -> Table:
+    table = catalog.create_table("db.t", SCHEMA)
+    for start in range(0, 6000, 1000):
+        table.append(rows(start, 1000))
+    return table
+
+
+def partitioned(catalog: SqlCatalog) -> Table:
+    """Six small files in the partition p=1, two in p=2."""
+    table = catalog.create_table("db.t", SCHEMA)
+    with table.update_spec() as update:
+        update.add_field("p", IdentityTransform(), "p")
+    for number in range(8):
+        table.append(rows(1000 * number, 100, p=1 + (number >= 6)))
+    return table
+
+
+def test_it_says_what_is_rewritten_what_is_left_and_why(catalog: SqlCatalog) -> None:
+    table = partitioned(catalog)
+    plan = plan_rewrite(table, ["a", "b"], where="p > 0", options={"sample-seed": 3})
+    (group,), (left,) = plan.groups, plan.left
+    assert (len(group.tasks), len(left.tasks)) == (6, 2)
+    assert group.reason == "6 files below min-file-size-bytes 402,653,184; no fewer than min-input-files 5"
+    assert left.reason == (
+        "2 files, fewer than min-input-files 5, with no more data than target-file-size-bytes 536,870,912"
+    )
+    assert plan.message is None
+    size, other = (sum(task.data_file.file_size_in_bytes for task in each.tasks) for each in (group, left))
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    assert str(plan) == (
+        f"Rewrite of lake.db.t (branch main, snapshot {snapshot.snapshot_id}) by zorder(`a`, `b`) where p > 0\n"
+        f"  rewrite p=1: 6 files ({size:,} bytes, 600 rows) -> 1 files, because of {group.reason}\n"
+        f"  leave p=2: 2 files ({other:,} bytes, 200 rows), because of {left.reason}"
+    )
+    said = json.loads(plan.to_json())
+    assert said == plan.to_dict()
+    assert (said["version"], said["options"], said["where"]) == (1, {"sample-seed": "3"}, "p > 0")
+    assert [each["partition"] for each in (*said["file_groups"], *said["left"])] == ["p=1", "p=2"]
+    assert said["file_groups"][0]["layout"] is None
+    assert len(table.history()) == 8, "nothing was committed"
+
+
+@pytest.mark.parametrize(
+    ("options", "chosen", "left"),
+    [
+        ({"rewrite-all": "true"}, ["rewrite-all is true"] * 2, []),
+        (
+            {"rewrite-all": "true", "max-files-to-rewrite": "7"},
+            ["rewrite-all is true"] * 2,
+            ["max-files-to-rewrite is 7"],
+        ),
+        (
+            {"target-file-size-bytes": "{size}"},
+            [],
+            [
+                "size between min-file-size-bytes {min} and max-file-size-bytes {max}, and no deletes above "
+                "delete-file-threshold or delete-ratio-threshold"
+            ]
+            * 2,
+        ),
+        (
+            {"target-file-size-bytes": "800", "max-file-size-bytes": "{below}", "min-file-size-bytes": "1"},
+            ["{count} files above max-file-size-bytes {max}; more data than target-file-size-bytes 800"] * 2,
+            [],
+        ),
+    ],
+)
+def test_every_file_has_its_reason(
+    catalog: SqlCatalog, options: dict[str, str], chosen: list[str], left: list[str]
+) -> None:
+    table = partitioned(catalog)
+    sizes = [file.file_size_in_bytes for file in data_files(table)]
+    values: dict[str, Any] = {"size": max(sizes), "below": min(sizes) - 1}
+    plan = plan_rewrite(table, "a", options={name: text.format(**values) for name, text in options.items()})
+    target = int(values["size"])
+    if "max-file-size-bytes" in options:
+        limits = {"max": f"{values['below']:,}"}
+    else:
+        limits = {"min": f"{int(target * 0.75):,}", "max": f"{int(target * 1.8):,}"}
+    expected = [text.format(count=len(group.tasks), **limits) for text, group in zip(chosen, plan.groups, strict=True)]
+    if "below" in str(options):
+        # Six files are many; two are chosen for their bytes. The newest come first.
+        expected[1] = expected[1].replace(
+            "more data than target-file-size-bytes 800", "no fewer than min-input-files 5"
+        )
+    assert [group.reason for group in plan.groups] == expected
+    assert [each.reason for each in plan.left] == [text.format(**limits) for text in left]
+    assert sum(len(group.tasks) for group in plan.groups) + sum(len(each.tasks) for each in plan.left) == 8
+    assert (plan.message is None) == bool(plan.groups)
+
+
+def test_a_sample_adds_the_layouts_that_a_rewrite_finds_and_what_it_attains(table: Table) -> None:
+    options = {
+        "rewrite-all": True,
+        "target-file-size-bytes": sum(f.file_size_in_bytes for f in data_files(table)) // 16,
+    }
+    plan = plan_rewrite(table, ["a", "b"], options={**options, "sample-rows": 1500})
+    dry_run = plan.sampled()
+    assert not plan.is_sampled
+    assert dry_run.is_sampled
+    assert dry_run.sampled() is dry_run
+    (said,) = dry_run.to_dict()["file_groups"]
+    assert f"predicted scan fraction a {100 * dry_run.scan_fractions['a']:.1f}%" in str(dry_run)
+    result = execute(dry_run)
+    assert (result.rewritten_data_files_count, result.added_data_files_count) == (6, said["layout"]["data_files_count"])
+    summary = table.current_snapshot().summary  # type: ignore[union-attr]
+    assert summary is not None
+    assert summary["zorder.layout-hash"] == said["layout"]["hash"]
+    values = table.scan().to_arrow()
+    found = file_bounds(table, ["a", "b"])
+    for name in ("a", "b"):
+        drawn = drawn_evenly(values[name].to_pylist())
+        attained = scan_fraction(drawn, found.lower[name], found.upper[name], found.sizes)
+        assert dry_run.scan_fractions[name] == pytest.approx(attained, rel=0.1)
+
+
+def test_a_plan_without_a_sample_rewrites_the_same(catalog: SqlCatalog, table: Table) -> None:
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    hashes = []
+    runs: list[Callable[[], RewriteResult]] = [
+        lambda: execute(plan_rewrite(table, "a")),
+        lambda: rewrite_data_files(table, "a"),
+    ]
+    for run in runs:
+        table.manage_snapshots().set_current_snapshot(snapshot_id=snapshot.snapshot_id).commit()
+        assert run().rewritten_data_files_count == 6
+        hashes.append(catalog.load_table("db.t").current_snapshot().summary["zorder.layout-hash"])  # type: ignore[union-attr,index]
+    assert hashes[0] == hashes[1]
+
+
+def test_nothing_to_do(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.t", SCHEMA)
+    plan = plan_rewrite(table, "a")
+    assert plan.sampled() is plan
+    assert execute(plan).message == "Nothing to rewrite in lake.db.t: the table has no snapshot yet."
+    assert str(plan).splitlines()[0] == "Rewrite of lake.db.t (branch main, no snapshot) by a"
+
+
+class TestStale:
+    def stale(self, table: Table, change: Callable[[], object], because: str) -> None:
+        """Change a table between plan and execution, which is then refused before anything is written."""
+        plan = plan_rewrite(table, "a", options={"rewrite-all": True})
+        sampled = plan.sampled()
+        change()
+        for each in (sampled, plan):
+            with pytest.raises(
+                InvalidInputError, match=f"^Cannot execute the plan of lake.db.t, because {because}.*plan again"
+            ):
+                execute(each)
+        with pytest.raises(InvalidInputError, match="^Cannot execute the plan"):
+            plan.sampled()
+
+    def other(self, catalog: SqlCatalog) -> Table:
+        return catalog.load_table("db.t")
+
+    def test_files_that_are_gone(self, catalog: SqlCatalog, table: Table) -> None:
+        self.stale(table, lambda: self.other(catalog).delete("a >= 0"), "data file .* is no longer in the table")
+
+    def test_files_that_were_rewritten(self, catalog: SqlCatalog, table: Table) -> None:
+        self.stale(
+            table, lambda: rewrite_data_files(self.other(catalog), "b"), "data file .* is no longer in the table"
+        )
+
+    def test_new_deletes(self, catalog: SqlCatalog, table: Table) -> None:
+        other = self.other(catalog)
+        delete = position_delete(other, data_files(other)[0], [1])
+        self.stale(table, lambda: commit_files(other, delete), "the deletes of data file .* have changed since")
+
+    def test_new_equality_deletes(self, catalog: SqlCatalog, table: Table) -> None:
+        other = self.other(catalog)
+        delete = equality_delete(other, [{"a": 5}], ["a"])
+        self.stale(table, lambda: commit_files(other, delete), "the deletes of data file .* have changed since")
+
+    def test_another_schema(self, catalog: SqlCatalog, table: Table) -> None:
+        def change() -> None:
+            with self.other(catalog).update_schema() as update:
+                update.add_column("c", LongType())
+
+        self.stale(table, change, "its schema has changed since")
+
+    def test_another_spec(self, catalog: SqlCatalog, table: Table) -> None:
+        def change() -> None:
+            with self.other(catalog).update_spec() as update:
+                update.add_field("p", IdentityTransform(), "p")
+
+        self.stale(table, change, "its partition spec has changed since")
+
+    def test_a_table_of_the_same_name(self, catalog: SqlCatalog, table: Table) -> None:
+        def change() -> None:
+            catalog.drop_table("db.t")
+            catalog.create_table("db.t", SCHEMA)
+
+        plan = plan_rewrite(table, "a")
+        change()
+        with pytest.raises(InvalidInputError, match="because it was dropped and another table has its name"):
+            execute(plan)
+
+    def test_no_table(self, catalog: SqlCatalog, table: Table) -> None:
+        self.stale(table, lambda: catalog.drop_table("db.t"), "the table was dropped since")
+
+    def test_an_older_snapshot(self, catalog: SqlCatalog, table: Table) -> None:
+        first = table.history()[0].snapshot_id
+        change = self.other(catalog).manage_snapshots().set_current_snapshot(snapshot_id=first).commit
+        self.stale(table, change, "snapshot .* is no longer in the history of branch main")
+
+    def test_an_append_does_not_matter(self, catalog: SqlCatalog, table: Table) -> None:
+        plan = plan_rewrite(table, "a").sampled()
+        self.other(catalog).append(rows(6000, 10))
+        assert execute(plan).rewritten_data_files_count == 6
+        assert table.scan().count() == 6010
+        assert len(data_files(table)) == 2
+
+
+def test_what_changes_while_it_is_executed_is_planned_again(catalog: SqlCatalog, table: Table) -> None:
+    plan = plan_rewrite(table, "a").sampled()
+    other = catalog.load_table("db.t")
+    changes = [lambda: commit_files(other, position_delete(other, data_files(other)[0], [0, 1]))]
+
+    def interfere(stage: str, rows: int, size: int) -> None:
+        if stage == "write" and changes:
+            changes.pop()()
+
+    assert execute(plan, progress=interfere).rewritten_data_files_count == 6
+    assert not changes
+    assert table.scan().count() == 5998
+
+
+def test_a_file_that_cannot_be_read_is_told_of_by_the_sample(table: Table) -> None:
+    plan = plan_rewrite(table, "a")
+    Path(local(data_files(table)[3])).write_bytes(b"PAR1 nothing PAR1")
+    with pytest.raises(RewriteFailedError, match=r"^Cannot sample lake\.db\.t, because .*Nothing was written\.$"):
+        plan.sampled()
