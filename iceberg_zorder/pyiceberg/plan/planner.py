@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyiceberg.expressions import AlwaysTrue, BooleanExpression
-from pyiceberg.expressions.parser import parse
+from pyiceberg.expressions import BooleanExpression
 from pyiceberg.manifest import FileFormat, ManifestContent, ManifestEntry
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
@@ -19,6 +18,7 @@ from iceberg_zorder.pyiceberg.content_files import Partition, is_unpartitioned, 
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, size_of
 from iceberg_zorder.pyiceberg.plan.delete_index import DeleteIndex
+from iceberg_zorder.pyiceberg.plan.predicates import file_filter
 from iceberg_zorder.pyiceberg.plan.selection import PartitionFiles, SelectedFiles, Selection, SizeSelection
 from iceberg_zorder.pyiceberg.plan.sizes import size_rules
 from iceberg_zorder.request.rewrite_options import RewriteOptions
@@ -83,7 +83,7 @@ class Planner:
                 f"Cannot rewrite data files of {display_name(table)}, because it is of format version "
                 f"{table.format_version} and PyIceberg writes versions 1 and 2: {_ENGINE}"
             )
-        self._filter = _row_filter(table, where, case_sensitive)
+        self._filter = file_filter(table, where, case_sensitive=case_sensitive)
         self._sizes = size_rules(table, options)
         self._selection: Selection = SizeSelection(display_name(table), self._sizes)
         order = options.rewrite_job_order.replace("_", "-").lower()
@@ -209,17 +209,3 @@ class Planner:
 def no_snapshot(table: Table) -> str:
     """Say that a table without a snapshot has nothing to rewrite."""
     return f"Nothing to rewrite in {display_name(table)}: the table has no snapshot yet."
-
-
-def _row_filter(table: Table, where: str | BooleanExpression | None, case_sensitive: bool) -> BooleanExpression:
-    if where is None:
-        return AlwaysTrue()
-    try:
-        parsed = parse(where) if isinstance(where, str) else where
-        # Binding tells of unknown columns and of values of another type.
-        file_may_match(table.schema(), parsed, case_sensitive)
-    except Exception as error:  # the parser's own exceptions have no base class of PyIceberg's
-        raise InvalidInputError(
-            f"Cannot use the filter '{where}' on {display_name(table)}, because {str(error).strip()}"
-        ) from error
-    return parsed

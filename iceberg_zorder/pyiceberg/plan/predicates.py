@@ -1,0 +1,238 @@
+"""Turn ``where`` into the expressions by which PyIceberg chooses data files, as Spark turns it into Iceberg's.
+
+The expressions are for statistics, and not for rows: inside OR, ``a <> 1`` is true where ``a`` is NULL. So it is in
+Iceberg for Java, and both engines then choose the same files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isnan
+from typing import Any
+
+from pyiceberg.expressions import (
+    AlwaysFalse,
+    AlwaysTrue,
+    And,
+    BooleanExpression,
+    EqualTo,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNaN,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    LiteralPredicate,
+    NotNaN,
+    NotNull,
+    NotStartsWith,
+    Or,
+    Reference,
+    StartsWith,
+)
+from pyiceberg.expressions.literals import Literal, StringLiteral
+from pyiceberg.expressions.parser import parse
+from pyiceberg.table import Table
+from pyiceberg.types import DoubleType, FloatType, IcebergType, NestedField, StringType, StructType
+
+from iceberg_zorder import predicate as spark_sql
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.compat.expressions import file_may_match
+from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.plan.predicate_operands import Comparable
+from iceberg_zorder.request.predicate import Name, Predicate, parse_predicate
+from iceberg_zorder.request.predicate_values import Value
+
+_OPPOSITES = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_COMPARISONS: dict[str, type[LiteralPredicate]] = {
+    "=": EqualTo,
+    "<": LessThan,
+    "<=": LessThanOrEqual,
+    ">": GreaterThan,
+    ">=": GreaterThanOrEqual,
+}
+
+
+def file_filter(table: Table, where: str | BooleanExpression | None, *, case_sensitive: bool) -> BooleanExpression:
+    """Find the expression for choosing the data files that may hold rows for which a condition is true.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+    where : str or pyiceberg.expressions.BooleanExpression or None
+        A condition in Spark SQL, see :func:`iceberg_zorder.request.predicate.parse_predicate`; or in PyIceberg's own form where
+        that is no Spark SQL; or an expression of PyIceberg; or none.
+    case_sensitive : bool
+        Whether names of columns differ by case.
+
+    Returns
+    -------
+    pyiceberg.expressions.BooleanExpression
+        Not bound to a schema. Of statistics only, not of rows.
+
+    Raises
+    ------
+    InvalidInputError
+        When the condition cannot be parsed, names no column of the table, or compares a column with a value of a type
+        that Spark does not compare it with.
+    """
+    if where is None:
+        return AlwaysTrue()
+    try:
+        found = _of_text(table, where, case_sensitive) if isinstance(where, str) else where
+        # Binding tells of unknown columns and of values of another type.
+        file_may_match(table.schema(), found, case_sensitive)
+    except Exception as error:  # PyIceberg's own exceptions have no base class
+        raise InvalidInputError(
+            f"Cannot use the filter '{where}' on {display_name(table)}, because {str(error).strip()}"
+        ) from error
+    return found
+
+
+def _of_text(table: Table, where: str, case_sensitive: bool) -> BooleanExpression:
+    try:
+        predicate = parse_predicate(where)
+    except InvalidInputError as error:
+        try:
+            return parse(where)
+        except Exception:  # whatever its parser raises: that it is no Spark SQL is what counts
+            raise error from None
+    return _Columns(table, case_sensitive).expression(predicate, negated=False, is_conjunct=True)
+
+
+class _Columns:
+    """The columns of a table, as a predicate names them."""
+
+    def __init__(self, table: Table, case_sensitive: bool) -> None:
+        self._table = table
+        self._schema = table.schema()
+        self._case_sensitive = case_sensitive
+
+    def expression(self, predicate: Predicate, *, negated: bool, is_conjunct: bool) -> BooleanExpression:
+        """Find when a predicate is true, or when it is false if negated: NULL is neither.
+
+        Spark infers that a column is not NULL where all rows must meet a condition of it, which is then a conjunct, and
+        from NOT IN anywhere.
+        """
+        if isinstance(predicate, spark_sql.Not):
+            return self.expression(predicate.predicate, negated=not negated, is_conjunct=is_conjunct)
+        if isinstance(predicate, spark_sql.And | spark_sql.Or):
+            is_and = isinstance(predicate, spark_sql.And) != negated
+            parts = [
+                self.expression(each, negated=negated, is_conjunct=is_conjunct and is_and)
+                for each in predicate.predicates
+            ]
+            return And(*parts) if is_and else Or(*parts)
+        if isinstance(predicate, spark_sql.Constant):
+            return AlwaysTrue() if predicate.value is (not negated) else AlwaysFalse()
+        column = self._column(predicate.column)
+        if isinstance(predicate, spark_sql.IsNull):
+            return column.is_null(not negated)
+        if isinstance(predicate, spark_sql.Comparison) and predicate.operator == "<=>":
+            return column.null_safe_equals(predicate.value, negated)
+        found = column.matches(predicate, negated)
+        is_not_in = negated and isinstance(predicate, spark_sql.In)
+        return And(column.is_null(False), found) if is_conjunct or is_not_in else found
+
+    def _column(self, name: Name) -> _Column:
+        path: list[NestedField] = []
+        struct = self._schema.as_struct()
+        for part in name:
+            if path and not isinstance(path[-1].field_type, StructType):
+                raise InvalidInputError(
+                    f"column {path[-1].name} is of type {path[-1].field_type} and has no field {part}"
+                )
+            struct = path[-1].field_type if path and isinstance(path[-1].field_type, StructType) else struct
+            path.append(self._child(struct, part, name))
+        return _Column(self._schema.find_column_name(path[-1].field_id) or "", path[-1].field_type)
+
+    def _child(self, struct: StructType, part: str, name: Name) -> NestedField:
+        found = [
+            field
+            for field in struct.fields
+            if (field.name == part if self._case_sensitive else field.name.lower() == part.lower())
+        ]
+        if len(found) == 1:
+            return found[0]
+        shown, names = ".".join(name), ", ".join(field.name for field in struct.fields)
+        why = f"column '{shown}' is ambiguous when case does not count" if found else f"there is no column '{shown}'"
+        raise InvalidInputError(f"{why}: {display_name(self._table)} has {names}")
+
+
+class _Column:
+    """One column, and what its statistics can be asked."""
+
+    def __init__(self, name: str, kind: IcebergType) -> None:
+        self._term = Reference(name)
+        self._kind = kind
+        self._values = Comparable(name, kind)
+
+    def is_null(self, wanted: bool) -> BooleanExpression:
+        return IsNull(term=self._term) if wanted else NotNull(term=self._term)
+
+    def null_safe_equals(self, value: Value, negated: bool) -> BooleanExpression:
+        if value.type == "null":
+            return self.is_null(not negated)
+        found = self.compare("<>" if negated else "=", value)
+        return Or(self.is_null(True), found) if negated else found
+
+    def matches(self, predicate: Predicate, negated: bool) -> BooleanExpression:
+        """Find when a predicate of this column is true, or false if negated, of values that are not NULL."""
+        if isinstance(predicate, spark_sql.Comparison):
+            return self.compare(_OPPOSITES[predicate.operator] if negated else predicate.operator, predicate.value)
+        if isinstance(predicate, spark_sql.In):
+            return self._is_none_of(predicate.values) if negated else self._is_any_of(predicate.values)
+        if isinstance(predicate, spark_sql.StartsWith):
+            if not isinstance(self._kind, StringType):
+                raise InvalidInputError(f"{self._values} does not begin with text")
+            prefix = StringLiteral(predicate.prefix)
+            return (
+                NotStartsWith(term=self._term, value=prefix) if negated else StartsWith(term=self._term, value=prefix)
+            )
+        if not self._is_floating:
+            raise InvalidInputError(f"{self._values} has no NaN")
+        return NotNaN(term=self._term) if negated else IsNaN(term=self._term)
+
+    @property
+    def _is_floating(self) -> bool:
+        return isinstance(self._kind, FloatType | DoubleType)
+
+    def compare(self, operator: str, value: Value) -> BooleanExpression:
+        if value.type == "null":
+            return AlwaysFalse()
+        if self._is_floating and isinstance(value.content, float) and isnan(value.content):
+            return self._compare_with_nan(operator)
+        if operator == "<>":
+            return self._differs(value)
+        found = self._values.comparison(operator, value)
+        if isinstance(found, bool):
+            return self.is_null(False) if found else AlwaysFalse()
+        return _COMPARISONS[found[0]](self._term, found[1])
+
+    def _compare_with_nan(self, operator: str) -> BooleanExpression:
+        if operator not in ("=", "<>"):
+            raise InvalidInputError(
+                f"{self._values} is compared with NaN by {operator}, and only = and <> can be asked"
+            )
+        return IsNaN(term=self._term) if operator == "=" else NotNaN(term=self._term)
+
+    def _differs(self, value: Value) -> BooleanExpression:
+        """Rule out files of this value alone, as Iceberg for Java does, and PyIceberg's NotEqualTo does not."""
+        beside = [self.compare("<", value), self.compare(">", value), self.is_null(True)]
+        return Or(*beside, IsNaN(term=self._term)) if self._is_floating else Or(*beside)
+
+    def _is_any_of(self, values: Iterable[Value]) -> BooleanExpression:
+        equal: list[Literal[Any]] = []
+        others: list[BooleanExpression] = []
+        for value in values:
+            found = self.compare("=", value)
+            if isinstance(found, EqualTo):
+                equal.append(found.literal)
+            else:
+                others.append(found)
+        return Or(AlwaysFalse(), In(term=self._term, values=set(equal)) if equal else AlwaysFalse(), *others)
+
+    def _is_none_of(self, values: Iterable[Value]) -> BooleanExpression:
+        return And(AlwaysTrue(), AlwaysTrue(), *(self.compare("<>", value) for value in values))

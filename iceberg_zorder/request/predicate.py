@@ -1,0 +1,318 @@
+"""Predicates over the columns of a table, written in Spark SQL: what both engines take for ``where``.
+
+:func:`parse_predicate` reads a text into a few frozen dataclasses, which know names as they are written and values with
+the types that Spark gives them, and no table. NULL is Spark's: a row is chosen where a predicate is true, and not where
+it is false or NULL.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.request.predicate_values import NULL, Value, cast, negative, number
+
+Name = tuple[str, ...]
+"""The parts of a column's name, without quotes: several for the field of a struct."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """TRUE, FALSE or NULL, whatever the row."""
+
+    value: bool | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A column compared with a value.
+
+    Parameters
+    ----------
+    column : tuple of str
+        The column.
+    operator : str
+        One of ``= <> < <= > >=``, which are NULL where the column is, or ``<=>``, which never is.
+    value : Value
+        The value.
+    """
+
+    column: Name
+    operator: str
+    value: Value
+
+
+@dataclass(frozen=True)
+class In:
+    """A column that equals one of several values."""
+
+    column: Name
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class StartsWith:
+    """A column of text that begins with a prefix, of one character at least."""
+
+    column: Name
+    prefix: str
+
+
+@dataclass(frozen=True)
+class IsNull:
+    """A column that is NULL."""
+
+    column: Name
+
+
+@dataclass(frozen=True)
+class IsNan:
+    """A floating-point column that is NaN; false where it is NULL."""
+
+    column: Name
+
+
+@dataclass(frozen=True)
+class Not:
+    """The opposite; NULL where the predicate is."""
+
+    predicate: Predicate
+
+
+@dataclass(frozen=True)
+class And:
+    """All of several predicates."""
+
+    predicates: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True)
+class Or:
+    """Any of several predicates."""
+
+    predicates: tuple[Predicate, ...]
+
+
+Predicate = Constant | Comparison | In | StartsWith | IsNull | IsNan | Not | And | Or
+
+_OPERATORS: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.EQ: ("=", "="),
+    exp.NEQ: ("<>", "<>"),
+    exp.LT: ("<", ">"),
+    exp.LTE: ("<=", ">="),
+    exp.GT: (">", "<"),
+    exp.GTE: (">=", "<="),
+    exp.NullSafeEQ: ("<=>", "<=>"),
+}
+"""The operator, and the one that means the same with its sides exchanged."""
+
+_TYPES = {
+    exp.DataType.Type.TINYINT: "tinyint",
+    exp.DataType.Type.SMALLINT: "smallint",
+    exp.DataType.Type.INT: "int",
+    exp.DataType.Type.BIGINT: "bigint",
+    exp.DataType.Type.FLOAT: "float",
+    exp.DataType.Type.DOUBLE: "double",
+    exp.DataType.Type.DECIMAL: "decimal",
+    exp.DataType.Type.BOOLEAN: "boolean",
+    exp.DataType.Type.TEXT: "string",
+    exp.DataType.Type.BINARY: "binary",
+    exp.DataType.Type.DATE: "date",
+    exp.DataType.Type.TIMESTAMP: "timestamp",
+    exp.DataType.Type.TIMESTAMPTZ: "timestamp",
+    exp.DataType.Type.TIMESTAMPLTZ: "timestamp",
+    exp.DataType.Type.TIMESTAMPNTZ: "timestamp_ntz",
+}
+
+
+def parse_predicate(text: str) -> Predicate:
+    """Read a condition of Spark SQL.
+
+    It may hold comparisons of a column with a value, ``<=>``, ``BETWEEN``, ``IN``, ``LIKE 'x%'`` and ``startswith``,
+    ``IS [NOT] NULL``, ``IS [NOT] TRUE``, ``isnan``, boolean columns, ``AND``, ``OR`` and ``NOT``. Nested fields are
+    dotted, and backticks quote names. Values are Spark's literals, and casts of them; a ``TIMESTAMP '...'`` that names
+    no zone is in UTC, as in a session of Spark whose time zone is UTC.
+
+    Parameters
+    ----------
+    text : str
+        The condition, as it stands after WHERE.
+
+    Returns
+    -------
+    Predicate
+        What it says.
+
+    Raises
+    ------
+    InvalidInputError
+        When it cannot be parsed, or holds something else. The message says what, and not of which ``where``.
+
+    Examples
+    --------
+    >>> parse_predicate("`user id` = 7")
+    Comparison(column=('user id',), operator='=', value=Value(type='integer', content=7))
+    >>> parse_predicate("device.os IS NOT NULL")
+    Not(predicate=IsNull(column=('device', 'os')))
+    >>> parse_predicate("upper(a) = 'X'")
+    Traceback (most recent call last):
+    iceberg_zorder.errors.InvalidInputError: UPPER(a) is neither a column nor a value
+    """
+    try:
+        parsed = sqlglot.parse_one(text, dialect="spark")
+    except SqlglotError as error:
+        raise InvalidInputError(_first_line(error)) from error
+    except RecursionError as error:
+        raise InvalidInputError("it is nested too deeply") from error
+    return _predicate(parsed)
+
+
+def _first_line(error: Exception) -> str:
+    """Say what is wrong, and where, without the colours of a terminal and the names of sqlglot's classes."""
+    line = re.sub(r"\x1b\[\d+m", "", str(error)).partition("\n")[0].strip().rstrip(".")
+    return re.sub(r"Required keyword: '\w+' missing for <class '.*\.(\w+)'>", r"an operand of \1 is missing", line)
+
+
+def _predicate(node: exp.Expr) -> Predicate:
+    """Read what is true, false or NULL."""
+    if isinstance(node, exp.Paren):
+        return _predicate(node.this)
+    if isinstance(node, exp.And | exp.Or):
+        parts = tuple(_predicate(each) for each in node.flatten(unnest=False))
+        return And(parts) if isinstance(node, exp.And) else Or(parts)
+    if isinstance(node, exp.Not):
+        return Not(_predicate(node.this))
+    if type(node) in _OPERATORS:
+        return _comparison(node, *_OPERATORS[type(node)])
+    if isinstance(node, exp.NullSafeNEQ):
+        return Not(_comparison(node, "<=>", "<=>"))
+    if isinstance(node, exp.Boolean | exp.Null):
+        return Constant(None if isinstance(node, exp.Null) else bool(node.this))
+    if isinstance(node, exp.Column | exp.Dot):
+        return Comparison(_column(node), "=", Value("boolean", True))
+    return _function(node)
+
+
+def _function(node: exp.Expr) -> Predicate:
+    """Read what has operands of different kinds."""
+    if isinstance(node, exp.Is):
+        return _is(node)
+    if isinstance(node, exp.Between) and not node.args.get("symmetric"):
+        column, low, high = _column(node.this), _value(node.args["low"]), _value(node.args["high"])
+        return And((Comparison(column, ">=", low), Comparison(column, "<=", high)))
+    if isinstance(node, exp.In) and node.expressions and not any(node.args.get(key) for key in ("query", "unnest")):
+        return In(_column(node.this), tuple(_value(each) for each in node.expressions))
+    if isinstance(node, exp.Like):
+        like = _like(_column(node.this), _text(node.expression))
+        return Not(like) if node.args.get("negate") else like
+    if isinstance(node, exp.StartsWith):
+        return _starts_with(_column(node.this), _text(node.expression))
+    if isinstance(node, exp.IsNan):
+        return IsNan(_column(node.this))
+    if isinstance(node, exp.Anonymous) and node.name.lower() in ("isnull", "isnotnull") and len(node.expressions) == 1:
+        null = IsNull(_column(node.expressions[0]))
+        return null if node.name.lower() == "isnull" else Not(null)
+    raise InvalidInputError(
+        f"{_shown(node)} is no condition that files can be chosen by: compare columns with values by =, <>, <, <=, >, "
+        ">=, <=>, IN, BETWEEN, LIKE 'x%' or IS NULL, and join these by AND, OR and NOT"
+    )
+
+
+def _is(node: exp.Is) -> Predicate:
+    if isinstance(node.expression, exp.Null):
+        return IsNull(_column(node.this))
+    if isinstance(node.expression, exp.Boolean):
+        return Comparison(_column(node.this), "<=>", Value("boolean", bool(node.expression.this)))
+    raise InvalidInputError(f"{_shown(node)} is neither IS NULL nor IS TRUE or FALSE")
+
+
+def _comparison(node: exp.Expr, operator: str, exchanged: str) -> Predicate:
+    left, right = _bare(node.this), _bare(node.expression)
+    if _is_column(right) and not _is_column(left):
+        return Comparison(_column(right), exchanged, _value(left))
+    if _is_column(right):
+        raise InvalidInputError(f"{_shown(node)} compares two columns, and files know of each by itself only")
+    if _is_column(left):
+        return Comparison(_column(left), operator, _value(right))
+    values = _value(left), _value(right)
+    if operator == "=" and all(value.type == "integer" for value in values):
+        return Constant(values[0] == values[1])  # 1 = 1, which programs write in front of other conditions
+    raise InvalidInputError(f"{_shown(node)} compares two values: a name is quoted in backticks, as `a`")
+
+
+def _starts_with(column: Name, prefix: str) -> Predicate:
+    return StartsWith(column, prefix) if prefix else Not(IsNull(column))
+
+
+def _like(column: Name, pattern: str) -> Predicate:
+    prefix = pattern.rstrip("%")
+    if re.search(r"[%_\\]", prefix) or (pattern and not prefix):
+        raise InvalidInputError(f"LIKE '{pattern}' asks for something else than a beginning, as LIKE 'x%' does")
+    return Comparison(column, "=", Value("string", pattern)) if prefix == pattern else StartsWith(column, prefix)
+
+
+def _bare(node: exp.Expr) -> exp.Expr:
+    return node.unnest()
+
+
+def _is_column(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Column | exp.Dot) and not isinstance(node.this, exp.Star)
+
+
+def _column(node: exp.Expr) -> Name:
+    node = _bare(node)
+    if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
+        return tuple(part.name for part in node.parts)
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+        return (*_column(node.this), node.expression.name)
+    raise InvalidInputError(f"{_shown(node)} is no column")
+
+
+def _text(node: exp.Expr) -> str:
+    content = _value(node).content
+    if not isinstance(content, str):
+        raise InvalidInputError(f"{_shown(node)} is no text")
+    return content
+
+
+def _value(node: exp.Expr) -> Value:
+    """Read a literal, or a cast of one."""
+    node = _bare(node)
+    if isinstance(node, exp.Null):
+        return NULL
+    if isinstance(node, exp.Boolean):
+        return Value("boolean", bool(node.this))
+    if isinstance(node, exp.Literal):
+        return Value("string", node.this) if node.is_string else number(node.this)
+    if isinstance(node, exp.RawString):
+        return Value("string", node.this)
+    if isinstance(node, exp.HexString):
+        digits = str(node.this)
+        return Value("binary", bytes.fromhex("0" * (len(digits) % 2) + digits))
+    if isinstance(node, exp.Neg):
+        return negative(_value(node.this))
+    if isinstance(node, exp.Cast):
+        return _cast(node)
+    hint = r": write a quote inside a text as \'" if isinstance(node, exp.Concat) else ""
+    raise InvalidInputError(f"{_shown(node)} is neither a column nor a value{hint}")
+
+
+def _cast(node: exp.Cast) -> Value:
+    to = node.args["to"]
+    kind = _TYPES.get(to.this)
+    if kind is None or node.args.get("format"):
+        raise InvalidInputError(f"{_shown(node)} is of a type without literals")
+    parameters = [int(each.name) for each in to.expressions]
+    precision, scale = (*parameters, *(10, 0)[len(parameters) :])
+    return cast(_value(node.this), kind, precision=precision, scale=scale)
+
+
+def _shown(node: exp.Expr) -> str:
+    """Write a part of the condition as SQL, without the end of a long one."""
+    sql = node.sql(dialect="spark")
+    return sql if len(sql) <= 100 else f"{sql[:97]}..."
