@@ -1,17 +1,22 @@
 """The application ``iceberg-zorder``: arguments in, exit code out.
 
-Exit codes: 0 done (also when there was nothing to do), 1 failed, 2 wrong usage, 130 ended by Ctrl-C, 143 by SIGTERM.
+Exit codes: 0 done (also when there was nothing to do), 1 failed, 2 refused before anything was begun (wrong usage, or
+what the table does not allow), 3 a conflict with another operation, 4 nobody knows whether it was committed, 130 ended
+by Ctrl-C, 143 by SIGTERM.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
 
 from iceberg_zorder import __version__
+from iceberg_zorder.cli.failure import FAILED, REFUSED, Failure
 from iceberg_zorder.cli.interruption import Interrupted, exit_code, interruptible
 from iceberg_zorder.cli.output import ConsoleOutput, JsonOutput, Output
 from iceberg_zorder.errors import InvalidInputError
@@ -45,7 +50,23 @@ def _application(
     pass
 
 
-@app.command()
+class _Command(TyperCommand):
+    """A command whose wrong usage is JSON on stdout, too, where JSON is asked for."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse arguments, and raise as Click does."""
+        given = " ".join(args)
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            # Typer has Click inside, or beside it, and gives no name of its own to wrong usage.
+            message = getattr(error, "format_message", None)
+            if message and re.search(r"(^| )--output[ =]json( |$)", given):
+                JsonOutput(quiet=True).usage(Failure("UsageError", message(), REFUSED))
+            raise
+
+
+@app.command(cls=_Command)
 def rewrite(
     table: Annotated[str, typer.Argument(help="The table with its namespace, as db.events.", show_default=False)],
     by: Annotated[
@@ -58,7 +79,7 @@ def rewrite(
     ],
     where: Annotated[
         str | None,
-        typer.Option(help="Rewrite only data files that may hold rows for which this SQL condition is true."),
+        typer.Option(help="Rewrite only data files that may hold rows for which this condition of Spark SQL is true."),
     ] = None,
     option: Annotated[
         list[str] | None, typer.Option(metavar="K=V", help="An option of the rewrite; repeat for more.")
@@ -78,16 +99,21 @@ def rewrite(
         list[str] | None,
         typer.Option(metavar="K=V", help="A setting of Spark, as spark.driver.memory=4g; repeat for more."),
     ] = None,
-    output: Annotated[Literal["text", "json"], typer.Option(help="How the result is written.")] = "text",
+    output: Annotated[
+        Literal["text", "json"], typer.Option(help="How the result, or the error, is written to stdout.")
+    ] = "text",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
     """Rewrite a table's data files so that filters on any of the columns skip most of them.
 
     The catalog comes from .pyiceberg.yaml, PYICEBERG_CATALOG__ variables, and the options here; the options win.
+
+    Exit codes: 0 done, or nothing to do; 1 failed; 2 refused before anything was begun; 3 another operation was in the
+    way; 4 nobody knows whether it was committed; 130 and 143 ended by Ctrl-C and SIGTERM.
     """
     shown = (JsonOutput if output == "json" else ConsoleOutput)(quiet=quiet)
 
-    def checked_run() -> bool:
+    def checked_run() -> int:
         # PySpark is an extra, and it and PyIceberg take seconds to import: help and version must not wait for them.
         from iceberg_zorder.cli.rewrite import checked_request, run
 
@@ -106,36 +132,34 @@ def rewrite(
         return run(request, shown)
 
     try:
-        done = _until_interrupted(table, checked_run, shown)
-    except ModuleNotFoundError as error:
-        shown.failure(str(error))
-        raise typer.Exit(1) from error
-    except InvalidInputError as error:
-        shown.failure(str(error))
-        raise typer.Exit(2) from error
-    if not done:
-        raise typer.Exit(1)
+        code = _until_interrupted(table, checked_run, shown)
+    except (ModuleNotFoundError, InvalidInputError) as error:
+        failure = Failure.of(error)
+        shown.failure(failure)
+        raise typer.Exit(failure.exit_code) from error
+    raise typer.Exit(code)
 
 
-def _until_interrupted(table: str, work: Callable[[], bool], output: Output) -> bool:
+def _until_interrupted(table: str, work: Callable[[], int], output: Output) -> int:
     """Do some work; if a signal asks it to end, say what became of it and exit as the signal asks."""
     with interruptible() as received:
-        done = False
+        code = FAILED
         try:
-            done = work()
+            code = work()
         except Interrupted as interrupted:
             cancelled = f"the rewrite of {table} was cancelled"
             left = f"{cancelled}, and nobody waited for it to clean up: remove_orphan_files collects what it has left"
-            output.interrupted(left if len(received) > 1 else str(interrupted) or cancelled)
+            message = left if len(received) > 1 else str(interrupted) or cancelled
+            output.cancelled(Failure(Interrupted.__name__, message, exit_code(received)))
         else:
             if received:
-                output.interrupted(f"the rewrite of {table} {'was complete by then' if done else 'ended'}")
+                output.interrupted(f"the rewrite of {table} {'ended' if code else 'was complete by then'}")
         if len(received) > 1:
             # Threads may still be at work.
             os._exit(exit_code(received))
     if received:
         raise typer.Exit(exit_code(received))
-    return done
+    return code
 
 
 def _pairs(flag: str, texts: list[str] | None) -> dict[str, str]:

@@ -18,6 +18,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from iceberg_zorder.cli.failure import Failure
+
 
 class Output(ABC):
     """What a command can say.
@@ -36,20 +38,26 @@ class Output(ABC):
         self._stderr = stderr or Console(stderr=True)
 
     @abstractmethod
-    def rewritten(self, table: str, sort_order: str, result: Mapping[str, int | str | None]) -> None:
-        """Show what a rewrite did; ``result`` holds Iceberg's five counts and ``message``."""
+    def rewritten(
+        self, table: str, sort_order: str, result: Mapping[str, int | str | None], failed: Failure | None = None
+    ) -> None:
+        """Show what a rewrite did; ``result`` holds Iceberg's five counts and ``message``, ``failed`` why not all."""
 
     def warning(self, message: str) -> None:
         """Show something the user should know though the command goes on."""
         self._line(f"Warning: {message}", style="yellow")
 
-    def failure(self, message: str) -> None:
+    def failure(self, failure: Failure) -> None:
         """Show why the command failed."""
-        self._line(f"Error: {message}", style="red")
+        self._line(f"Error: {failure.message}", style="red")
 
     def interrupted(self, message: str) -> None:
-        """Show what became of a command that was told to end."""
+        """Show what became of a command that was told to end, and had its say."""
         self._line(f"Interrupted: {message}", style="yellow")
+
+    def cancelled(self, failure: Failure) -> None:
+        """Show what became of a command that was told to end, and has no result."""
+        self.interrupted(failure.message)
 
     @contextmanager
     def progress(self) -> Iterator[Callable[[str], None]]:
@@ -142,7 +150,9 @@ class _Tenths:
 class ConsoleOutput(Output):
     """Text for people."""
 
-    def rewritten(self, table: str, sort_order: str, result: Mapping[str, int | str | None]) -> None:
+    def rewritten(
+        self, table: str, sort_order: str, result: Mapping[str, int | str | None], failed: Failure | None = None
+    ) -> None:
         """Show a table of the counts, or why nothing was rewritten."""
         message = result["message"]
         if message:
@@ -160,11 +170,39 @@ class ConsoleOutput(Output):
             else:
                 rows.add_row(name.removesuffix("_count").replace("_", " "), f"{value:,}")
         self._stdout.print(rows)
+        if failed:
+            self.failure(failed)
 
 
 class JsonOutput(Output):
-    """JSON for programs."""
+    """JSON for programs: one object on stdout, and the same words as for people on stderr."""
 
-    def rewritten(self, table: str, sort_order: str, result: Mapping[str, int | str | None]) -> None:
-        """Write one object with ``table``, ``sort_order``, the five counts and ``message``."""
-        self._stdout.file.write(json.dumps({"table": table, "sort_order": sort_order, **result}) + "\n")
+    def rewritten(
+        self, table: str, sort_order: str, result: Mapping[str, int | str | None], failed: Failure | None = None
+    ) -> None:
+        """Write ``table``, ``sort_order``, the five counts and ``message``; and ``error`` if not all was done."""
+        self._object({"table": table, "sort_order": sort_order, **result, **(_error(failed) if failed else {})})
+        if failed:
+            super().failure(failed)
+
+    def failure(self, failure: Failure) -> None:
+        """Write ``error``: its ``class``, ``message`` and ``exit_code``."""
+        self._object(_error(failure))
+        super().failure(failure)
+
+    def cancelled(self, failure: Failure) -> None:
+        """Write ``error``, of the class Interrupted."""
+        self._object(_error(failure))
+        super().cancelled(failure)
+
+    def usage(self, failure: Failure) -> None:
+        """Write ``error`` of wrong usage, of which the parser of arguments tells on stderr."""
+        self._object(_error(failure))
+
+    def _object(self, value: Mapping[str, object]) -> None:
+        self._stdout.file.write(json.dumps(value) + "\n")
+        self._stdout.file.flush()
+
+
+def _error(failure: Failure) -> dict[str, object]:
+    return {"error": {"class": failure.kind, "message": failure.message, "exit_code": failure.exit_code}}

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from iceberg_zorder.cli.output import Output
-from iceberg_zorder.cli.request import EngineError, RewriteRequest
-from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.cli.request import RewriteRequest
+from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, load_table
 from iceberg_zorder.pyiceberg.rewrite import rewrite_data_files
 from iceberg_zorder.request.result import RewriteResult
@@ -35,7 +35,7 @@ class PyIcebergEngine:
         return PyIcebergEngine(catalog)
 
     def rewrite(self, request: RewriteRequest, output: Output) -> RewriteResult:
-        """Carry out a request; raises EngineError with the cause."""
+        """Carry out a request; raises as :class:`iceberg_zorder.cli.request.Engine`."""
         try:
             table = load_table(self.catalog, request.identifier)
             with output.progress() as say, output.work() as work, _warnings(output):
@@ -48,11 +48,11 @@ class PyIcebergEngine:
                     branch=request.branch,
                     progress=work,
                 )
-        except Exception as error:  # whatever PyIceberg or the files raise ends in a message
+        except (InvalidInputError, RewriteFailedError):
+            raise
+        except Exception as error:  # whatever PyIceberg, the catalog or a manifest raises ends in a message
             message = str(error).strip() or type(error).__name__
-            if not message.startswith("Cannot "):
-                message = f"Cannot rewrite {request.table}, because {message}"
-            raise EngineError(message) from error
+            raise RewriteFailedError(f"Cannot rewrite {request.table}, because {message}") from error
 
 
 class _Warnings(logging.Handler):

@@ -9,22 +9,21 @@ from iceberg_zorder.cli.output import Output
 from iceberg_zorder.request.result import RewriteResult
 
 
-class EngineError(RuntimeError):
-    """A rewrite that failed; the message is for the user.
-
-    Examples
-    --------
-    >>> raise EngineError("Cannot rewrite lake.db.t, because there is no such table")
-    Traceback (most recent call last):
-    iceberg_zorder.cli.request.EngineError: Cannot rewrite lake.db.t, because there is no such table
-    """
-
-
 class Engine(Protocol):
     """What carries out a request."""
 
     def rewrite(self, request: RewriteRequest, output: Output) -> RewriteResult:
-        """Rewrite the table; raises EngineError if that fails."""
+        """Rewrite the table.
+
+        Raises
+        ------
+        InvalidInputError
+            When the request cannot be honoured; nothing was begun then.
+        RewriteFailedError
+            When it failed later, or one of its subclasses.
+        Exception
+            Whatever else kept the engine from working; the message is for the user.
+        """
 
 
 @dataclass(frozen=True)

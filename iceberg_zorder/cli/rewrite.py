@@ -7,8 +7,9 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from typing import Literal
 
+from iceberg_zorder.cli.failure import Failure
 from iceberg_zorder.cli.output import Output
-from iceberg_zorder.cli.request import Engine, EngineError, RewriteRequest
+from iceberg_zorder.cli.request import Engine, RewriteRequest
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, catalog_properties
@@ -59,7 +60,7 @@ def _engine(name: EngineName, catalog: CatalogConfiguration, conf: dict[str, str
     return PyIcebergEngine.of(catalog, conf)
 
 
-def run(request: RewriteRequest, output: Output) -> bool:
+def run(request: RewriteRequest, output: Output) -> int:
     """Carry out a request.
 
     Parameters
@@ -71,16 +72,16 @@ def run(request: RewriteRequest, output: Output) -> bool:
 
     Returns
     -------
-    bool
-        Whether it succeeded, nothing to do included.
+    int
+        The exit code: 0 if it succeeded, nothing to do included.
     """
     try:
         result = request.engine.rewrite(request, output)
-    except EngineError as error:
-        output.failure(str(error))
-        return False
-    output.rewritten(request.table, request.sort_order, asdict(result))
-    if result.failed_data_files_count:
-        output.failure(f"{result.failed_data_files_count} data files of {request.table} could not be rewritten")
-        return False
-    return True
+    except Exception as error:  # whatever it is, it ends in a message and an exit code
+        failure = Failure.of(error)
+        output.failure(failure)
+        return failure.exit_code
+    count = result.failed_data_files_count
+    failed = Failure.of_data_files(count, request.table) if count else None
+    output.rewritten(request.table, request.sort_order, asdict(result), failed)
+    return failed.exit_code if failed else 0

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from iceberg_zorder.cli.interruption import Interrupted
 from iceberg_zorder.cli.output import Output
-from iceberg_zorder.cli.request import EngineError, RewriteRequest
-from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.cli.request import RewriteRequest
+from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration
 from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.spark.call import SparkCall
@@ -50,7 +50,7 @@ class SparkEngine:
         return SparkEngine(spark_catalog(catalog.name, catalog.properties), conf)
 
     def rewrite(self, request: RewriteRequest, output: Output) -> RewriteResult:
-        """Carry out a request; raises EngineError with the cause, and Interrupted after it was cancelled."""
+        """Carry out a request; raises as :class:`iceberg_zorder.cli.request.Engine`, and Interrupted when cancelled."""
         # Spark may still be starting, and write its log, when nobody waits for it any more.
         with tempfile.TemporaryDirectory(prefix="iceberg-zorder-", ignore_cleanup_errors=True) as temporary:
             directory = Path(temporary)
@@ -62,7 +62,9 @@ class SparkEngine:
             except Exception as error:  # whatever Spark raises ends in a message
                 message = failure_message(error)
                 _warn(output, plugin_lines(directory), said=message)
-                raise EngineError(message) from error
+                if isinstance(error, InvalidInputError | RewriteFailedError):
+                    raise
+                raise RewriteFailedError(message) from error
             _warn(output, plugin_lines(directory), said=result.message)
         return result
 

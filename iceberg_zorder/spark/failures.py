@@ -1,8 +1,16 @@
-"""Say in one message why Spark failed, without Java's stack traces."""
+"""Say in one message why Spark failed, without Java's stack traces, and whether a rewrite had begun by then."""
 
 from __future__ import annotations
 
+import re
+
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException
+
+from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
+
+# The class of a Java exception that Spark Connect has no Python class for.
+_JAVA_CLASS = re.compile(r"^\([\w.$]+\) ")
 
 
 def failure_message(error: Exception) -> str:
@@ -30,10 +38,44 @@ def failure_message(error: Exception) -> str:
     return messages[-1] if messages else type(error).__name__
 
 
+def rewrite_error(error: Exception) -> InvalidInputError | RewriteFailedError:
+    """Find the error that tells whether a rewrite had begun, and what became of it.
+
+    Over Spark Connect there is little more than the message, so that it is what decides.
+
+    Parameters
+    ----------
+    error : Exception
+        As PySpark raised it for a CALL of ours.
+
+    Returns
+    -------
+    InvalidInputError or RewriteFailedError
+        With :func:`failure_message`: invalid input if the CALL was refused, a conflict or an unknown outcome if the
+        plugin says so, else a failure.
+
+    Examples
+    --------
+    >>> rewrite_error(RuntimeError("Cannot tell whether the rewrite of db.t was committed, because it is silent"))
+    UnknownOutcomeError('Cannot tell whether the rewrite of db.t was committed, because it is silent')
+    """
+    message = failure_message(error)
+    if message.startswith("Cannot tell whether "):
+        return UnknownOutcomeError(message)
+    has_begun = message.startswith(
+        ("Cannot complete the rewrite ", "Cannot commit rewrite ", "Cannot remove dangling ")
+    )
+    if has_begun and "because it conflicted with another operation" in message:
+        return RewriteConflictError(message)
+    if not has_begun and isinstance(error, AnalysisException | ParseException | IllegalArgumentException):
+        return InvalidInputError(message)
+    return RewriteFailedError(message)
+
+
 def _messages(error: BaseException) -> list[str]:
     java = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
     if java is None:
-        return [str(error).partition("\n\nJVM stacktrace:")[0].strip()]
+        return [_JAVA_CLASS.sub("", str(error).partition("\n\nJVM stacktrace:")[0].strip())]
     messages = []
     while java is not None:
         message = java.getMessage()

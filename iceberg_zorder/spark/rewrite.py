@@ -16,12 +16,15 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import SparkSession
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import Row, SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.request.arguments import OptionValue, name_parts, option_text, sort_order_text
 from iceberg_zorder.request.result import RewriteResult
+from iceberg_zorder.spark.failures import rewrite_error
 from iceberg_zorder.spark.sql_text import procedure_call, string_literal
 
 logger = logging.getLogger("iceberg_zorder")
@@ -50,7 +53,7 @@ def rewrite_data_files(
         The clustering columns; nested fields are dotted, special characters stand in backticks. Or a sort order in one
         text, as in SQL: ``"region DESC, hilbert(a, b)"``.
     where : str, optional
-        Rewrite only the data files that may hold rows for which this condition is true.
+        Rewrite only the data files that may hold rows for which this condition is true, which Spark reads as it stands.
     options : mapping of str to bool, int, float or str, optional
         Options of Iceberg's rewrite and of iceberg-zorder (``cuts``, ``column-weights``,
         ``size-tolerance``, ``sample-rows``, ``sample-seed``, ``boundaries``).
@@ -65,9 +68,14 @@ def rewrite_data_files(
     Raises
     ------
     InvalidInputError
-        When a name or value is malformed; nothing was sent then.
-    pyspark.errors.PySparkException
-        As PySpark raises it, when the plugin refuses the call or the rewrite fails.
+        When an argument is malformed, or Spark or the plugin refuses it: nothing was begun then.
+    RewriteConflictError
+        When other operations changed the same files. The new files are deleted.
+    UnknownOutcomeError
+        When the catalog gave no clear answer to a commit. Nothing is deleted.
+    RewriteFailedError
+        When a file group or a commit failed; the message says what was committed. The two above are such errors, too.
+        PySpark's own error is the cause of each.
 
     Examples
     --------
@@ -78,7 +86,7 @@ def rewrite_data_files(
     call = RewriteCall.of(table, columns, where=where, options=options, branch=branch)
     catalog = _catalog(spark, table)
     escaped = spark.conf.get("spark.sql.parser.escapedStringLiterals", "false") == "true"
-    row = spark.sql(call.rewrite(catalog, escaped_string_literals=escaped)).collect()[0]
+    row = _row(spark, call.rewrite(catalog, escaped_string_literals=escaped))
     result = RewriteResult(
         rewritten_data_files_count=row["rewritten_data_files_count"],
         added_data_files_count=row["added_data_files_count"],
@@ -88,7 +96,7 @@ def rewrite_data_files(
     )
     if not result.nothing_to_do:
         return result
-    plan = spark.sql(call.plan(catalog, escaped_string_literals=escaped)).collect()[0]
+    plan = _row(spark, call.plan(catalog, escaped_string_literals=escaped))
     message: str | None = plan["reason"]
     if message:
         logger.info("%s", message)
@@ -151,6 +159,14 @@ sort_order => 'zorder(`a`, `b`.`c`)', options => map('rewrite-all', 'true'))
         if self.branch is not None:
             arguments["branch"] = literal(self.branch)
         return procedure_call(catalog, procedure, arguments)
+
+
+def _row(spark: SparkSession, call: str) -> Row:
+    """Run a CALL that gives one row."""
+    try:
+        return spark.sql(call).collect()[0]
+    except (PySparkException, Py4JError) as error:
+        raise rewrite_error(error) from error
 
 
 def _catalog(spark: SparkSession, table: str) -> str:

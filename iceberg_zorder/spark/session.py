@@ -26,24 +26,24 @@ ICEBERG_VERSIONS = {
 
 EXTENSIONS = "spark.sql.extensions"
 
-# On Spark 3.5, CALL is Iceberg's own, and PySpark does not look for extensions by itself.
-_EXTENSIONS_OF_3_5 = (
-    "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-    "io.icebergzorder.spark.IcebergZOrderExtensions",
-)
+# Its own sort strategies need it, and ALTER TABLE ... WRITE ORDERED BY; on Spark 3.5 every CALL.
+_ICEBERGS_EXTENSION = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+# On Spark 3.5, PySpark does not look for extensions by itself. It comes after Iceberg's, whose CALL it has the last word on.
+_OUR_EXTENSION = "io.icebergzorder.spark.IcebergZOrderExtensions"
 
 
 def configure_spark(builder: SparkSession.Builder, *, extra_packages: Iterable[str] = ()) -> SparkSession.Builder:
     """Add the plugin jar and the matching Iceberg runtime to a session builder.
 
-    Nothing else is needed: on Spark 4 the plugin registers itself when the session starts, and on 3.5 its extension and
-    Iceberg's are named here. Catalogs are configured as for Iceberg alone.
+    Nothing else is needed: Iceberg's session extension is named here, and on Spark 3.5 the plugin's, which registers
+    itself on Spark 4. Catalogs are configured as for Iceberg alone.
 
     Parameters
     ----------
     builder : SparkSession.Builder
-        The builder; what it already has in ``spark.jars`` and ``spark.jars.packages`` is kept. An Iceberg
-        runtime named there, in whatever version, is used instead of ours.
+        The builder; what it already has in ``spark.jars``, ``spark.jars.packages`` and ``spark.sql.extensions`` is
+        kept. An Iceberg runtime named there, in whatever version, is used instead of ours. Where Spark's own
+        configuration (``spark-defaults.conf``) has these settings, give them to the builder, too: a builder's win.
     extra_packages : iterable of str
         More Maven coordinates (``group:artifact:version``), such as a JDBC driver for the catalog.
 
@@ -83,7 +83,7 @@ def configure_spark(builder: SparkSession.Builder, *, extra_packages: Iterable[s
 def jar_settings(
     settings: Mapping[str, str], *, extra_packages: Iterable[str] = (), plugin_jar: Path = PLUGIN_JAR
 ) -> dict[str, str]:
-    """Work out ``spark.jars``, ``spark.jars.packages`` and, for Spark 3.5, ``spark.sql.extensions`` for a session.
+    """Work out ``spark.jars``, ``spark.jars.packages`` and ``spark.sql.extensions`` for a session.
 
     Parameters
     ----------
@@ -97,8 +97,8 @@ def jar_settings(
     Returns
     -------
     dict of str to str
-        ``spark.jars`` and, where needed, ``spark.jars.packages`` and ``spark.sql.extensions``, without duplicates: of
-        two versions of one artifact the one named first stays.
+        ``spark.jars``, ``spark.sql.extensions`` and, where needed, ``spark.jars.packages``, without duplicates: of two
+        versions of one artifact the one named first stays.
 
     Raises
     ------
@@ -131,8 +131,10 @@ def jar_settings(
         for package in packages:
             first_named.setdefault(package.rpartition(":")[0], package)
         merged[PACKAGES] = ",".join(first_named.values())
+    extensions = [*_split(settings.get(EXTENSIONS, "")), _ICEBERGS_EXTENSION]
     if _minor_version(pyspark.__version__) == (3, 5):
-        merged[EXTENSIONS] = ",".join(dict.fromkeys([*_split(settings.get(EXTENSIONS, "")), *_EXTENSIONS_OF_3_5]))
+        extensions.append(_OUR_EXTENSION)
+    merged[EXTENSIONS] = ",".join(dict.fromkeys(extensions))
     return merged
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,8 +14,9 @@ from typer.testing import CliRunner, Result
 from iceberg_zorder import __version__
 from iceberg_zorder.cli.app import app
 from iceberg_zorder.cli.pyiceberg_engine import PyIcebergEngine
-from iceberg_zorder.cli.request import EngineError, RewriteRequest
+from iceberg_zorder.cli.request import RewriteRequest
 from iceberg_zorder.cli.spark_engine import SparkEngine
+from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.request.result import RewriteResult
 
 CATALOG = ["--catalog", "lake", "--uri", "sqlite:////c.db", "--warehouse", "/wh"]
@@ -128,14 +130,56 @@ def test_wrong_usage_is_2(requests: list[RewriteRequest], arguments: list[str], 
     assert requests == []
 
 
-def test_failure_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        (RewriteFailedError, 1),
+        (RuntimeError, 1),
+        (InvalidInputError, 2),
+        (RewriteConflictError, 3),
+        (UnknownOutcomeError, 4),
+    ],
+)
+@pytest.mark.parametrize("engine", [SparkEngine, PyIcebergEngine])
+def test_kinds_of_failures_are_told_apart(
+    monkeypatch: pytest.MonkeyPatch, engine: type, kind: type[Exception], code: int
+) -> None:
     def fail(*arguments: object) -> RewriteResult:
-        raise EngineError("Cannot rewrite lake.db.t, because a rewrite beside it won")
+        raise kind("Cannot rewrite lake.db.t, because a [rewrite] beside it won")
 
-    monkeypatch.setattr(SparkEngine, "rewrite", fail)
-    result = run("rewrite", "db.t", "--by", "a", *CATALOG)
-    assert result.exit_code == 1
-    assert (result.stdout, result.stderr) == ("", "Error: Cannot rewrite lake.db.t, because a rewrite beside it won\n")
+    monkeypatch.setattr(engine, "rewrite", fail)
+    message = "Cannot rewrite lake.db.t, because a [rewrite] beside it won"
+    arguments = (
+        "rewrite",
+        "db.t",
+        "--by",
+        "a",
+        "--engine",
+        "spark" if engine is SparkEngine else "pyiceberg",
+        *CATALOG,
+    )
+    text = run(*arguments)
+    assert (text.exit_code, text.stdout, text.stderr) == (code, "", f"Error: {message}\n")
+    object_ = run(*arguments, "--output", "json")
+    assert (object_.exit_code, object_.stderr) == (code, text.stderr)
+    assert json.loads(object_.stdout) == {"error": {"class": kind.__name__, "message": message, "exit_code": code}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "named"),
+    [
+        (["db.t", "--by", "a,", *CATALOG, "--output", "json"], "InvalidInputError", "Cannot parse sort_order 'a,'"),
+        (["db.t", "--by", "a", "--nosuch", "--output=json"], "UsageError", "--nosuch"),
+        (["db.t", "--output", "json"], "UsageError", "--by"),
+    ],
+)
+def test_wrong_usage_is_json_too(arguments: list[str], kind: str, named: str) -> None:
+    result = run("rewrite", *arguments)
+    assert result.exit_code == 2
+    error = json.loads(result.stdout)["error"]
+    assert (error["class"], error["exit_code"]) == (kind, 2)
+    assert named in error["message"]
+    assert named in result.stderr
 
 
 def test_failed_data_files_are_1_with_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,8 +187,15 @@ def test_failed_data_files_are_1_with_the_result(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(SparkEngine, "rewrite", lambda *arguments: partial)
     result = run("rewrite", "db.t", "--by", "a", "--output", "json", *CATALOG)
     assert result.exit_code == 1
-    assert '"failed_data_files_count": 3' in result.stdout
-    assert "3 data files of lake.db.t could not be rewritten" in result.stderr
+    said = json.loads(result.stdout)
+    assert said["failed_data_files_count"] == 3
+    message = "3 data files of lake.db.t could not be rewritten"
+    assert said["error"] == {"class": "RewriteFailedError", "message": message, "exit_code": 1}
+    assert message in result.stderr
+    text = run("rewrite", "db.t", "--by", "a", *CATALOG)
+    assert text.exit_code == 1
+    assert "failed data files" in text.stdout
+    assert message in text.stderr
 
 
 def test_nothing_to_do_is_0(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 import pytest
 from rich.console import Console
 
+from iceberg_zorder.cli.failure import Failure
 from iceberg_zorder.cli.output import ConsoleOutput, JsonOutput, Output
 from iceberg_zorder.request.result import RewriteResult
 
@@ -70,20 +71,30 @@ def test_everything_else_goes_to_stderr(kind: type[Output]) -> None:
     with output.progress() as say:
         say("Working on [it]")
     output.warning("careful with [this]")
-    output.failure("Cannot do [bold]it[/bold], because " + "y" * 100)
-    assert stdout.getvalue() == ""
+    output.interrupted("it [ended]")
+    output.failure(Failure("RuntimeError", "Cannot do [bold]it[/bold], because " + "y" * 100, 1))
+    assert stdout.getvalue().count("\n") == (kind is JsonOutput), "but for the object of the failure"
     assert stderr.getvalue().splitlines() == [
         "Working on [it]",
         "Warning: careful with [this]",
+        "Interrupted: it [ended]",
         "Error: Cannot do [bold]it[/bold], because " + "y" * 100,
     ]
+
+
+def test_a_cancelled_command_is_an_object() -> None:
+    output, stdout, stderr = spoken(JsonOutput)
+    output.cancelled(Failure("Interrupted", "the rewrite was cancelled", 130))
+    error = {"class": "Interrupted", "message": "the rewrite was cancelled", "exit_code": 130}
+    assert json.loads(stdout.getvalue()) == {"error": error}
+    assert stderr.getvalue() == "Interrupted: the rewrite was cancelled\n"
 
 
 def test_quiet_leaves_out_progress_only() -> None:
     output, _, stderr = spoken(ConsoleOutput, quiet=True)
     with output.progress() as say:
         say("Working")
-    output.failure("no")
+    output.failure(Failure("RuntimeError", "no", 1))
     assert stderr.getvalue() == "Error: no\n"
 
 

@@ -101,10 +101,12 @@ def test_catalog_of_arguments_and_quiet_text(home: Path) -> None:
         (("db.events", "--by", "ts", "--where", "ts >>>"), "ts >>>"),
     ],
 )
-def test_failure_is_one_message(home: Path, arguments: tuple[str, ...], named: str) -> None:
-    done = run(home, *arguments, "--catalog", "files", "--quiet")
-    assert done.returncode == 1
-    assert done.stdout == ""
+def test_refusal_is_one_message(home: Path, arguments: tuple[str, ...], named: str) -> None:
+    done = run(home, *arguments, "--catalog", "files", "--quiet", "--output", "json")
+    assert done.returncode == 2, done.stderr
+    error = json.loads(done.stdout)["error"]
+    assert (error["class"], error["exit_code"]) == ("InvalidInputError", 2)
+    assert error["message"] in done.stderr
     assert done.stderr.startswith("Error: Cannot ")
     assert ", because " in done.stderr
     assert named in done.stderr
@@ -148,7 +150,7 @@ class TestWithoutSpark:
             assert f"{stage}: 100%, {len(before):,} rows" in done.stderr
 
     def test_quiet_and_nothing_to_do(self, home: Path, table: Table) -> None:
-        done = self.run(home, "db.more", "--by", "ts", "--quiet", "--where", "ts < 0")
+        done = self.run(home, "db.more", "--by", "ts", "--quiet", "--where", "`user id` <=> -1L OR NOT (ts >= 0)")
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.startswith("Nothing to rewrite in files.db.more: no data file can hold rows")
 
@@ -158,10 +160,14 @@ class TestWithoutSpark:
             (("db.nosuch", "--by", "ts"), "Cannot load table files.db.nosuch, because there is no such table"),
             (("db.more", "--by", "nope"), "Cannot cluster by column 'nope', because"),
             (("db.more", "--by", "ts", "--option", "cuts=odd"), "Cannot set cuts to 'odd'"),
+            (
+                ("db.more", "--by", "ts", "--where", "ts >>>"),
+                "Cannot use the filter 'ts >>>' on files.db.more, because",
+            ),
         ],
     )
-    def test_failure_is_one_message(self, home: Path, table: Table, arguments: tuple[str, ...], message: str) -> None:
+    def test_refusal_is_one_message(self, home: Path, table: Table, arguments: tuple[str, ...], message: str) -> None:
         done = self.run(home, *arguments, "--quiet")
-        assert (done.returncode, done.stdout) == (1, "")
+        assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith(f"Error: {message}")
         assert len(done.stderr.splitlines()) == 1

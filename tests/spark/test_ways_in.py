@@ -67,7 +67,8 @@ def settings(directory: Path, jars: str, catalog: Mapping[str, str] | None = Non
         f"spark.sql.catalog.{name}": f"org.apache.iceberg.spark.{kind}",
     }
     pairs |= {f"spark.sql.catalog.{name}.{key}": value for key, value in catalog.items()}
-    extensions = jar_settings({}).get(EXTENSIONS)
+    # Spark 4 needs none, not even Iceberg's.
+    extensions = jar_settings({})[EXTENSIONS] if SPARK < (4, 0) else None
     return conf(pairs | ({EXTENSIONS: extensions} if extensions else {}))
 
 

@@ -12,6 +12,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.spark import configure_spark, session
 from iceberg_zorder.spark.session import EXTENSIONS, JARS, PACKAGES, iceberg_runtime, jar_settings
 
+ICEBERGS_EXTENSION = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 
 
@@ -30,13 +31,22 @@ def options(builder: SparkSession.Builder) -> dict[str, Any]:
 def test_fresh_builder() -> None:
     builder = SparkSession.builder.appName("x")
     assert configure_spark(builder) is builder
-    assert options(builder) == {"spark.app.name": "x", JARS: str(session.PLUGIN_JAR), PACKAGES: RUNTIME}
+    assert options(builder) == {
+        "spark.app.name": "x",
+        JARS: str(session.PLUGIN_JAR),
+        PACKAGES: RUNTIME,
+        EXTENSIONS: ICEBERGS_EXTENSION,
+    }
 
 
 def test_what_is_set_is_kept(jar: str) -> None:
-    given = {JARS: "a.jar, b.jar", PACKAGES: "g:mine:1"}
+    given = {JARS: "a.jar, b.jar", PACKAGES: "g:mine:1", EXTENSIONS: "my.Extension"}
     merged = jar_settings(given, extra_packages=["g:more:2", "g:mine:3"], plugin_jar=Path(jar))
-    assert merged == {JARS: f"a.jar,b.jar,{jar}", PACKAGES: f"g:mine:1,g:more:2,{RUNTIME}"}
+    assert merged == {
+        JARS: f"a.jar,b.jar,{jar}",
+        PACKAGES: f"g:mine:1,g:more:2,{RUNTIME}",
+        EXTENSIONS: f"my.Extension,{ICEBERGS_EXTENSION}",
+    }
 
 
 def test_twice_is_once() -> None:
@@ -49,7 +59,7 @@ def test_an_iceberg_runtime_of_ones_own(jar: str) -> None:
     older = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
     assert jar_settings({PACKAGES: older}, plugin_jar=Path(jar))[PACKAGES] == older
     own = {JARS: "/opt/iceberg-spark-runtime-4.1_2.13-1.12.0.jar"}
-    assert jar_settings(own, plugin_jar=Path(jar)) == {JARS: f"{own[JARS]},{jar}"}
+    assert jar_settings(own, plugin_jar=Path(jar)) == {JARS: f"{own[JARS]},{jar}", EXTENSIONS: ICEBERGS_EXTENSION}
 
 
 def test_missing_jar() -> None:

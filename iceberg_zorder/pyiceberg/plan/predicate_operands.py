@@ -99,8 +99,6 @@ class Comparable:
             return whole if isinstance(whole, bool) else (whole[0], DateLiteral(whole[1]))
         if isinstance(kind, FloatType | DoubleType):
             return self._floating(operator, value)
-        if isinstance(kind, UUIDType) and operator != "=":
-            raise InvalidInputError(f"{self} is compared by {operator}, and UUIDs only by =")
         return operator, self._literal(value)
 
     def _number(self, value: Value) -> Fraction:

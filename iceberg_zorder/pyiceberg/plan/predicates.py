@@ -34,7 +34,7 @@ from pyiceberg.expressions import (
 from pyiceberg.expressions.literals import Literal, StringLiteral
 from pyiceberg.expressions.parser import parse
 from pyiceberg.table import Table
-from pyiceberg.types import DoubleType, FloatType, IcebergType, NestedField, StringType, StructType
+from pyiceberg.types import DoubleType, FloatType, IcebergType, NestedField, StringType, StructType, UUIDType
 
 from iceberg_zorder import predicate as spark_sql
 from iceberg_zorder.errors import InvalidInputError
@@ -181,6 +181,10 @@ class _Column:
     def matches(self, predicate: Predicate, negated: bool) -> BooleanExpression:
         """Find when a predicate of this column is true, or false if negated, of values that are not NULL."""
         if isinstance(predicate, spark_sql.Comparison):
+            if isinstance(self._kind, UUIDType) and predicate.operator not in ("=", "<>"):
+                raise InvalidInputError(
+                    f"{self._values} is compared by {predicate.operator}, and UUIDs only by = and <>"
+                )
             return self.compare(_OPPOSITES[predicate.operator] if negated else predicate.operator, predicate.value)
         if isinstance(predicate, spark_sql.In):
             return self._is_none_of(predicate.values) if negated else self._is_any_of(predicate.values)
@@ -220,6 +224,8 @@ class _Column:
 
     def _differs(self, value: Value) -> BooleanExpression:
         """Rule out files of this value alone, as Iceberg for Java does, and PyIceberg's NotEqualTo does not."""
+        if self._values.comparison("=", value) is False:
+            return self.is_null(False)
         beside = [self.compare("<", value), self.compare(">", value), self.is_null(True)]
         return Or(*beside, IsNaN(term=self._term)) if self._is_floating else Or(*beside)
 

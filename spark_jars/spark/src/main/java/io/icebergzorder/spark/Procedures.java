@@ -44,6 +44,8 @@ public final class Procedures {
 
   private static final String NAMESPACE = "system";
 
+  private static final List<String> ICEBERGS_STRATEGIES = List.of("binpack", "sort");
+
   private Procedures() {}
 
   /**
@@ -89,15 +91,30 @@ public final class Procedures {
    * Runs {@link ZOrderRewrite#execute}, if the rewrite is ours.
    *
    * @return the values of a row of {@link #REWRITE_OUTPUT}; null if the CALL is for Iceberg's own procedure
+   * @throws IllegalArgumentException if the strategy is neither ours nor Iceberg's
    */
   public static Object[] rewrite(TableCatalog catalog, RewriteArguments arguments) {
     SparkSession session = SparkSession.active();
     if (ReplacedBuiltin.applies(session, arguments)) {
       return values(ZOrderRewrite.execute(session, catalog, ReplacedBuiltin.of(session, catalog, arguments)));
     }
-    return ZOrderRewrite.STRATEGY.equalsIgnoreCase(arguments.strategy())
-        ? values(ZOrderRewrite.execute(session, catalog, arguments))
-        : null;
+    if (ZOrderRewrite.STRATEGY.equalsIgnoreCase(arguments.strategy())) {
+      return values(ZOrderRewrite.execute(session, catalog, arguments));
+    }
+    checkIsIcebergs(arguments);
+    return null;
+  }
+
+  /** Iceberg would not name ours among the strategies, and without its extension not even look at the strategy first. */
+  private static void checkIsIcebergs(RewriteArguments arguments) {
+    String strategy = arguments.strategy();
+    if (strategy != null && ICEBERGS_STRATEGIES.stream().noneMatch(strategy::equalsIgnoreCase)) {
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot rewrite data files of %s, because there is no strategy '%s': there are '%s' (of iceberg-zorder), '%s'"
+                  + " (of Iceberg)",
+              arguments.table(), strategy, ZOrderRewrite.STRATEGY, String.join("' and '", ICEBERGS_STRATEGIES)));
+    }
   }
 
   private static Object[] values(RewriteDataFiles.Result result) {

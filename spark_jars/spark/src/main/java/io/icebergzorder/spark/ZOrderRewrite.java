@@ -245,9 +245,10 @@ public final class ZOrderRewrite {
     }
     try {
       return SparkInternals.icebergExpression(session, quotedName(), where);
-    } catch (AnalysisException | IllegalArgumentException e) {
+    } catch (AnalysisException | RuntimeException e) {
+      // Spark's optimizer evaluates parts of it, and fails in many ways.
       throw new IllegalArgumentException(
-          String.format("Cannot use the filter '%s' on %s, because %s", where, table.name(), e.getMessage().strip()), e);
+          String.format("Cannot use the filter '%s' on %s, because %s", where, table.name(), Failures.rootMessage(e).strip()), e);
     }
   }
 
