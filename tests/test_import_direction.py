@@ -33,7 +33,7 @@ STAGES = [
 STAGE_OF = {room: stage for stage, rooms in enumerate(STAGES) for room in rooms}
 ENGINES = {"pyspark": "spark", "py4j": "spark", "pyiceberg": "pyiceberg"}
 CORE = {"errors", "layout", "request", "report", "rows"}
-CORE_MAY_IMPORT = {"numpy", "pyarrow", "iceberg_zorder"} | sys.stdlib_module_names
+CORE_MAY_IMPORT = {"numpy", "pyarrow", "sqlglot", "iceberg_zorder"} | sys.stdlib_module_names
 LONGEST_MODULE = 350
 LARGEST_PACKAGE = 13  # a dozen modules, and __init__.py
 

@@ -28,7 +28,7 @@ EXTENSIONS = "spark.sql.extensions"
 
 # Its own sort strategies need it, and ALTER TABLE ... WRITE ORDERED BY; on Spark 3.5 every CALL.
 _ICEBERGS_EXTENSION = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-# On Spark 3.5, PySpark does not look for extensions by itself. It comes after Iceberg's, whose CALL it has the last word on.
+# On Spark 3.5, PySpark does not look for extensions by itself. After Iceberg's, ours has the last word on a CALL.
 _OUR_EXTENSION = "io.icebergzorder.spark.IcebergZOrderExtensions"
 
 

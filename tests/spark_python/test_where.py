@@ -21,7 +21,7 @@ from iceberg_zorder.spark.failures import failure_message
 from tests.conftest import CATALOG
 from tests.spark_python.where import condition, create
 
-CONDITIONS = 150
+CONDITIONS = 100
 SPECS = {
     "whole": PartitionSpec(),
     "parts": PartitionSpec(
@@ -45,7 +45,7 @@ def catalog(spark: SparkSession, lake_dir: Path) -> Iterator[Catalog]:
 @pytest.fixture(scope="module", params=list(SPECS))
 def table(request: pytest.FixtureRequest, catalog: Catalog) -> Iterator[Table]:
     name = f"db.where_{request.param}"
-    yield create(catalog, name, SPECS[request.param], random.Random(1), 30 if request.param == "whole" else 10)
+    yield create(catalog, name, SPECS[request.param], random.Random(1), 24 if request.param == "whole" else 8)
     catalog.drop_table(name)
 
 

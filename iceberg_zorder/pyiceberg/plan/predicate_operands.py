@@ -101,6 +101,10 @@ class Comparable:
             return self._floating(operator, value)
         return operator, self._literal(value)
 
+    def is_false(self, value: Value) -> bool:
+        """Tell whether a value is FALSE, or text of it."""
+        return self._literal(value) == literal(False)
+
     def _number(self, value: Value) -> Fraction:
         content = value.content
         if value.type in ("integer", "decimal") and isinstance(content, int | Decimal):

@@ -34,7 +34,16 @@ from pyiceberg.expressions import (
 from pyiceberg.expressions.literals import Literal, StringLiteral
 from pyiceberg.expressions.parser import parse
 from pyiceberg.table import Table
-from pyiceberg.types import DoubleType, FloatType, IcebergType, NestedField, StringType, StructType, UUIDType
+from pyiceberg.types import (
+    BooleanType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    NestedField,
+    StringType,
+    StructType,
+    UUIDType,
+)
 
 from iceberg_zorder import predicate as spark_sql
 from iceberg_zorder.errors import InvalidInputError
@@ -45,6 +54,7 @@ from iceberg_zorder.request.predicate import Name, Predicate, parse_predicate
 from iceberg_zorder.request.predicate_values import Value
 
 _OPPOSITES = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_NEGATED = {"=": "<>", "<>": "="}
 _COMPARISONS: dict[str, type[LiteralPredicate]] = {
     "=": EqualTo,
     "<": LessThan,
@@ -114,7 +124,7 @@ class _Columns:
         """Find when a predicate is true, or when it is false if negated: NULL is neither.
 
         Spark infers that a column is not NULL where all rows must meet a condition of it, which is then a conjunct, and
-        from NOT IN anywhere.
+        from NOT IN of several values anywhere.
         """
         if isinstance(predicate, spark_sql.Not):
             return self.expression(predicate.predicate, negated=not negated, is_conjunct=is_conjunct)
@@ -133,7 +143,7 @@ class _Columns:
         if isinstance(predicate, spark_sql.Comparison) and predicate.operator == "<=>":
             return column.null_safe_equals(predicate.value, negated)
         found = column.matches(predicate, negated)
-        is_not_in = negated and isinstance(predicate, spark_sql.In)
+        is_not_in = negated and isinstance(predicate, spark_sql.In) and column.distinct(predicate.values) > 1
         return And(column.is_null(False), found) if is_conjunct or is_not_in else found
 
     def _column(self, name: Name) -> _Column:
@@ -208,6 +218,9 @@ class _Column:
             return AlwaysFalse()
         if self._is_floating and isinstance(value.content, float) and isnan(value.content):
             return self._compare_with_nan(operator)
+        if isinstance(self._kind, BooleanType) and operator in _NEGATED and self._values.is_false(value):
+            # As Spark has it, a flag is false where it differs from true: that leaves open whether it is NULL.
+            operator, value = _NEGATED[operator], Value("boolean", True)
         if operator == "<>":
             return self._differs(value)
         found = self._values.comparison(operator, value)
@@ -228,6 +241,10 @@ class _Column:
             return self.is_null(False)
         beside = [self.compare("<", value), self.compare(">", value), self.is_null(True)]
         return Or(*beside, IsNaN(term=self._term)) if self._is_floating else Or(*beside)
+
+    def distinct(self, values: Iterable[Value]) -> int:
+        """Count the values that the column can have."""
+        return len({str(found) for value in values if not isinstance(found := self.compare("=", value), AlwaysFalse)})
 
     def _is_any_of(self, values: Iterable[Value]) -> BooleanExpression:
         equal: list[Literal[Any]] = []
