@@ -113,7 +113,21 @@ def test_max_commits_counts_only_with_partial_progress(table: Table) -> None:
     assert "partial-progress.max-commits to 0" in refusal(table, "zorder(a)", options)
 
 
-@pytest.mark.parametrize("where", ["nope > 1", "a >", "upper(p) = 'x'", "rand() > 0.5"])
+@pytest.mark.parametrize("replaced", ["true", "false"])
+def test_a_mistyped_strategy_is_answered_with_ours(spark: SparkSession, table: Table, replaced: str) -> None:
+    spark.conf.set("spark.iceberg-zorder.replace-builtin", replaced)
+    try:
+        with pytest.raises(PySparkException) as refused:
+            table.call("zorder(a)", strategy="zordr")
+    finally:
+        spark.conf.unset("spark.iceberg-zorder.replace-builtin")
+    assert (
+        f"Cannot rewrite data files of {table.name}, because there is no strategy 'zordr': there are 'zorder' (of "
+        "iceberg-zorder), 'binpack' and 'sort' (of Iceberg)"
+    ) in str(refused.value)
+
+
+@pytest.mark.parametrize("where", ["nope > 1", "a >", "upper(p) = 'x'", "rand() > 0.5", "p ILIKE 'x%'"])
 def test_where(table: Table, where: str) -> None:
     assert f"the filter '{where}'" in refusal(table, "zorder(a)", where=where)
 

@@ -67,6 +67,18 @@ def test_two_jars_are_all_the_setup(tmp_path: Path, jars: str, catalog: str) -> 
     assert "Nothing to rewrite in lake.db.t: " in done.stderr, "the log says why the second call did nothing"
 
 
+def test_a_mistyped_strategy_is_answered_with_ours_without_icebergs_extension(tmp_path: Path, jars: str) -> None:
+    done = spark_sql(
+        tmp_path,
+        "CREATE TABLE lake.db.t USING iceberg AS SELECT id FROM range(10);"
+        "CALL lake.system.rewrite_data_files(table => 'db.t', strategy => 'zordr', sort_order => 'zorder(id)');",
+        "--jars",
+        jars,
+    )
+    assert done.returncode != 0
+    assert "there is no strategy 'zordr': there are 'zorder' (of iceberg-zorder)" in done.stderr
+
+
 def test_without_iceberg_the_session_starts_and_one_line_says_what_is_missing(tmp_path: Path) -> None:
     done = spark_sql(tmp_path, "SELECT 6 * 7", "--jars", str(PLUGIN_JAR))
     assert done.returncode == 0, done.stderr

@@ -105,12 +105,13 @@ def test_no_iceberg_catalog(spark: SparkSession) -> None:
 def test_the_plugin_refuses_by_name(
     spark: SparkSession, table: str, columns: list[str], options: dict[str, int], where: str | None, named: str
 ) -> None:
-    with pytest.raises(PySparkException, match="Cannot .*, because") as raised:
+    with pytest.raises(InvalidInputError, match="^Cannot .*, because") as raised:
         rewrite_data_files(spark, table, columns, where=where, options=options)
     assert named in str(raised.value)
     assert operations(spark) == ["append"]
 
 
 def test_missing_table(spark: SparkSession) -> None:
-    with pytest.raises(PySparkException, match=r"Cannot .*missing.*, because"):
+    with pytest.raises(InvalidInputError, match=r"^Cannot .*missing.*, because") as raised:
         rewrite_data_files(spark, "lake.db.missing", ["id"])
+    assert isinstance(raised.value.__cause__, PySparkException)

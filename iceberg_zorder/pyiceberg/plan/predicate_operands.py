@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 from uuid import UUID
 
-from pyiceberg.expressions.literals import DateLiteral, DoubleLiteral, Literal, TimestampLiteral, literal
+from pyiceberg.expressions.literals import DateLiteral, DoubleLiteral, FloatLiteral, Literal, TimestampLiteral, literal
 from pyiceberg.types import (
     BinaryType,
     BooleanType,
@@ -134,7 +134,7 @@ class Comparable:
                 return False
             is_less = operator in ("<", "<=")
             operator = operator[0] + ("=" if (near < double) == is_less else "")
-        return operator, DoubleLiteral(near)
+        return operator, FloatLiteral(near) if isinstance(self._kind, FloatType) else DoubleLiteral(near)
 
     def _literal(self, value: Value) -> Literal[Any]:
         """Find the value of the column's type that equals a value."""

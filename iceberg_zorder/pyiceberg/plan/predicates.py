@@ -151,9 +151,7 @@ class _Columns:
         struct = self._schema.as_struct()
         for part in name:
             if path and not isinstance(path[-1].field_type, StructType):
-                raise InvalidInputError(
-                    f"column {path[-1].name} is of type {path[-1].field_type} and has no field {part}"
-                )
+                raise InvalidInputError(f"column {path[-1].name} of type {path[-1].field_type} has no field {part}")
             struct = path[-1].field_type if path and isinstance(path[-1].field_type, StructType) else struct
             path.append(self._child(struct, part, name))
         return _Column(self._schema.find_column_name(path[-1].field_id) or "", path[-1].field_type)

@@ -1,0 +1,117 @@
+"""Conditions in Spark SQL against a table's types, and PyIceberg's own forms beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.expressions import And, GreaterThan, IsNaN
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    LongType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+    TimeType,
+    UUIDType,
+)
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg import rewrite_data_files
+from iceberg_zorder.pyiceberg.plan import Planner
+from iceberg_zorder.rewrite_options import rewrite_options
+
+TYPES = (
+    *(LongType(), DoubleType(), DecimalType(9, 2), StringType(), BinaryType(), FixedType(2), BooleanType()),
+    *(DateType(), TimestamptzType(), TimestampType(), TimeType(), UUIDType()),
+)
+SCHEMA = Schema(
+    *(NestedField(place, str(kind).partition("[")[0].partition("(")[0], kind) for place, kind in enumerate(TYPES, 1)),
+    NestedField(40, "my col", LongType()),
+    NestedField(41, "st", StructType(NestedField(42, "X", LongType()))),
+)
+
+
+@pytest.fixture
+def table(catalog: SqlCatalog) -> Table:
+    """Ten files of one row; the long, the double and ``my col`` count them."""
+    table = catalog.create_table("db.where", SCHEMA)
+    for number in range(10):
+        row = {"long": number, "double": float("nan") if number == 3 else number, "my col": number, "st": {"X": number}}
+        table.append(pa.Table.from_pylist([row], schema=table.scan().to_arrow().schema))
+    return table
+
+
+def chosen(table: Table, where: Any) -> int:
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    return Planner(table, rewrite_options({"rewrite-all": "true"}), where).plan(snapshot).seen_files
+
+
+@pytest.mark.parametrize(
+    ("where", "files"),
+    [
+        ("long < 3 OR LONG = 7L", 4),
+        ("`my col` BETWEEN 2 AND 4.5", 3),
+        ("long <> 5 AND st.x IS NOT NULL", 9),
+        # PyIceberg's own writer counts no NaN, so that any file may hold some, and any may hold none.
+        ("isnan(double) AND long IN (3, 4)", 2),
+        ("NOT isnan(double) AND long < 5", 5),
+        ("double > 8", 2),
+        ("uuid = 'f79c3e09-677c-4bbd-a479-3f349cb785e7' OR uuid IS NULL AND long = 1", 1),
+        ("timestamp > '2026-01-01' OR NOT (date < DATE '2026-01-01') OR long IN (8, 9, 10)", 2),
+        # PyIceberg's own form, where it is no Spark SQL.
+        ('"my col" < 3', 3),
+        ("double is nan and long < 4", 4),
+        (And(GreaterThan("long", 1), IsNaN("double")), 8),
+    ],
+)
+def test_chosen(table: Table, where: Any, files: int) -> None:
+    assert chosen(table, where) == files
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("long = '5'", "column long of type long is not compared with '5'"),
+        ("long = 1e0", "column long of type long is not compared with 1.0"),
+        ("string = 5", "column string of type string is not compared with 5"),
+        ("string > DATE '2026-01-01'", "column string of type string is not compared with DATE '2026-01-01'"),
+        ("decimal = 1e0", "column decimal of type decimal(9, 2) is not compared with 1.0"),
+        ("date = 5", "column date of type date is not compared with 5"),
+        ("date = '5.1.2026'", "column date of type date is not compared with '5.1.2026'"),
+        ("timestamp = '2026-01-01 10:00:00Z'", "column timestamp of type timestamp is not compared with"),
+        ("timestamptz = 5", "column timestamptz of type timestamptz is not compared with 5"),
+        ("boolean = 1", "column boolean of type boolean is not compared with 1"),
+        ("fixed = X'00'", "column fixed of type fixed[2] is not compared with X'00'"),
+        ("uuid = 'x'", "column uuid of type uuid is not compared with 'x'"),
+        ("uuid < 'f79c3e09-677c-4bbd-a479-3f349cb785e7'", "UUIDs only by = and <>"),
+        ("double < double('NaN')", "only = and <> can be asked"),
+        ("isnan(long)", "column long of type long has no NaN"),
+        ("long LIKE 'x%'", "column long of type long does not begin with text"),
+        ("long", "column long of type long is not compared with True"),
+        ("nope = 1", "there is no column 'nope': lake.db.where has long, double,"),
+        ("st.nope = 1", "there is no column 'st.nope'"),
+        ("long.x = 1", "column long of type long has no field x"),
+        ("long = 1 OR", "an operand of Or is missing"),
+    ],
+)
+def test_refused_in_one_short_line(table: Table, where: str, said: str) -> None:
+    with pytest.raises(InvalidInputError) as raised:
+        rewrite_data_files(table, ["long"], where=where)
+    message = str(raised.value)
+    assert message.startswith(f"Cannot use the filter '{where}' on lake.db.where, because ")
+    assert said in message
+    assert "\n" not in message
+    assert len(message) < 400
