@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -77,6 +79,10 @@ def configure_spark(builder: SparkSession.Builder, *, extra_packages: Iterable[s
     settings = jar_settings({key: str(value) for key, value in options.items()}, extra_packages=extra_packages)
     for key, value in settings.items():
         builder.config(key, value)
+    if remote:
+        # A server on this machine starts with them; PySpark then sets them again, in vain, and warns of each.
+        names = "|".join(map(re.escape, settings))
+        warnings.filterwarnings("ignore", rf"Failed to set ({names}) to ", UserWarning, r"pyspark\.sql\.connect")
     return builder
 
 

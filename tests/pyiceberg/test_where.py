@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.expressions import And, GreaterThan, IsNaN
+from pyiceberg.expressions import And, GreaterThan, IsNaN, Reference
+from pyiceberg.expressions.literals import LongLiteral
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import (
@@ -74,7 +75,7 @@ def chosen(table: Table, where: Any) -> int:
         # PyIceberg's own form, where it is no Spark SQL.
         ('"my col" < 3', 3),
         ("double is nan and long < 4", 4),
-        (And(GreaterThan("long", 1), IsNaN("double")), 8),
+        (And(GreaterThan(term=Reference("long"), value=LongLiteral(1)), IsNaN(term=Reference("double"))), 8),
     ],
 )
 def test_chosen(table: Table, where: Any, files: int) -> None:
@@ -115,3 +116,19 @@ def test_refused_in_one_short_line(table: Table, where: str, said: str) -> None:
     assert said in message
     assert "\n" not in message
     assert len(message) < 400
+
+
+def test_files_of_another_spec_are_refused_before_anything_is_read(catalog: SqlCatalog) -> None:
+    """Where rows go to a spec that is partitioned by every clustering column, there is nothing left to cluster by."""
+    table = catalog.create_table("db.mixed", pa.schema([("a", pa.int64()), ("b", pa.int64())]))
+    for start in (0, 10):
+        table.append(pa.table({"a": range(start, start + 10), "b": range(10)}))
+    with table.update_spec() as update:
+        update.add_identity("a")
+        update.add_identity("b")
+    told: list[str] = []
+    with pytest.raises(InvalidInputError, match="is partitioned by every one of these columns$"):
+        rewrite_data_files(
+            table, ["a", "b"], options={"rewrite-all": True}, progress=lambda stage, rows, size: told.append(stage)
+        )
+    assert told == []

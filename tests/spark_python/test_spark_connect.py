@@ -10,7 +10,7 @@ from pathlib import Path
 
 # A process of its own: classic and Connect sessions cannot share one.
 SCRIPT = r"""
-import json, sys
+import json, sys, warnings
 from dataclasses import asdict
 from pyspark.sql import SparkSession
 from iceberg_zorder.spark import configure_spark, rewrite_data_files
@@ -19,7 +19,9 @@ from iceberg_zorder.spark.catalogs import spark_catalog
 directory = sys.argv[1]
 catalog = spark_catalog("lake", {"type": "sql", "uri": f"sqlite:///{directory}/c.db", "warehouse": directory})
 builder = SparkSession.builder.remote("local[2]").config("spark.driver.host", "127.0.0.1")
-spark = configure_spark(builder, extra_packages=catalog.packages).getOrCreate()
+with warnings.catch_warnings(record=True) as warned:
+    warnings.simplefilter("always")
+    spark = configure_spark(builder, extra_packages=catalog.packages).getOrCreate()
 for key, value in catalog.settings.items():
     spark.conf.set(key, value)
 spark.sql("CREATE NAMESPACE lake.db")
@@ -31,10 +33,10 @@ results = [
 try:
     rewrite_data_files(spark, "lake.db.t", ["nope"])
 except Exception as error:
-    refusal = str(error)
+    refusal, kind = str(error), type(error).__name__
 count = spark.table("lake.db.t").count()
 module = type(spark).__module__
-print(json.dumps({"results": results, "refusal": refusal, "count": count, "module": module}))
+print(json.dumps({"results": results, "refusal": refusal, "count": count, "module": module, "kind": kind, "warned": [str(each.message) for each in warned]}))
 spark.stop()
 """
 
@@ -51,4 +53,7 @@ def test_over_spark_connect(tmp_path: Path) -> None:
     assert second["rewritten_data_files_count"] == 0
     assert "rewrite-all" in second["message"]
     assert "Cannot cluster by column 'nope', because" in said["refusal"]
+    assert said["kind"] == "InvalidInputError"
     assert said["count"] == 1000
+    # What the caller has set is still told of.
+    assert {text.split()[3] for text in said["warned"]} == {"spark.driver.host"}
