@@ -30,8 +30,8 @@ from pyiceberg.types import (
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import rewrite_data_files
-from iceberg_zorder.pyiceberg.plan import Planner
-from iceberg_zorder.rewrite_options import rewrite_options
+from iceberg_zorder.pyiceberg.plan.planner import Planner
+from iceberg_zorder.request.rewrite_options import rewrite_options
 
 TYPES = (
     *(LongType(), DoubleType(), DecimalType(9, 2), StringType(), BinaryType(), FixedType(2), BooleanType()),
@@ -57,7 +57,8 @@ def table(catalog: SqlCatalog) -> Table:
 def chosen(table: Table, where: Any) -> int:
     snapshot = table.current_snapshot()
     assert snapshot is not None
-    return Planner(table, rewrite_options({"rewrite-all": "true"}), where).plan(snapshot).seen_files
+    plan = Planner(table, rewrite_options({"rewrite-all": "true"}), where).plan(snapshot)
+    return sum(len(group.tasks) for group in plan.groups)
 
 
 @pytest.mark.parametrize(

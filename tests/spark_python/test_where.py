@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.plan import Planner
+from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.spark.failures import failure_message
 from tests.conftest import CATALOG

@@ -45,11 +45,11 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from iceberg_zorder import predicate as spark_sql
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.compat.expressions import file_may_match
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.plan.predicate_operands import Comparable
+from iceberg_zorder.request import predicate as spark_sql
 from iceberg_zorder.request.predicate import Name, Predicate, parse_predicate
 from iceberg_zorder.request.predicate_values import Value
 
@@ -72,8 +72,8 @@ def file_filter(table: Table, where: str | BooleanExpression | None, *, case_sen
     table : pyiceberg.table.Table
         The table.
     where : str or pyiceberg.expressions.BooleanExpression or None
-        A condition in Spark SQL, see :func:`iceberg_zorder.request.predicate.parse_predicate`; or in PyIceberg's own form where
-        that is no Spark SQL; or an expression of PyIceberg; or none.
+        A condition in Spark SQL, see :func:`iceberg_zorder.request.predicate.parse_predicate`; or in PyIceberg's own
+        form where that is no Spark SQL; or an expression of PyIceberg; or none.
     case_sensitive : bool
         Whether names of columns differ by case.
 
