@@ -72,7 +72,7 @@ def test_the_copied_session_and_its_catalog_are_collected(spark: SparkSession) -
     table = create(spark, "SELECT id, hash(id) AS a FROM range(0, 2000, 1, 2)")
     for _ in range(3):
         table.call("zorder(id, a)")
-    assert live_instances(spark, "io.icebergzorder.spark.SessionCatalog") <= 1
+    assert live_instances(spark, "io.icebergzorder.spark.internals.SessionCatalog") <= 1
 
 
 def task_binaries(events: Iterable[Event]) -> list[int]:

@@ -1,7 +1,7 @@
 package io.icebergzorder.spark35;
 
-import io.icebergzorder.spark.ParsedPlans;
-import io.icebergzorder.spark.Procedures;
+import io.icebergzorder.spark.procedure.ParsedPlans;
+import io.icebergzorder.spark.procedure.Procedures;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.parser.extensions.IcebergSparkSqlExtensionsParser;

@@ -1,7 +1,7 @@
 package io.icebergzorder.spark35;
 
-import io.icebergzorder.spark.Procedures;
-import io.icebergzorder.spark.SparkInternals;
+import io.icebergzorder.spark.internals.SparkInternals;
+import io.icebergzorder.spark.procedure.Procedures;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;

@@ -1,6 +1,6 @@
 package io.icebergzorder.spark35;
 
-import io.icebergzorder.spark.Procedures;
+import io.icebergzorder.spark.procedure.Procedures;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.catalog.TableCatalog;

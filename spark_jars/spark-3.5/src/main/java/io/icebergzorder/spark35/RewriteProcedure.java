@@ -1,7 +1,7 @@
 package io.icebergzorder.spark35;
 
-import io.icebergzorder.spark.Procedures;
-import io.icebergzorder.spark.RewriteArguments;
+import io.icebergzorder.spark.procedure.Procedures;
+import io.icebergzorder.spark.procedure.RewriteArguments;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;

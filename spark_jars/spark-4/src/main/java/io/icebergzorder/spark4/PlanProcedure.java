@@ -1,6 +1,6 @@
 package io.icebergzorder.spark4;
 
-import io.icebergzorder.spark.Procedures;
+import io.icebergzorder.spark.procedure.Procedures;
 import java.util.Iterator;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.TableCatalog;

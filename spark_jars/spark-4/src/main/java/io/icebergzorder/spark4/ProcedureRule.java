@@ -1,6 +1,6 @@
 package io.icebergzorder.spark4;
 
-import io.icebergzorder.spark.Procedures;
+import io.icebergzorder.spark.procedure.Procedures;
 import java.util.List;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;

@@ -1,7 +1,7 @@
 package io.icebergzorder.spark4;
 
-import io.icebergzorder.spark.Procedures;
-import io.icebergzorder.spark.RewriteArguments;
+import io.icebergzorder.spark.procedure.Procedures;
+import io.icebergzorder.spark.procedure.RewriteArguments;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;

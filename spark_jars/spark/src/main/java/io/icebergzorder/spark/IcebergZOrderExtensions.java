@@ -93,7 +93,7 @@ public final class IcebergZOrderExtensions extends AbstractFunction1<SparkSessio
     return (Consumer<SparkSessionExtensions>) Class.forName(seam).getDeclaredConstructor().newInstance();
   }
 
-  static String minorVersion(String version) {
+  public static String minorVersion(String version) {
     String[] parts = version.split("[.]", 3);
     return parts.length < 2 ? version : parts[0] + "." + parts[1];
   }

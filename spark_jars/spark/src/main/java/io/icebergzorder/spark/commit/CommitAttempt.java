@@ -1,0 +1,78 @@
+package io.icebergzorder.spark.commit;
+
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.function.BiConsumer;
+import org.apache.iceberg.BaseTable;
+import org.apache.iceberg.HasTableOperations;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.TableOperations;
+import org.apache.iceberg.exceptions.CleanableFailure;
+
+/**
+ * One commit on its way to the catalog, Iceberg's own retries included: it is checked against the very metadata that it is to
+ * replace, and it is known whether it was sent.
+ *
+ * <p>Iceberg hands each try, with the metadata that it is based on, to the table's operations, and a catalog takes it only if
+ * that metadata is still the table's: what is checked there holds when the commit does. (Snapshot updates take a validator of
+ * their own from Iceberg 1.11 on only.)
+ */
+final class CommitAttempt {
+  private final Table table;
+  private final BiConsumer<TableMetadata, TableMetadata> check;
+  private boolean mayBeCommitted;
+
+  /**
+   * Prepares a commit.
+   *
+   * @param check throws whatever speaks against replacing some metadata, its first argument, by other
+   */
+  CommitAttempt(Table table, BiConsumer<TableMetadata, TableMetadata> check) {
+    this.table = table;
+    this.check = check;
+  }
+
+  /** The table to commit to. */
+  Table table() {
+    // Iceberg stages file groups of no other tables.
+    TableOperations operations = ((HasTableOperations) table).operations();
+    TableOperations watched =
+        (TableOperations)
+            Proxy.newProxyInstance(
+                CommitAttempt.class.getClassLoader(),
+                new Class<?>[] {TableOperations.class},
+                (proxy, method, arguments) ->
+                    method.getName().equals("commit")
+                        ? commit(operations, method, arguments)
+                        : invoke(operations, method, arguments));
+    return table instanceof BaseTable base
+        ? new BaseTable(watched, table.name(), base.reporter())
+        : new BaseTable(watched, table.name());
+  }
+
+  /** Whether the catalog was asked to commit, and did not clearly refuse. */
+  boolean mayBeCommitted() {
+    return mayBeCommitted;
+  }
+
+  private Object commit(TableOperations operations, Method method, Object[] arguments) throws Throwable {
+    check.accept((TableMetadata) arguments[0], (TableMetadata) arguments[1]);
+    mayBeCommitted = true;
+    try {
+      return invoke(operations, method, arguments);
+    } catch (RuntimeException e) {
+      mayBeCommitted = !(e instanceof CleanableFailure);
+      throw e;
+    }
+  }
+
+  private static Object invoke(Object target, Method method, Object[] arguments) throws Throwable {
+    try {
+      return method.invoke(target, arguments);
+    } catch (InvocationTargetException e) {
+      throw e.getCause();
+    }
+  }
+}

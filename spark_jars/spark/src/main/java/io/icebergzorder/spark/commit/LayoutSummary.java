@@ -1,0 +1,85 @@
+package io.icebergzorder.spark.commit;
+
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.Layout;
+import io.icebergzorder.spark.plan.RowOrder;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HashMap;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.stream.Collectors;
+import org.apache.iceberg.Table;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** What the snapshot and the log say about the layouts of a rewrite. */
+public final class LayoutSummary {
+  private static final Logger LOG = LoggerFactory.getLogger(LayoutSummary.class);
+
+  private LayoutSummary() {}
+
+  /** The properties of the snapshot's summary, all under {@code zorder.}. */
+  public static Map<String, String> properties(RowOrder order, List<Layout> layouts) {
+    Map<String, String> properties = new HashMap<>();
+    properties.put("zorder.columns", order.names(","));
+    properties.put("zorder.curve", curves(layouts));
+    properties.put("zorder.cuts", layouts.get(0).cuts().kind());
+    properties.put("zorder.layout-hash", hash(layouts));
+    properties.put("zorder.version", version());
+    if (!order.prefix().isEmpty()) {
+      properties.put("zorder.prefix", order.prefixText());
+    }
+    return properties;
+  }
+
+  /** The curves that order the rows: one, unless different ones are tighter in different file groups. */
+  private static String curves(List<Layout> layouts) {
+    return layouts.stream().map(layout -> layout.curve().label()).distinct().sorted().collect(Collectors.joining(","));
+  }
+
+  /** The layout's own hash; of several, the SHA-256 of their hashes, sorted, one a line. */
+  private static String hash(List<Layout> layouts) {
+    if (layouts.size() == 1) {
+      return layouts.get(0).hash();
+    }
+    String hashes = layouts.stream().map(Layout::hash).sorted().collect(Collectors.joining("\n"));
+    try {
+      byte[] digest = MessageDigest.getInstance("SHA-256").digest(hashes.getBytes(StandardCharsets.UTF_8));
+      return HexFormat.of().formatHex(digest);
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("Cannot hash layouts, because this Java has no SHA-256", e);
+    }
+  }
+
+  private static String version() {
+    Properties properties = new Properties();
+    try (InputStream stream = LayoutSummary.class.getResourceAsStream("/iceberg-zorder.properties")) {
+      properties.load(stream);
+    } catch (IOException e) {
+      throw new IllegalStateException("Cannot tell the version, because the jar's properties cannot be read", e);
+    }
+    return properties.getProperty("version");
+  }
+
+  /** Warns of columns that separate nothing in any file group. */
+  public static void logLeftOut(Table table, List<ClusteringColumn> columns, List<Layout> layouts) {
+    for (ClusteringColumn column : columns) {
+      long groups = layouts.stream().filter(layout -> layout.leftOut().contains(column.name())).count();
+      if (groups == layouts.size()) {
+        LOG.warn(
+            "Left clustering column {} of {} out: it has one value only, only NULLs, or long values that begin alike",
+            column.name(), table.name());
+      } else if (groups > 0) {
+        LOG.info(
+            "Left clustering column {} of {} out in {} of {} file groups: it has one value only there",
+            column.name(), table.name(), groups, layouts.size());
+      }
+    }
+  }
+}

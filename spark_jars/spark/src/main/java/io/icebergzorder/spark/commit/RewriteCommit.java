@@ -1,0 +1,110 @@
+package io.icebergzorder.spark.commit;
+
+import io.icebergzorder.spark.internals.Failures;
+import io.icebergzorder.spark.plan.RewriteOptions;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.function.BiConsumer;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.actions.RewriteDataFiles;
+import org.apache.iceberg.actions.RewriteDataFilesCommitManager;
+import org.apache.iceberg.actions.RewriteFileGroup;
+import org.apache.iceberg.exceptions.CleanableFailure;
+import org.apache.iceberg.exceptions.CommitFailedException;
+import org.apache.iceberg.exceptions.ValidationException;
+
+/**
+ * Replaces rewritten data files by new ones, through Iceberg's commit manager.
+ *
+ * <p>A commit has one of three outcomes: done; failed, and then the new files are deleted; or unknown, and then nothing is
+ * deleted, because the new files may be the table's.
+ */
+public final class RewriteCommit {
+  private final Table table;
+  private final String branch;
+  private final long startingSnapshotId;
+  private final boolean useStartingSequenceNumber;
+  private final Map<String, String> snapshotProperties;
+
+  public RewriteCommit(
+      Table table,
+      String branch,
+      long startingSnapshotId,
+      RewriteOptions options,
+      Map<String, String> snapshotProperties) {
+    this.table = table;
+    this.branch = branch;
+    this.startingSnapshotId = startingSnapshotId;
+    this.useStartingSequenceNumber = options.useStartingSequenceNumber();
+    this.snapshotProperties = snapshotProperties;
+  }
+
+  /** Whether this Iceberg can commit to a branch other than main: from 1.11 on. */
+  public static boolean knowsBranches() {
+    return Arrays.stream(RewriteDataFilesCommitManager.class.getConstructors())
+        .anyMatch(constructor -> constructor.getParameterCount() == 5);
+  }
+
+  /**
+   * Commits file groups in one snapshot.
+   *
+   * @throws UnknownCommitException if nobody knows whether the commit took place; the message says what to do
+   * @throws RuntimeException if the commit failed; the message says why, and what to do
+   */
+  public void commit(Collection<RewriteFileGroup> groups) {
+    CommitAttempt attempt = new CommitAttempt(table, check(groups));
+    try {
+      manager(attempt.table()).commitOrClean(new HashSet<>(groups));
+    } catch (ValidationException | CommitFailedException e) {
+      throw new RuntimeException(
+          String.format(
+              "Cannot commit rewrite of %s, because it conflicted with another operation on the same files: %s. The new"
+                  + " files were deleted and the table is as that operation left it. Run the rewrite again; to lose less to"
+                  + " a conflict, set %s to true, which commits file groups independently, or narrow it with where.",
+              table.name(), e.getMessage(), RewriteDataFiles.PARTIAL_PROGRESS_ENABLED),
+          e);
+    } catch (Throwable e) {
+      // Iceberg marks the failures after which it is certain that nothing was committed, and has cleaned up after them.
+      if (e instanceof CleanableFailure && e instanceof RuntimeException failure) {
+        throw failure;
+      }
+      if (!attempt.mayBeCommitted()) {
+        abort(groups);
+        throw new RuntimeException(
+            String.format(
+                "Cannot commit rewrite of %s, because %s. The catalog was not asked to commit, and the new files were deleted.",
+                table.name(), Failures.rootMessage(e)),
+            e);
+      }
+      throw new UnknownCommitException(
+          String.format(
+              "Cannot tell whether the rewrite of %s was committed, because the catalog gave no clear answer. No file was"
+                  + " deleted. Look at the table's latest snapshot: if it is not this rewrite, run it again and let"
+                  + " remove_orphan_files collect what is left over.",
+              table.name()),
+          e);
+    }
+  }
+
+  private BiConsumer<TableMetadata, TableMetadata> check(Collection<RewriteFileGroup> groups) {
+    // Without the starting sequence number no later delete reaches the new files, and Iceberg refuses those that reach the old.
+    return useStartingSequenceNumber
+        ? new EqualityDeleteCheck(table, branch, startingSnapshotId, groups)
+        : (base, replacement) -> {};
+  }
+
+  private RewriteDataFilesCommitManager manager(Table to) {
+    return knowsBranches()
+        ? new RewriteDataFilesCommitManager(to, startingSnapshotId, useStartingSequenceNumber, snapshotProperties, branch)
+        : new RewriteDataFilesCommitManager(to, startingSnapshotId, useStartingSequenceNumber, snapshotProperties);
+  }
+
+  /** Deletes the new files of file groups that will not be committed. */
+  public void abort(Collection<RewriteFileGroup> groups) {
+    RewriteDataFilesCommitManager manager = manager(table);
+    groups.forEach(manager::abortFileGroup);
+  }
+}

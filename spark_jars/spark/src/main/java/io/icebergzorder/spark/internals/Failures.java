@@ -1,0 +1,33 @@
+package io.icebergzorder.spark.internals;
+
+import java.util.regex.Pattern;
+import org.apache.spark.SparkException;
+
+/** What failures tell. */
+public final class Failures {
+  // Spark 3.5 gives a cancellation no error class: its message, which begins alike on every line of Spark, is what all have.
+  private static final Pattern JOB_CANCELLED = Pattern.compile("(\\[SPARK_JOB_CANCELLED] )?Job \\d+ cancelled.*", Pattern.DOTALL);
+
+  private Failures() {}
+
+  /** The message of the innermost cause; its class, if it has no message, or is an error, whose message alone says little. */
+  public static String rootMessage(Throwable failure) {
+    Throwable cause = failure;
+    while (cause.getCause() != null) {
+      cause = cause.getCause();
+    }
+    return cause.getMessage() == null || cause instanceof Error ? cause.toString() : cause.getMessage();
+  }
+
+  /** Whether somebody cancelled a job: it is not the work that failed. */
+  public static boolean isCancellation(Throwable failure) {
+    for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+      if (cause instanceof SparkException
+          && cause.getMessage() != null
+          && JOB_CANCELLED.matcher(cause.getMessage()).matches()) {
+        return true;
+      }
+    }
+    return false;
+  }
+}

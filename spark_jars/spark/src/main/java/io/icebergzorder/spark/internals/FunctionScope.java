@@ -1,0 +1,64 @@
+package io.icebergzorder.spark.internals;
+
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
+import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Calls of Java objects from data frame columns, by way of Spark's function catalogs: the public path on which Spark
+ * generates a direct call of {@code invoke} with unboxed arguments. Closing it forgets the functions and what they share.
+ */
+public final class FunctionScope implements AutoCloseable {
+  private final RewriteSession session;
+  private final List<String> names = new ArrayList<>();
+  private final List<Shared<?>> shared = new ArrayList<>();
+
+  /** Opens a scope in the session of a rewrite. */
+  public FunctionScope(RewriteSession session) {
+    this.session = session;
+  }
+
+  /** Sends a value to the executors, for functions to use until the scope is closed. */
+  public <T extends Serializable> Shared<T> share(T value) {
+    Shared<T> sent = new Shared<>(session.spark().sparkContext(), value);
+    shared.add(sent);
+    return sent;
+  }
+
+  /** A column that calls a function. */
+  public Column call(ScalarFunction<?> function, Column... arguments) {
+    String name = SessionCatalog.register(new Ready(function));
+    names.add(name);
+    return functions.call_function(session.nameOf(name), arguments);
+  }
+
+  @Override
+  public void close() {
+    names.forEach(SessionCatalog::forget);
+    shared.forEach(Shared::close);
+  }
+
+  /** A function that needs no binding: it was made for the columns it is called with. */
+  private record Ready(ScalarFunction<?> function) implements UnboundFunction {
+    @Override
+    public BoundFunction bind(StructType inputType) {
+      return function;
+    }
+
+    @Override
+    public String description() {
+      return function.name();
+    }
+
+    @Override
+    public String name() {
+      return function.name();
+    }
+  }
+}

@@ -1,0 +1,33 @@
+package io.icebergzorder.spark.internals;
+
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.SparkSession;
+
+/**
+ * Names Spark jobs for the people who watch them. Only the description is set: the job group stays the caller's, so that a
+ * client that cancels its group or its tag also cancels the rewrite.
+ */
+public final class JobDescription {
+  private static final String PROPERTY = "spark.job.description";
+
+  private final SparkContext context;
+
+  public JobDescription(SparkSession session) {
+    this.context = session.sparkContext();
+  }
+
+  public <T, E extends Exception> T during(String description, Work<T, E> work) throws E {
+    String before = context.getLocalProperty(PROPERTY);
+    context.setJobDescription(description);
+    try {
+      return work.run();
+    } finally {
+      context.setJobDescription(before);
+    }
+  }
+
+  /** What may throw whatever it throws. */
+  public interface Work<T, E extends Exception> {
+    T run() throws E;
+  }
+}

@@ -1,0 +1,47 @@
+package io.icebergzorder.spark.internals;
+
+import org.apache.spark.sql.SparkSession;
+
+/**
+ * The session that a rewrite runs in: a copy of the caller's, with settings and a {@link SessionCatalog} of its own. The
+ * caller's session is left as it is.
+ *
+ * <p>Spark copies all settings of a session into every task, so there is one catalog for all file groups. Closing the session
+ * takes the catalog away.
+ */
+public final class RewriteSession implements AutoCloseable {
+  private final SparkSession spark;
+  private final String catalog = SessionCatalog.uniqueName();
+
+  /** Copies a session. */
+  public RewriteSession(SparkSession session) {
+    spark = SparkInternals.cloneSession(session);
+    spark.conf().set(setting(), SessionCatalog.class.getName());
+    // The number of output partitions is the layout's affair, not the adaptive optimiser's.
+    spark.conf().set("spark.sql.adaptive.enabled", "false");
+    // Each delete file is read by few tasks, once: executors need not keep them (as Iceberg's own action has it).
+    spark.conf().set("spark.sql.iceberg.executor-cache.delete-files.enabled", "false");
+    // A task that ends of its own accord deletes what it has written; one that is interrupted as it opens a file cannot.
+    spark.conf().set("spark.sql.execution.interruptOnCancel", "false");
+  }
+
+  /** Spark's session. */
+  public SparkSession spark() {
+    return spark;
+  }
+
+  /** The name of what is registered with {@link SessionCatalog}, in this session. */
+  public String nameOf(String registered) {
+    return catalog + "." + registered;
+  }
+
+  @Override
+  public void close() {
+    // The catalog that Spark has loaded goes with the copied session, which nothing refers to after the rewrite.
+    spark.conf().unset(setting());
+  }
+
+  private String setting() {
+    return "spark.sql.catalog." + catalog;
+  }
+}

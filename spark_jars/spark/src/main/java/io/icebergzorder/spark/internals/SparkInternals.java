@@ -1,0 +1,275 @@
+package io.icebergzorder.spark.internals;
+
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Field;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.MetadataColumns;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.spark.executor.TaskMetrics;
+import org.apache.spark.sql.AnalysisException;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SQLExecution;
+import org.apache.spark.sql.execution.datasources.SparkExpressionConverter;
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.util.CollectionAccumulator;
+import scala.Product;
+import scala.collection.Seq;
+import scala.collection.immutable.Nil$;
+
+/**
+ * What the rewrite needs of Spark's and Iceberg's insides, on every Spark line.
+ *
+ * <p>The same methods are there on each, but under signatures that differ: Scala 2.12 and 2.13 have other sequences, and Spark
+ * 4 moved sessions and data frames to a package of their own. So they are found by name and number of arguments; one that is
+ * missing is a {@link LinkageError}, before anything is written.
+ */
+public final class SparkInternals {
+  private static final String REWRITE_TABLE = "org.apache.iceberg.spark.source.SparkRewriteTable";
+  private static final String TASK_COMMIT = "org.apache.iceberg.spark.source.SparkWrite$TaskCommit";
+
+  private SparkInternals() {}
+
+  /** A session with the same settings and catalogs, whose own settings may be changed freely. */
+  static SparkSession cloneSession(SparkSession session) {
+    return (SparkSession) call(session, "cloneSession");
+  }
+
+  /**
+   * The parts of a table's name, without the quotes.
+   *
+   * @throws AnalysisException if it is no name
+   */
+  public static List<String> parseName(SparkSession session, String name) throws AnalysisException {
+    return list(call(session.sessionState().sqlParser(), "parseMultipartIdentifier", name), String.class);
+  }
+
+  /**
+   * Resolves a SQL predicate against a table.
+   *
+   * @throws AnalysisException if Spark cannot parse or resolve it
+   * @throws IllegalArgumentException if Iceberg has no expression for it
+   */
+  public static Expression icebergExpression(SparkSession session, String quotedTable, String where) throws AnalysisException {
+    Object resolved =
+        callStatic(SparkExpressionConverter.class, "collectResolvedSparkExpression", session, quotedTable, where);
+    return (Expression) callStatic(SparkExpressionConverter.class, "convertToIcebergExpression", resolved);
+  }
+
+  /**
+   * A staged scan with the columns {@code _file} (text) and {@code _pos} (long) besides its own: the data file that a row is
+   * in, and its place there.
+   *
+   * <p>The two are added by hand: of a table with row lineage Spark may offer no metadata column but the lineage, because
+   * Iceberg's staged tables have that among their columns.
+   */
+  @SuppressWarnings("unchecked")
+  public static Dataset<Row> withFileAndPosition(Dataset<Row> staged) {
+    Object relation = call(call(staged, "queryExecution"), "analyzed");
+    List<Object> output = new ArrayList<>(list(call(relation, "output"), Object.class));
+    output.add(attribute(MetadataColumns.FILE_PATH.name(), DataTypes.StringType));
+    output.add(attribute(MetadataColumns.ROW_POSITION.name(), DataTypes.LongType));
+    // A relation is its table, its output, and what differs from line to line.
+    Product fields = (Product) relation;
+    Object[] values = new Object[fields.productArity()];
+    Arrays.setAll(values, fields::productElement);
+    values[1] = seq(output);
+    return (Dataset<Row>)
+        callStatic(staged.getClass(), "ofRows", call(staged, "sparkSession"), call(relation, "copy", values));
+  }
+
+  private static Object attribute(String name, DataType type) {
+    return construct(
+        AttributeReference.class, name, type, false, Metadata.empty(), NamedExpression$.MODULE$.newExprId(), Nil$.MODULE$);
+  }
+
+  /**
+   * Iceberg's Spark table that writes a staged file group.
+   *
+   * @param id the file group's; before Iceberg had a class for this, it travels as a write option
+   */
+  public static org.apache.spark.sql.connector.catalog.Table stagedTable(Table table, String id) {
+    try {
+      return (org.apache.spark.sql.connector.catalog.Table) construct(Class.forName(REWRITE_TABLE), table, id);
+    } catch (ClassNotFoundException e) {
+      return (org.apache.spark.sql.connector.catalog.Table) construct(SparkTable.class, table, null, false, true);
+    }
+  }
+
+  /** What a task that has ended added to an accumulator. */
+  public static List<?> collected(TaskMetrics metrics, long id) {
+    for (Object accumulator : list(call(metrics, "accumulators"), Object.class)) {
+      // Spark's own have no id here unless they were added to.
+      if (accumulator instanceof CollectionAccumulator<?> collecting && collecting.isRegistered() && collecting.id() == id) {
+        return collecting.value();
+      }
+    }
+    return List.of();
+  }
+
+  /** Where the files are that a task of Iceberg's write has finished. */
+  public static List<String> locations(WriterCommitMessage message) {
+    try {
+      DataFile[] files = (DataFile[]) filesOfTask().invoke(message);
+      return Arrays.stream(files).map(DataFile::location).toList();
+    } catch (ReflectiveOperationException e) {
+      throw missing(message.getClass(), "files", e);
+    }
+  }
+
+  /** Checks that {@link #locations} will find what it needs: in a task, its failure would be taken for one of the executor. */
+  public static void checkTellsLocations() {
+    filesOfTask();
+  }
+
+  private static Method filesOfTask() {
+    try {
+      Method files = Class.forName(TASK_COMMIT).getDeclaredMethod("files");
+      files.setAccessible(true);
+      return files;
+    } catch (ReflectiveOperationException e) {
+      throw missing(WriterCommitMessage.class, TASK_COMMIT, e);
+    }
+  }
+
+  /** The scans at the leaves of a query's physical plan; null for a leaf that is none. */
+  static List<Scan> scans(Dataset<Row> dataset) {
+    return scansOf(call(dataset, "queryExecution"));
+  }
+
+  /** The same for what this thread is executing; nothing, if that is no query. */
+  static List<Scan> scansOfExecution(SparkSession session) {
+    String id = session.sparkContext().getLocalProperty(SQLExecution.EXECUTION_ID_KEY());
+    QueryExecution execution = id == null ? null : SQLExecution.getQueryExecution(Long.parseLong(id));
+    return execution == null ? List.of() : scansOf(execution);
+  }
+
+  private static List<Scan> scansOf(Object queryExecution) {
+    // Before plug-ins put operators of their own in the place of Spark's: those read what these would.
+    Object plan = call(queryExecution, "sparkPlan");
+    List<Scan> scans = new ArrayList<>();
+    for (Object leaf : list(call(plan, "collectLeaves"), Object.class)) {
+      scans.add(leaf instanceof BatchScanExec scan ? scan.scan() : null);
+    }
+    return scans;
+  }
+
+  /** Which staged tasks Iceberg's staged scan reads. */
+  static String taskSetId(Scan staged) {
+    try {
+      Field id = staged.getClass().getDeclaredField("taskSetId");
+      id.setAccessible(true);
+      return (String) id.get(staged);
+    } catch (ReflectiveOperationException e) {
+      throw missing(staged.getClass(), "taskSetId", e);
+    }
+  }
+
+  /** A Scala sequence as a list. */
+  public static <T> List<T> list(Object seq, Class<T> of) {
+    Seq<?> sequence = (Seq<?>) seq;
+    List<T> list = new ArrayList<>();
+    for (int i = 0; i < sequence.length(); i++) {
+      list.add(of.cast(sequence.apply(i)));
+    }
+    return list;
+  }
+
+  /** A list as a Scala sequence of the kind that methods take: immutable, which serves 2.12 and 2.13. */
+  public static scala.collection.immutable.List<Object> seq(List<?> list) {
+    scala.collection.immutable.List<Object> seq = empty();
+    for (int i = list.size() - 1; i >= 0; i--) {
+      seq = seq.$colon$colon(list.get(i));
+    }
+    return seq;
+  }
+
+  @SuppressWarnings("unchecked")
+  private static scala.collection.immutable.List<Object> empty() {
+    return (scala.collection.immutable.List<Object>) (scala.collection.immutable.List<?>) Nil$.MODULE$;
+  }
+
+  /** Calls a method of an object, found by name and number of arguments. */
+  private static Object call(Object target, String name, Object... arguments) {
+    return invoke(target.getClass(), target, name, arguments);
+  }
+
+  private static Object callStatic(Class<?> owner, String name, Object... arguments) {
+    return invoke(owner, null, name, arguments);
+  }
+
+  private static Object invoke(Class<?> owner, Object target, String name, Object[] arguments) {
+    for (Method method : owner.getMethods()) {
+      if (method.getName().equals(name) && fits(method.getParameterTypes(), arguments) && !method.isBridge()) {
+        try {
+          method.setAccessible(true);
+          return method.invoke(target, arguments);
+        } catch (InvocationTargetException e) {
+          throw SparkInternals.<RuntimeException>unchecked(e.getCause());
+        } catch (IllegalAccessException e) {
+          throw missing(owner, name, e);
+        }
+      }
+    }
+    throw missing(owner, name, null);
+  }
+
+  /** Makes an object by the constructor that takes such arguments. */
+  public static Object construct(Class<?> owner, Object... arguments) {
+    for (Constructor<?> constructor : owner.getConstructors()) {
+      if (fits(constructor.getParameterTypes(), arguments)) {
+        try {
+          return constructor.newInstance(arguments);
+        } catch (InvocationTargetException e) {
+          throw SparkInternals.<RuntimeException>unchecked(e.getCause());
+        } catch (ReflectiveOperationException e) {
+          throw missing(owner, "constructor", e);
+        }
+      }
+    }
+    throw missing(owner, "constructor", null);
+  }
+
+  private static boolean fits(Class<?>[] parameters, Object[] arguments) {
+    if (parameters.length != arguments.length) {
+      return false;
+    }
+    for (int i = 0; i < parameters.length; i++) {
+      boolean fits =
+          parameters[i].isPrimitive()
+              ? arguments[i] instanceof Boolean || arguments[i] instanceof Number
+              : arguments[i] == null || parameters[i].isInstance(arguments[i]);
+      if (!fits) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static LinkageError missing(Class<?> owner, String name, Throwable cause) {
+    return new LinkageError(
+        String.format("Cannot rewrite data files by zorder, because this %s has no %s as expected", owner.getName(), name), cause);
+  }
+
+  /** What a method threw is thrown as it is, checked or not. */
+  @SuppressWarnings("unchecked")
+  private static <E extends Throwable> E unchecked(Throwable thrown) throws E {
+    throw (E) thrown;
+  }
+}

@@ -1,0 +1,103 @@
+package io.icebergzorder.spark.internals;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.UUID;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.spark.ScanTaskSetManager;
+import org.apache.iceberg.spark.SparkTableCache;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.read.Scan;
+
+/**
+ * A data frame over exactly the given scan tasks, by way of Iceberg's registries of staged tasks.
+ *
+ * <p>Closing it clears the registries. A data frame that Spark planned as anything but a staged scan is refused: it would
+ * read the whole table, and a rewrite that writes the whole table back doubles every row.
+ */
+public final class StagedScan implements AutoCloseable {
+  private static final String STAGED_SCAN = "org.apache.iceberg.spark.source.SparkStagedScan";
+
+  private final String id = UUID.randomUUID().toString();
+  private final SparkSession session;
+  private final Table table;
+
+  public StagedScan(SparkSession session, Table table, List<FileScanTask> tasks) {
+    this.session = session;
+    this.table = table;
+    boolean isStaged = false;
+    try {
+      SparkTableCache.get().add(id, table);
+      ScanTaskSetManager.get().stageTasks(table, id, tasks);
+      isStaged = true;
+    } finally {
+      if (!isStaged) {
+        close();
+      }
+    }
+  }
+
+  /** Names the tasks, and the files that a write of them produces, in Iceberg's registries. */
+  public String id() {
+    return id;
+  }
+
+  public Dataset<Row> rows() {
+    return session.read().format("iceberg").option("scan-task-set-id", id).load(id);
+  }
+
+  /**
+   * Checks that a query reads the staged tasks and nothing else.
+   *
+   * @throws IllegalStateException if it does not
+   */
+  public void checkReadsOnlyStaged(Dataset<Row> query) {
+    check(SparkInternals.scans(query));
+  }
+
+  /**
+   * Checks that what this thread is executing, as Spark has planned it, reads the staged tasks and nothing else.
+   *
+   * @throws IllegalStateException if it does not
+   */
+  public void checkIsAllThatIsRead() {
+    check(SparkInternals.scansOfExecution(session));
+  }
+
+  private void check(List<Scan> scans) {
+    boolean isThisOne =
+        scans.size() == 1
+            && scans.get(0) != null
+            && scans.get(0).getClass().getName().equals(STAGED_SCAN)
+            && SparkInternals.taskSetId(scans.get(0)).equals(id);
+    if (!isThisOne) {
+      List<String> names = scans.stream().map(scan -> scan == null ? "no scan" : scan.description()).toList();
+      throw new IllegalStateException(
+          String.format(
+              "Cannot rewrite %s, because this Iceberg does not read staged file groups as expected (it planned %s)",
+              table.name(), names));
+    }
+  }
+
+  /** A name that no column of a data frame has, whether or not case counts. */
+  public static String unusedName(Dataset<Row> rows, String wish) {
+    String name = wish;
+    for (int i = 1; contains(rows, name); i++) {
+      name = wish + "_" + i;
+    }
+    return name;
+  }
+
+  private static boolean contains(Dataset<Row> rows, String name) {
+    return Arrays.stream(rows.columns()).anyMatch(name::equalsIgnoreCase);
+  }
+
+  @Override
+  public void close() {
+    SparkTableCache.get().remove(id);
+    ScanTaskSetManager.get().removeTasks(table, id);
+  }
+}

@@ -1,0 +1,39 @@
+package io.icebergzorder.spark.internals;
+
+import io.icebergzorder.spark.IcebergZOrderExtensions;
+import java.util.List;
+import java.util.Map;
+import org.apache.iceberg.IcebergBuild;
+
+/**
+ * The versions of Iceberg whose staged scan and commit are known here. Any other is refused: a scan that is not limited to the
+ * staged files would append every row a second time.
+ */
+public final class SupportedVersions {
+  /** By minor version of Spark, the minor versions of Iceberg. */
+  private static final Map<String, List<String>> ICEBERG =
+      Map.of("3.5", List.of("1.10", "1.11", "1.12"), "4.0", List.of("1.10", "1.11"), "4.1", List.of("1.11", "1.12"));
+
+  private SupportedVersions() {}
+
+  /**
+   * Checks the Iceberg of this session.
+   *
+   * @throws UnsupportedOperationException if it is not known
+   */
+  public static void checkIceberg() {
+    check(org.apache.spark.package$.MODULE$.SPARK_VERSION(), IcebergBuild.version());
+  }
+
+  static void check(String spark, String iceberg) {
+    String line = IcebergZOrderExtensions.minorVersion(spark);
+    List<String> known = ICEBERG.getOrDefault(line, List.of());
+    if (!known.contains(IcebergZOrderExtensions.minorVersion(iceberg))) {
+      throw new UnsupportedOperationException(
+          String.format(
+              "Cannot rewrite data files by zorder, because this session has Iceberg %s: on Spark %s, iceberg-zorder"
+                  + " knows the staged scans of Iceberg %s only, and an unknown one may double every row",
+              iceberg, line, String.join(" and ", known)));
+    }
+  }
+}

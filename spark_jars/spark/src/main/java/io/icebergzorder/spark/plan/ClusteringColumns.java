@@ -1,0 +1,252 @@
+package io.icebergzorder.spark.plan;
+
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.ColumnWeight;
+import io.icebergzorder.core.Keys;
+import io.icebergzorder.core.PrefixColumn;
+import io.icebergzorder.core.PrefixOrder;
+import io.icebergzorder.core.SortOrder;
+import io.icebergzorder.core.ZOrderOptions;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.apache.iceberg.MetricsConfig;
+import org.apache.iceberg.MetricsModes;
+import org.apache.iceberg.PartitionField;
+import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.types.Type;
+import org.apache.iceberg.types.TypeUtil;
+import org.apache.iceberg.types.Types;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Resolves the names of a sort order against a table, and refuses what cannot be clustered by. */
+public final class ClusteringColumns {
+  private static final Logger LOG = LoggerFactory.getLogger(ClusteringColumns.class);
+
+  /** The place of a clustering column that files are partitioned by. */
+  private static final int IGNORED = -1;
+
+  private static final String METRICS_PREFIX = "write.metadata.metrics.column.";
+
+  private final Table table;
+  private final boolean caseSensitive;
+
+  private final Set<Integer> identity;
+  private final Set<Integer> seen = new HashSet<>();
+
+  private ClusteringColumns(Table table, PartitionSpec outputSpec, boolean caseSensitive) {
+    this.table = table;
+    this.caseSensitive = caseSensitive;
+    this.identity = identitySources(outputSpec);
+  }
+
+  /**
+   * Resolves a sort order.
+   *
+   * @param table the table, whose schema and metrics configuration are consulted
+   * @param sortOrder the columns as written, each as its parts
+   * @param weights the weights of some of the clustering columns
+   * @param outputSpec the partition spec of the files to be written; its identity columns are constant in a file
+   *     and therefore ignored, with a warning where one was to cluster by
+   * @param caseSensitive whether names differ by case
+   * @return with at least one clustering column, and all columns named as the schema names them
+   * @throws IllegalArgumentException if a column is unknown, ambiguous, named twice, of a type without an order,
+   *     or without lower/upper bounds; if no clustering column is left; or if a weight is not for one of them
+   */
+  public static RowOrder resolve(
+      Table table,
+      SortOrder sortOrder,
+      List<ColumnWeight> weights,
+      PartitionSpec outputSpec,
+      boolean caseSensitive) {
+    ClusteringColumns resolver = new ClusteringColumns(table, outputSpec, caseSensitive);
+    List<ClusteringColumn> prefix = new ArrayList<>();
+    List<PrefixOrder> prefixOrders = new ArrayList<>();
+    for (PrefixColumn column : sortOrder.prefix()) {
+      resolver
+          .resolve(column.parts())
+          .ifPresent(
+              resolved -> {
+                prefix.add(resolved);
+                prefixOrders.add(column.order());
+              });
+    }
+    List<ClusteringColumn> columns = new ArrayList<>();
+    Map<Integer, Integer> placeOf = new HashMap<>();
+    for (List<String> parts : sortOrder.columns()) {
+      int field = resolver.fieldId(parts);
+      Optional<ClusteringColumn> column = resolver.resolve(parts);
+      placeOf.put(field, column.isPresent() ? columns.size() : IGNORED);
+      column.ifPresentOrElse(
+          columns::add,
+          () ->
+              LOG.warn(
+                  "Ignored clustering column {} of {}: the table is partitioned by it",
+                  String.join(".", parts), table.name()));
+    }
+    if (columns.isEmpty()) {
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot cluster by %s, because %s is partitioned by every one of these columns",
+              sortOrder.columns().stream().map(parts -> String.join(".", parts)).collect(Collectors.joining(", ")),
+              table.name()));
+    }
+    return new RowOrder(
+        List.of(), prefix, prefixOrders, columns, resolver.weights(weights, placeOf, columns.size()), sortOrder.curve());
+  }
+
+  /** The column of a name, or nothing if files are partitioned by it. */
+  private Optional<ClusteringColumn> resolve(List<String> parts) {
+    List<Types.NestedField> path = find(parts);
+    Types.NestedField field = path.get(path.size() - 1);
+    ClusteringColumn column = clusteringColumn(path, parts);
+    if (!seen.add(field.fieldId())) {
+      throw new IllegalArgumentException(
+          String.format("Cannot cluster by column %s twice, because each clustering column counts once", column.name()));
+    }
+    if (identity.contains(field.fieldId())) {
+      return Optional.empty();
+    }
+    checkKeepsBounds(MetricsConfig.forTable(table), table, column, field);
+    return Optional.of(column);
+  }
+
+  private double[] weights(List<ColumnWeight> given, Map<Integer, Integer> placeOf, int columns) {
+    double[] weights = new double[columns];
+    Arrays.fill(weights, 1);
+    Set<Integer> weighted = new HashSet<>();
+    for (ColumnWeight weight : given) {
+      int field = fieldId(weight.parts());
+      Integer place = placeOf.get(field);
+      if (place == null || !weighted.add(field)) {
+        throw new IllegalArgumentException(
+            String.format(
+                "Cannot set %s for column %s, because it %s",
+                ZOrderOptions.COLUMN_WEIGHTS,
+                display(weight.parts()),
+                place == null ? "is not one of the clustering columns" : "is there twice"));
+      }
+      if (place != IGNORED) {
+        weights[place] = weight.weight();
+      }
+    }
+    return weights;
+  }
+
+  private int fieldId(List<String> parts) {
+    List<Types.NestedField> path = find(parts);
+    return path.get(path.size() - 1).fieldId();
+  }
+
+  private static Set<Integer> identitySources(PartitionSpec spec) {
+    return spec.fields().stream()
+        .filter(field -> field.transform().isIdentity())
+        .map(PartitionField::sourceId)
+        .collect(Collectors.toSet());
+  }
+
+  /** The fields from the top-level column down to the named one. */
+  private List<Types.NestedField> find(List<String> parts) {
+    List<Types.NestedField> path = new ArrayList<>();
+    Types.StructType struct = table.schema().asStruct();
+    for (String part : parts) {
+      if (!path.isEmpty()) {
+        Types.NestedField parent = path.get(path.size() - 1);
+        if (!parent.type().isStructType()) {
+          throw new IllegalArgumentException(
+              String.format(
+                  "Cannot cluster by column %s, because %s is of type %s: only fields of structs can be named inside a column",
+                  display(parts), parent.name(), parent.type()));
+        }
+        struct = parent.type().asStructType();
+      }
+      path.add(child(struct, part, parts));
+    }
+    return path;
+  }
+
+  private Types.NestedField child(Types.StructType struct, String part, List<String> parts) {
+    List<Types.NestedField> found =
+        struct.fields().stream()
+            .filter(field -> caseSensitive ? field.name().equals(part) : field.name().equalsIgnoreCase(part))
+            .toList();
+    if (found.size() == 1) {
+      return found.get(0);
+    }
+
+    String names = struct.fields().stream().map(Types.NestedField::name).collect(Collectors.joining(", "));
+    throw new IllegalArgumentException(
+        found.isEmpty()
+            ? String.format(
+                "Cannot cluster by column %s, because %s has no such column: it has %s",
+                display(parts), table.name(), names)
+            : String.format(
+                "Cannot cluster by column %s, because the name is ambiguous when case does not count: %s has %s",
+                display(parts), table.name(), names));
+  }
+
+  private static ClusteringColumn clusteringColumn(List<Types.NestedField> path, List<String> parts) {
+    Type type = path.get(path.size() - 1).type();
+    try {
+      Keys.domain(type.toString());
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot cluster by column %s, because its type %s has no lower/upper bounds to prune by%s",
+              display(parts), type.typeId().name().toLowerCase(Locale.ROOT), type.isStructType() ? ": name one of its fields" : ""),
+          e);
+    }
+    return new ClusteringColumn(path.stream().map(Types.NestedField::name).toList(), type.toString());
+  }
+
+  private static void checkKeepsBounds(
+      MetricsConfig metrics, Table table, ClusteringColumn column, Types.NestedField field) {
+    String name = table.schema().findColumnName(field.fieldId());
+    MetricsModes.MetricsMode mode = metrics.columnMode(name);
+    if (mode instanceof MetricsModes.None || mode instanceof MetricsModes.Counts) {
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot cluster by column %s, because %s keeps no lower/upper bounds for it (metrics mode %s), so no file"
+                  + " could be skipped: ALTER TABLE ... SET TBLPROPERTIES ('%s' = 'full') first",
+              column.name(), table.name(), mode, METRICS_PREFIX + name));
+    }
+  }
+
+  /** The names on the way from the table to a field, outermost first. */
+  static List<String> parts(Schema schema, int fieldId) {
+    List<String> parts = new ArrayList<>();
+    Types.StructType struct = schema.asStruct();
+    for (Types.NestedField field = child(struct, fieldId); field.fieldId() != fieldId; field = child(struct, fieldId)) {
+      parts.add(field.name());
+      struct = field.type().asStructType();
+    }
+    parts.add(struct.field(fieldId).name());
+    return parts;
+  }
+
+  /** The field of a struct that is the one of an id, or a struct that holds it. */
+  private static Types.NestedField child(Types.StructType struct, int fieldId) {
+    return struct.fields().stream()
+        .filter(
+            field ->
+                field.fieldId() == fieldId
+                    || field.type().isStructType()
+                        && TypeUtil.indexById(field.type().asStructType()).containsKey(fieldId))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  private static String display(List<String> parts) {
+    return "'" + String.join(".", parts) + "'";
+  }
+}

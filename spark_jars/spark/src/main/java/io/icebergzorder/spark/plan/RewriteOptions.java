@@ -1,0 +1,165 @@
+package io.icebergzorder.spark.plan;
+
+import io.icebergzorder.core.ZOrderOptions;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Function;
+import org.apache.iceberg.actions.BinPackRewriteFilePlanner;
+import org.apache.iceberg.actions.RewriteDataFiles;
+import org.apache.iceberg.actions.SizeBasedFileRewritePlanner;
+import org.apache.iceberg.util.PropertyUtil;
+
+/**
+ * The options of one rewrite: Iceberg's own, by Iceberg's names and defaults, and ours.
+ *
+ * <p>What Iceberg's planner reads stays in {@link #all} and is checked there; here every value is only checked to be of
+ * its option's type, because Iceberg takes any text that is not {@code true} for {@code false} and names no option when a
+ * number cannot be read.
+ *
+ * @param all every option as given
+ * @param layout our own options
+ * @param maxConcurrentFileGroupRewrites file groups rewritten at a time, at least 1
+ * @param partialProgress whether file groups are committed in several commits
+ * @param maxCommits commits at most, with partial progress; at least 1 then
+ * @param maxFailedCommits failed commits tolerated, with partial progress
+ * @param useStartingSequenceNumber whether new files get the sequence number of the starting snapshot
+ * @param removeDanglingDeletes whether delete files that apply to nothing any more are removed afterwards
+ */
+public record RewriteOptions(
+    Map<String, String> all,
+    ZOrderOptions layout,
+    int maxConcurrentFileGroupRewrites,
+    boolean partialProgress,
+    int maxCommits,
+    int maxFailedCommits,
+    boolean useStartingSequenceNumber,
+    boolean removeDanglingDeletes) {
+
+  /** What a value must be, in words, and a function that throws if it is not. */
+  private record Kind(String words, Function<String, Object> parse) {}
+
+  private static final Kind INT = new Kind("a whole number", Integer::parseInt);
+  private static final Kind LONG = new Kind("a whole number", Long::parseLong);
+  private static final Kind DOUBLE = new Kind("a number", Double::parseDouble);
+  private static final Kind BOOLEAN = new Kind("true or false", RewriteOptions::parseBoolean);
+  private static final Kind TEXT = new Kind("a text", value -> value);
+
+  private static final Map<String, Kind> ICEBERG =
+      Map.ofEntries(
+          Map.entry(RewriteDataFiles.MAX_CONCURRENT_FILE_GROUP_REWRITES, INT),
+          Map.entry(RewriteDataFiles.MAX_FILE_GROUP_SIZE_BYTES, LONG),
+          Map.entry(RewriteDataFiles.PARTIAL_PROGRESS_ENABLED, BOOLEAN),
+          Map.entry(RewriteDataFiles.PARTIAL_PROGRESS_MAX_COMMITS, INT),
+          Map.entry(RewriteDataFiles.PARTIAL_PROGRESS_MAX_FAILED_COMMITS, INT),
+          Map.entry(RewriteDataFiles.TARGET_FILE_SIZE_BYTES, LONG),
+          Map.entry(RewriteDataFiles.USE_STARTING_SEQUENCE_NUMBER, BOOLEAN),
+          Map.entry(RewriteDataFiles.REWRITE_JOB_ORDER, TEXT),
+          Map.entry(RewriteDataFiles.OUTPUT_SPEC_ID, INT),
+          Map.entry(RewriteDataFiles.REMOVE_DANGLING_DELETES, BOOLEAN),
+          Map.entry(BinPackRewriteFilePlanner.MAX_FILES_TO_REWRITE, INT),
+          Map.entry(BinPackRewriteFilePlanner.DELETE_FILE_THRESHOLD, INT),
+          Map.entry(BinPackRewriteFilePlanner.DELETE_RATIO_THRESHOLD, DOUBLE),
+          Map.entry(SizeBasedFileRewritePlanner.MIN_FILE_SIZE_BYTES, LONG),
+          Map.entry(SizeBasedFileRewritePlanner.MAX_FILE_SIZE_BYTES, LONG),
+          Map.entry(SizeBasedFileRewritePlanner.MIN_INPUT_FILES, INT),
+          Map.entry(SizeBasedFileRewritePlanner.MAX_FILE_GROUP_INPUT_FILES, LONG),
+          Map.entry(SizeBasedFileRewritePlanner.REWRITE_ALL, BOOLEAN),
+          Map.entry(ZOrderPlanner.COMPRESSION_FACTOR, DOUBLE));
+
+  /**
+   * Checks and reads options.
+   *
+   * @throws IllegalArgumentException if an option is unknown, or its value is not in its domain
+   */
+  public static RewriteOptions of(Map<String, String> options) {
+    Set<String> unknown = new TreeSet<>(options.keySet());
+    unknown.removeAll(ICEBERG.keySet());
+    unknown.removeAll(ZOrderOptions.NAMES);
+    if (!unknown.isEmpty()) {
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot use options %s, because they are not supported by the action or the rewriter zorder: known are %s",
+              unknown, known()));
+    }
+
+    Map<String, String> own = new HashMap<>(options);
+    own.keySet().retainAll(ZOrderOptions.NAMES);
+    options.forEach((name, value) -> checkType(name, value, ICEBERG.get(name)));
+
+    int maxCommits =
+        PropertyUtil.propertyAsInt(
+            options,
+            RewriteDataFiles.PARTIAL_PROGRESS_MAX_COMMITS,
+            RewriteDataFiles.PARTIAL_PROGRESS_MAX_COMMITS_DEFAULT);
+    RewriteOptions result =
+        new RewriteOptions(
+            Map.copyOf(options),
+            ZOrderOptions.of(own),
+            PropertyUtil.propertyAsInt(
+                options,
+                RewriteDataFiles.MAX_CONCURRENT_FILE_GROUP_REWRITES,
+                RewriteDataFiles.MAX_CONCURRENT_FILE_GROUP_REWRITES_DEFAULT),
+            PropertyUtil.propertyAsBoolean(
+                options,
+                RewriteDataFiles.PARTIAL_PROGRESS_ENABLED,
+                RewriteDataFiles.PARTIAL_PROGRESS_ENABLED_DEFAULT),
+            maxCommits,
+            PropertyUtil.propertyAsInt(options, RewriteDataFiles.PARTIAL_PROGRESS_MAX_FAILED_COMMITS, maxCommits),
+            PropertyUtil.propertyAsBoolean(
+                options,
+                RewriteDataFiles.USE_STARTING_SEQUENCE_NUMBER,
+                RewriteDataFiles.USE_STARTING_SEQUENCE_NUMBER_DEFAULT),
+            PropertyUtil.propertyAsBoolean(
+                options, RewriteDataFiles.REMOVE_DANGLING_DELETES, RewriteDataFiles.REMOVE_DANGLING_DELETES_DEFAULT));
+    checkPositive(
+        RewriteDataFiles.MAX_CONCURRENT_FILE_GROUP_REWRITES, result.maxConcurrentFileGroupRewrites(), "");
+    if (result.partialProgress()) {
+      checkPositive(
+          RewriteDataFiles.PARTIAL_PROGRESS_MAX_COMMITS,
+          maxCommits,
+          " when " + RewriteDataFiles.PARTIAL_PROGRESS_ENABLED + " is true");
+    }
+    return result;
+  }
+
+  /** The options for Iceberg's planner: all but ours. */
+  public Map<String, String> forPlanner() {
+    Map<String, String> options = new HashMap<>(all);
+    options.keySet().removeAll(ZOrderOptions.NAMES);
+    return options;
+  }
+
+  private static Set<String> known() {
+    Set<String> names = new TreeSet<>(ICEBERG.keySet());
+    names.addAll(ZOrderOptions.NAMES);
+    return names;
+  }
+
+  private static void checkType(String name, String value, Kind kind) {
+    if (kind == null) {
+      return;
+    }
+    try {
+      kind.parse().apply(value);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(
+          String.format("Cannot set %s to '%s', because it must be %s", name, value, kind.words()), e);
+    }
+  }
+
+  private static void checkPositive(String name, int value, String condition) {
+    if (value < 1) {
+      throw new IllegalArgumentException(
+          String.format("Cannot set %s to %s, because the value must be positive%s.", name, value, condition));
+    }
+  }
+
+  private static Boolean parseBoolean(String value) {
+    if (!value.equalsIgnoreCase("true") && !value.equalsIgnoreCase("false")) {
+      throw new IllegalArgumentException(value);
+    }
+    return Boolean.valueOf(value);
+  }
+}

@@ -1,0 +1,68 @@
+package io.icebergzorder.spark.plan;
+
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.Curve;
+import io.icebergzorder.core.PrefixOrder;
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+
+/**
+ * A sort order, resolved against a table.
+ *
+ * @param partition the fields to cut by before all else, where the partition spec of files changes; else empty
+ * @param prefix the columns to sort by before the curve
+ * @param prefixOrders how each of them is sorted
+ * @param columns the clustering columns, at least one
+ * @param weights their weights, in the same order
+ * @param curve the curve that was asked for
+ */
+public record RowOrder(
+    List<PartitionColumn> partition,
+    List<ClusteringColumn> prefix,
+    List<PrefixOrder> prefixOrders,
+    List<ClusteringColumn> columns,
+    double[] weights,
+    Curve curve) {
+
+  /** The same order, within each partition of the files to be written. */
+  public RowOrder within(List<PartitionColumn> fields) {
+    return new RowOrder(fields, prefix, prefixOrders, columns, weights, curve);
+  }
+
+  /** The partition fields, the columns of the prefix, then the clustering columns: what a layout is fitted to. */
+  public List<ClusteringColumn> all() {
+    return Stream.concat(partition.stream().map(PartitionColumn::key), named().stream()).toList();
+  }
+
+  /** The columns of the prefix, then the clustering columns. */
+  public List<ClusteringColumn> named() {
+    return Stream.concat(prefix.stream(), columns.stream()).toList();
+  }
+
+  /** How the columns that a layout splits first are sorted: the partition fields, then the columns of the prefix. */
+  public List<PrefixOrder> leadingOrders() {
+    return Stream.concat(partition.stream().map(field -> PrefixOrder.OF_KEYS), prefixOrders.stream()).toList();
+  }
+
+  /** The names of the clustering columns. */
+  public String names(String separator) {
+    return columns.stream().map(ClusteringColumn::name).collect(Collectors.joining(separator));
+  }
+
+  /** The prefix as a sort order writes it, in full; empty without one. */
+  public String prefixText() {
+    return IntStream.range(0, prefix.size())
+        .mapToObj(
+            i ->
+                String.format(
+                    Locale.ROOT,
+                    "%s %s NULLS %s",
+                    prefix.get(i).name(),
+                    prefixOrders.get(i).descending() ? "DESC" : "ASC",
+                    prefixOrders.get(i).nullsFirst() ? "FIRST" : "LAST"))
+        .collect(Collectors.joining(", "));
+  }
+}

@@ -1,0 +1,75 @@
+package io.icebergzorder.spark.procedure;
+
+import io.icebergzorder.core.SortOrder;
+import io.icebergzorder.spark.run.ZOrderRewrite;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Pattern;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.spark.actions.SparkActions;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Iceberg's own z-order and Hilbert sort, taken over where a session setting says so: jobs that call {@code strategy => 'sort'}
+ * with {@code sort_order => 'zorder(a, b)'} then get ours, as they are.
+ */
+final class ReplacedBuiltin {
+  /** The setting; false by default. */
+  static final String SETTING = "spark.iceberg-zorder.replace-builtin";
+
+  private static final Logger LOG = LoggerFactory.getLogger(ReplacedBuiltin.class);
+
+  /** Iceberg's default strategy with a sort order, too. */
+  private static final String STRATEGY = "sort";
+
+  private static final Pattern QUOTED = Pattern.compile("`[^`]*`");
+  private static final Pattern CURVE =
+      Pattern.compile("\\s*(zorder|hilbert)\\s*\\([^()]*\\)\\s*", Pattern.CASE_INSENSITIVE);
+
+  /** Options of Iceberg's sorts that a layout has no use for. */
+  private static final Set<String> WITHOUT_USE =
+      Set.of("shuffle-partitions-per-file", "max-output-size", "var-length-contribution");
+
+  private ReplacedBuiltin() {}
+
+  /** Whether a CALL of Iceberg's is to be ours. */
+  static boolean applies(SparkSession session, RewriteArguments arguments) {
+    return (arguments.strategy() == null || arguments.strategy().equalsIgnoreCase(STRATEGY))
+        && arguments.sortOrder() != null
+        && CURVE.matcher(QUOTED.matcher(arguments.sortOrder()).replaceAll("name")).matches()
+        && Boolean.parseBoolean(session.conf().get(SETTING, "false"));
+  }
+
+  /**
+   * The same CALL without the options that only Iceberg's sorts have.
+   *
+   * @throws IllegalArgumentException if Iceberg refuses the columns: what its own sort would not do is refused in its words
+   */
+  static RewriteArguments of(SparkSession session, TableCatalog catalog, RewriteArguments arguments) {
+    String[] columns =
+        SortOrder.parse(arguments.sortOrder()).columns().stream()
+            .map(parts -> String.join(".", parts))
+            .toArray(String[]::new);
+    Table table = ZOrderRewrite.load(session, catalog, arguments.table()).table();
+    SparkActions.get(session).rewriteDataFiles(table).zOrder(columns);
+    Map<String, String> options = new LinkedHashMap<>(arguments.options());
+    options.keySet().removeAll(WITHOUT_USE);
+    if (options.size() < arguments.options().size()) {
+      Set<String> ignored = new TreeSet<>(arguments.options().keySet());
+      ignored.retainAll(WITHOUT_USE);
+      LOG.warn("Options {} of {} are ignored: {} is true, and strategy zorder has no use for them", ignored, arguments.table(), SETTING);
+    }
+    return new RewriteArguments(
+        arguments.table(),
+        ZOrderRewrite.STRATEGY,
+        arguments.sortOrder(),
+        options,
+        arguments.where(),
+        arguments.branch());
+  }
+}

@@ -1,0 +1,66 @@
+package io.icebergzorder.spark.run;
+
+import java.util.Collection;
+import java.util.List;
+import java.util.Locale;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DeleteFile;
+import org.apache.iceberg.FileContent;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.actions.RewriteFileGroup;
+import org.apache.iceberg.util.ContentFileUtil;
+
+/**
+ * How many rows the new files of a file group may have: those of its old files, less deleted ones.
+ *
+ * <p>Manifests tell this apart from what the rewrite read. Without deletes, and with deletion vectors, the count is exact. A
+ * position delete file may name a row twice, and rows of other data files; of an equality delete file nobody knows how many rows
+ * it matches without reading them. There the count is an interval.
+ *
+ * @param least rows at least
+ * @param most rows at most
+ */
+record RowCounts(long least, long most) {
+  /**
+   * Checks the new files of a file group.
+   *
+   * @throws IllegalStateException if rows are missing, or there are too many
+   */
+  static void check(Table table, RewriteFileGroup group, Collection<DataFile> added) {
+    RowCounts expected = of(group.fileScanTasks());
+    long rows = added.stream().mapToLong(DataFile::recordCount).sum();
+    if (rows < expected.least || rows > expected.most) {
+      throw new IllegalStateException(
+          String.format(
+              Locale.ROOT,
+              "Cannot commit rewrite of %s, because %d data files should have %s rows by their manifests, less deleted ones,"
+                  + " and the new files have %d",
+              table.name(), group.inputFileNum(), expected, rows));
+    }
+  }
+
+  /** The rows that are left of whole data files. */
+  static RowCounts of(List<FileScanTask> tasks) {
+    long least = 0;
+    long most = 0;
+    for (FileScanTask task : tasks) {
+      long rows = task.file().recordCount();
+      long deleted = 0;
+      long surelyDeleted = 0;
+      for (DeleteFile delete : task.deletes()) {
+        boolean isPositions = delete.content() == FileContent.POSITION_DELETES;
+        deleted = Math.min(rows, isPositions ? deleted + delete.recordCount() : rows);
+        surelyDeleted += ContentFileUtil.isDV(delete) ? delete.recordCount() : 0;
+      }
+      least += rows - deleted;
+      most += rows - surelyDeleted;
+    }
+    return new RowCounts(least, most);
+  }
+
+  @Override
+  public String toString() {
+    return least == most ? String.valueOf(most) : String.format(Locale.ROOT, "%d to %d", least, most);
+  }
+}

@@ -1,0 +1,77 @@
+package io.icebergzorder.spark.sample;
+
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.KeyColumn;
+import io.icebergzorder.core.Sample;
+import io.icebergzorder.spark.plan.RowOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.HashSet;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.Set;
+import org.apache.iceberg.MetricsConfig;
+import org.apache.iceberg.MetricsModes;
+import org.apache.iceberg.Table;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Finds clustering columns whose lower/upper bounds are cut to a prefix that all their values share: every file then has
+ * the same bounds, and no layout can help.
+ */
+public final class TruncatedBounds {
+  private static final Logger LOG = LoggerFactory.getLogger(TruncatedBounds.class);
+
+  private TruncatedBounds() {}
+
+  /** Warns, naming the column and the table property that mends it. */
+  public static void warn(Table table, RowOrder order, List<Sample> samples) {
+    List<ClusteringColumn> columns = order.all();
+    for (int i = order.partition().size(); i < columns.size(); i++) {
+      ClusteringColumn column = columns.get(i);
+      OptionalInt length = length(table, column);
+      if (length.isPresent() && shareOnePrefix(samples, i, length.getAsInt(), column.type().equals("string"))) {
+        LOG.warn(
+            "All sampled values of clustering column {} of {} begin with the same {} characters, and the table keeps only so"
+                + " many of its lower/upper bounds: no file can be skipped by it. ALTER TABLE ... SET TBLPROPERTIES"
+                + " ('write.metadata.metrics.column.{}' = 'full') and rewrite again.",
+            column.name(), table.name(), length.getAsInt(), name(column));
+      }
+    }
+  }
+
+  /** The characters of a string, or bytes of a binary, that the table keeps of lower/upper bounds; empty if it keeps all. */
+  static OptionalInt length(Table table, ClusteringColumn column) {
+    boolean isCut = column.type().equals("string") || column.type().equals("binary");
+    return isCut && MetricsConfig.forTable(table).columnMode(name(column)) instanceof MetricsModes.Truncate truncate
+        ? OptionalInt.of(truncate.length())
+        : OptionalInt.empty();
+  }
+
+  private static String name(ClusteringColumn column) {
+    return String.join(".", column.parts());
+  }
+
+  private static boolean shareOnePrefix(List<Sample> samples, int column, int length, boolean text) {
+    Set<String> prefixes = new HashSet<>();
+    boolean longer = false;
+    for (Sample sample : samples) {
+      KeyColumn keys = sample.columns().get(column);
+      for (int row = 0; row < keys.size(); row++) {
+        if (keys.state(row) == KeyColumn.VALUE) {
+          // One byte is one character in Latin-1, which serves for binary columns as UTF-8 does for text. A key that was cut
+          // in a character has more characters before it than are compared.
+          String value =
+              new String(keys.bytesKey(row), text ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1);
+          int characters = value.codePointCount(0, value.length());
+          longer |= characters > length;
+          prefixes.add(characters > length ? value.substring(0, value.offsetByCodePoints(0, length)) : value);
+          if (prefixes.size() > 1) {
+            return false;
+          }
+        }
+      }
+    }
+    return longer;
+  }
+}
