@@ -27,11 +27,8 @@ final class BoxTreeGrower {
   private final double perFile;
   private final double least;
   private final double most;
-  private final double[] weights;
-  private final int prefix;
-
-  /** By column and position: the sampled rows below it. */
-  private final int[][] below;
+  private final int leading;
+  private final SplitCosts.Extents extents;
 
   /** By column: the rows in the order of their positions. A node is the same interval in each. */
   private final int[][] ordered;
@@ -43,21 +40,21 @@ final class BoxTreeGrower {
   private record Candidate(double cost, int column, int start, int files) {}
 
   private BoxTreeGrower(
-      int[][] positions, int rows, int bits, int files, double tolerance, double[] weights, int prefix) {
+      int[][] positions, int rows, int bits, int files, double tolerance, double[] weights, int leading) {
     this.positions = positions;
     this.bits = bits;
-    this.weights = weights;
-    this.prefix = prefix;
+    this.leading = leading;
     this.perFile = (double) rows / files;
     this.least = (1.0 - tolerance) * perFile;
     this.most = (1.0 + tolerance) * perFile;
-    this.below = new int[positions.length][];
     this.ordered = new int[positions.length][];
     this.moved = new int[rows];
+    int[][] below = new int[positions.length][];
     for (int column = 0; column < positions.length; column++) {
       below[column] = rowsBelow(positions[column], bits);
       ordered[column] = inOrder(positions[column], below[column]);
     }
+    this.extents = new SplitCosts.Extents(positions, below, weights, leading);
   }
 
   /**
@@ -69,12 +66,12 @@ final class BoxTreeGrower {
    * @param files the wanted number of files, at least 1; there are as many
    * @param tolerance how far a file's share of the sampled rows may lie from the mean, in [0, 1). Where no split keeps
    *     to it, the most even one is taken
-   * @param weights of every active column, positive; those of the prefix are not looked at
-   * @param prefix the number of leading columns that are split first, one after the other
+   * @param weights of every active column, positive; those of leading columns are not looked at
+   * @param leading the number of leading columns that are split first, one after the other
    */
   static BoxTree grow(
-      int[][] positions, int rows, int bits, int files, double tolerance, double[] weights, int prefix) {
-    BoxTreeGrower grower = new BoxTreeGrower(positions, rows, bits, files, tolerance, weights, prefix);
+      int[][] positions, int rows, int bits, int files, double tolerance, double[] weights, int leading) {
+    BoxTreeGrower grower = new BoxTreeGrower(positions, rows, bits, files, tolerance, weights, leading);
     grower.node(0, positions.length == 0 ? 0 : rows, files);
     return new BoxTree(grower.nodes, bits, positions.length);
   }
@@ -144,7 +141,7 @@ final class BoxTreeGrower {
 
   /** The split with the least cost within the tolerance, else the most even one, else none. */
   private Candidate best(int from, int to, int files) {
-    for (int column = 0; column < prefix; column++) {
+    for (int column = 0; column < leading; column++) {
       if (position(column, from) < position(column, to - 1)) {
         Candidate best = betweenValues(from, to, files, column);
         if (best != null) {
@@ -164,7 +161,7 @@ final class BoxTreeGrower {
   /** The split of a clustering column with the least cost within the tolerance. */
   private Candidate withinTolerance(int from, int to, int files) {
     Candidate best = null;
-    for (int column = prefix; column < positions.length; column++) {
+    for (int column = leading; column < positions.length; column++) {
       int[] starts = starts(column, from, to);
       int half = files / 2;
       int quarter = Math.max(1, files / 4);
@@ -174,10 +171,10 @@ final class BoxTreeGrower {
         cuts[i] = cuts(starts, to - from, shares[i], files);
       }
       int[] edges = Arrays.stream(cuts).flatMapToInt(Arrays::stream).sorted().distinct().toArray();
-      Sides sides = new Sides(column, from, to, edges);
+      SplitCosts costs = new SplitCosts(extents, ordered[column], from, to, edges);
       for (int i = 0; i < shares.length; i++) {
         for (int cut : cuts[i]) {
-          double cost = sides.cost(cut, shares[i], files);
+          double cost = costs.of(cut, shares[i], files);
           if (best == null || cost < best.cost()) {
             best = new Candidate(cost, column, position(column, from + cut), shares[i]);
           }
@@ -247,92 +244,8 @@ final class BoxTreeGrower {
     return low;
   }
 
-  /** The boxes on both sides of every cut of an interval. */
-  private final class Sides {
-    private final int rows;
-    private final int[] edges;
-
-    // By clustering column and edge.
-    private final double[][] left;
-    private final double[][] right;
-
-    Sides(int column, int from, int to, int[] edges) {
-      this.rows = to - from;
-      this.edges = edges;
-      this.left = new double[positions.length - prefix][edges.length];
-      this.right = new double[positions.length - prefix][edges.length];
-      for (int other = prefix; edges.length > 0 && other < positions.length; other++) {
-        measure(other, ordered[column], from);
-      }
-    }
-
-    private void measure(int other, int[] order, int from) {
-      int[] of = positions[other];
-      int low = Integer.MAX_VALUE;
-      int high = Integer.MIN_VALUE;
-      int place = 0;
-      for (int edge = 0; edge < edges.length; edge++) {
-        for (; place < edges[edge]; place++) {
-          int position = of[order[from + place]];
-          low = Math.min(low, position);
-          high = Math.max(high, position);
-        }
-        left[other - prefix][edge] = extent(other, low, high);
-      }
-      low = Integer.MAX_VALUE;
-      high = Integer.MIN_VALUE;
-      place = rows;
-      for (int edge = edges.length - 1; edge >= 0; edge--) {
-        while (place > edges[edge]) {
-          int position = of[order[from + --place]];
-          low = Math.min(low, position);
-          high = Math.max(high, position);
-        }
-        right[other - prefix][edge] = extent(other, low, high);
-      }
-    }
-
-    private double extent(int column, int low, int high) {
-      return weights[column] * (below[column][high + 1] - below[column][low]);
-    }
-
-    double cost(int cut, int share, int files) {
-      int edge = Arrays.binarySearch(edges, cut);
-      return cut * filled(left, edge, share) + (rows - cut) * filled(right, edge, files - share);
-    }
-
-    /** What is left of the extents of a box when it is cut into its files. */
-    private double filled(double[][] extents, int edge, int files) {
-      double[] rest = new double[extents.length];
-      for (int i = 0; i < rest.length; i++) {
-        rest[i] = extents[i][edge];
-      }
-      double f = files;
-      while (f >= 2.0) {
-        rest[largest(rest)] /= 2.0;
-        f /= 2.0;
-      }
-      rest[largest(rest)] /= f;
-      double total = 0;
-      for (double extent : rest) {
-        total += extent;
-      }
-      return total;
-    }
-
-    private static int largest(double[] values) {
-      int largest = 0;
-      for (int i = 1; i < values.length; i++) {
-        if (values[i] > values[largest]) {
-          largest = i;
-        }
-      }
-      return largest;
-    }
-  }
-
   /**
-   * The split of a column of the prefix where files keep to the tolerance, come out even, and as many on either side. How
+   * The split of a leading column where files keep to the tolerance, come out even, and as many on either side. How
    * uneven they come out counts in sixteenths of the mean, so that of many splits about as good the most central one is
    * taken and the tree stays flat.
    */

@@ -4,6 +4,6 @@ package io.icebergzorder.core;
 public enum KeyDomain {
   /** Signed 64-bit integers in numeric order. */
   LONG,
-  /** Byte strings in unsigned lexicographic order; a prefix sorts before what it begins. */
+  /** Byte strings in unsigned lexicographic order; what begins another sorts before it. */
   BYTES
 }

@@ -27,15 +27,15 @@ public final class Layout {
   public static final int MAX_BOUNDARIES = 65_536;
 
   private final List<LayoutColumn> columns;
-  private final int prefix;
+  private final int leading;
   private final List<String> leftOut;
   private final int bits;
   private final Curve curve;
   private final Cuts cuts;
 
-  Layout(List<LayoutColumn> columns, int prefix, List<String> leftOut, int bits, Curve curve, Cuts cuts) {
+  Layout(List<LayoutColumn> columns, int leading, List<String> leftOut, int bits, Curve curve, Cuts cuts) {
     this.columns = List.copyOf(columns);
-    this.prefix = prefix;
+    this.leading = leading;
     this.leftOut = List.copyOf(leftOut);
     this.bits = bits;
     this.curve = curve;
@@ -45,14 +45,14 @@ public final class Layout {
   /**
    * Fits a layout to a sample.
    *
-   * @param columns the columns of the prefix and the clustering columns, between 1 and 63 in all
+   * @param columns the leading columns and the clustering columns, between 1 and 63 in all
    * @param sample their sampled rows, column by column in the same order; may have no rows
-   * @param wish what the layout is to be like
+   * @param request what the layout is to be like
    * @throws IllegalArgumentException if an argument lies outside its domain, or the sample does not
    *     belong to the columns
    */
-  public static Layout fit(List<ClusteringColumn> columns, Sample sample, Wish wish) {
-    check(columns, sample, wish);
+  public static Layout fit(List<ClusteringColumn> columns, Sample sample, LayoutRequest request) {
+    check(columns, sample, request);
     List<Integer> active = new ArrayList<>();
     List<String> leftOut = new ArrayList<>();
     for (int ordinal = 0; ordinal < columns.size(); ordinal++) {
@@ -63,43 +63,43 @@ public final class Layout {
       }
     }
     int bits = bitsFor(active.size());
-    int prefix = (int) active.stream().filter(ordinal -> ordinal < wish.prefix().size()).count();
+    int leading = (int) active.stream().filter(ordinal -> ordinal < request.leadingOrders().size()).count();
     List<LayoutColumn> fitted = new ArrayList<>();
     for (int ordinal : active) {
       KeyColumn keys = sample.columns().get(ordinal);
-      Boundaries boundaries = Boundaries.of(keys, wish.maxBoundaries());
-      PrefixOrder order = ordinal < wish.prefix().size() ? wish.prefix().get(ordinal) : PrefixOrder.OF_KEYS;
+      Boundaries boundaries = Boundaries.of(keys, request.maxBoundaries());
+      PrefixOrder order = ordinal < request.leadingOrders().size() ? request.leadingOrders().get(ordinal) : PrefixOrder.OF_KEYS;
       int[] positions = Positions.of(keys, boundaries, bits, order);
       long[] packed = LayoutColumn.packed(positions, fitted.size(), active.size(), bits);
       fitted.add(new LayoutColumn(ordinal, columns.get(ordinal), boundaries, positions, packed));
     }
-    Layout uncut = new Layout(fitted, prefix, leftOut, bits, wish.curve(), new EvenCuts(new long[0]));
-    return wish.cuts().equals(BoxTree.KIND) ? uncut.grown(sample, wish) : uncut.evenlyCut(sample, wish);
+    Layout uncut = new Layout(fitted, leading, leftOut, bits, request.curve(), new EvenCuts(new long[0]));
+    return request.cuts().equals(BoxTree.KIND) ? uncut.grown(sample, request) : uncut.evenlyCut(sample, request);
   }
 
-  private Layout evenlyCut(Sample sample, Wish wish) {
+  private Layout evenlyCut(Sample sample, LayoutRequest request) {
     long[] indexes = indexes(sample);
     Arrays.sort(indexes);
-    return new Layout(columns, prefix, leftOut, bits, curve, EvenCuts.of(indexes, wish.files()));
+    return new Layout(columns, leading, leftOut, bits, curve, EvenCuts.of(indexes, request.files()));
   }
 
-  private Layout grown(Sample sample, Wish wish) {
+  private Layout grown(Sample sample, LayoutRequest request) {
     double[] weights = new double[columns.size()];
     int[][] positions = new int[columns.size()][];
     for (int place = 0; place < weights.length; place++) {
       LayoutColumn column = columns.get(place);
-      int ofCurve = column.ordinal() - wish.prefix().size();
-      weights[place] = ofCurve < 0 || wish.weights().length == 0 ? 1 : wish.weights()[ofCurve];
+      int ofCurve = column.ordinal() - request.leadingOrders().size();
+      weights[place] = ofCurve < 0 || request.weights().length == 0 ? 1 : request.weights()[ofCurve];
       positions[place] = positions(column, sample);
     }
     BoxTree tree =
         BoxTreeGrower.grow(
-            positions, sample.rows(), bits, wish.files(), wish.sizeTolerance(), weights, prefix);
+            positions, sample.rows(), bits, request.files(), request.sizeTolerance(), weights, leading);
     Curve tighter =
-        wish.curve() == Curve.HILBERT
+        request.curve() == Curve.HILBERT
             ? Curve.HILBERT
-            : TighterCurve.of(tree, packed(sample), columns.size(), prefix, bits);
-    return new Layout(columns, prefix, leftOut, bits, tighter, tree);
+            : TighterCurve.of(tree, packed(sample), columns.size(), leading, bits);
+    return new Layout(columns, leading, leftOut, bits, tighter, tree);
   }
 
   private static int[] positions(LayoutColumn column, Sample sample) {
@@ -116,21 +116,21 @@ public final class Layout {
     return columns == 0 ? 0 : Math.min(Positions.MAX_BITS, ZOrderCurve.MAX_INDEX_BITS / columns);
   }
 
-  private static void check(List<ClusteringColumn> columns, Sample sample, Wish wish) {
-    int clustering = columns.size() - wish.prefix().size();
+  private static void check(List<ClusteringColumn> columns, Sample sample, LayoutRequest request) {
+    int clustering = columns.size() - request.leadingOrders().size();
     if (clustering < 1) {
       throw new IllegalArgumentException("Cannot lay out rows, because there are no clustering columns");
     }
-    if (wish.files() < 1) {
+    if (request.files() < 1) {
       throw new IllegalArgumentException(
-          "Cannot lay out rows in %d files, because there must be at least 1".formatted(wish.files()));
+          "Cannot lay out rows in %d files, because there must be at least 1".formatted(request.files()));
     }
-    if (wish.maxBoundaries() < 1 || wish.maxBoundaries() > MAX_BOUNDARIES) {
+    if (request.maxBoundaries() < 1 || request.maxBoundaries() > MAX_BOUNDARIES) {
       throw new IllegalArgumentException(
           "Cannot lay out with %d boundaries, because their number must be in [1, %d]"
-              .formatted(wish.maxBoundaries(), MAX_BOUNDARIES));
+              .formatted(request.maxBoundaries(), MAX_BOUNDARIES));
     }
-    if (wish.curve() == Curve.HILBERT && clustering > HilbertCurve.MAX_COLUMNS) {
+    if (request.curve() == Curve.HILBERT && clustering > HilbertCurve.MAX_COLUMNS) {
       throw new IllegalArgumentException(
           "Cannot lay out %d columns along a Hilbert curve, because it takes at most %d"
               .formatted(clustering, HilbertCurve.MAX_COLUMNS));
@@ -176,14 +176,14 @@ public final class Layout {
     return true;
   }
 
-  /** The columns that take part, those of the prefix first. */
+  /** The columns that take part, the leading ones first. */
   public List<LayoutColumn> columns() {
     return columns;
   }
 
-  /** How many of the columns are of the prefix. */
-  public int prefix() {
-    return prefix;
+  /** How many of the columns are leading ones. */
+  public int leading() {
+    return leading;
   }
 
   /** The names of the clustering columns left out: constant, or all NULL, or nothing sampled. */
@@ -213,7 +213,7 @@ public final class Layout {
 
   /** What places rows by their packed positions. */
   public Placement placement() {
-    return new Placement(columns.size(), prefix, bits, curve, cuts);
+    return new Placement(columns.size(), leading, bits, curve, cuts);
   }
 
   /**

@@ -57,7 +57,7 @@ final class LayoutJson {
     writeCuts(root.putObject("cuts"), layout.cuts());
     ArrayNode leftOut = root.putArray("left_out");
     layout.leftOut().forEach(leftOut::add);
-    root.put("prefix", layout.prefix());
+    root.put("prefix", layout.leading());
     root.put("version", VERSION);
     try {
       return MAPPER.writeValueAsString(root);
@@ -138,15 +138,15 @@ final class LayoutJson {
     for (JsonNode name : array(root, "left_out")) {
       leftOut.add(text(name));
     }
-    int prefix = small(longs(MAPPER.createArrayNode().add(field(root, "prefix")))[0]);
-    if (prefix < 0 || prefix > columns.size()) {
-      throw unreadable("'prefix' must be in [0, %d] and is '%d'".formatted(columns.size(), prefix));
+    int leading = small(longs(MAPPER.createArrayNode().add(field(root, "prefix")))[0]);
+    if (leading < 0 || leading > columns.size()) {
+      throw unreadable("'prefix' must be in [0, %d] and is '%d'".formatted(columns.size(), leading));
     }
     Curve curve = Curve.of(text(root, "curve"));
-    if (curve == Curve.HILBERT && columns.size() - prefix > HilbertCurve.MAX_COLUMNS) {
+    if (curve == Curve.HILBERT && columns.size() - leading > HilbertCurve.MAX_COLUMNS) {
       throw unreadable("a Hilbert curve has at most %d columns".formatted(HilbertCurve.MAX_COLUMNS));
     }
-    return new Layout(columns, prefix, leftOut, bits, curve, readCuts(field(root, "cuts"), columns.size(), bits));
+    return new Layout(columns, leading, leftOut, bits, curve, readCuts(field(root, "cuts"), columns.size(), bits));
   }
 
   private static Cuts readCuts(JsonNode node, int columns, int bits) {

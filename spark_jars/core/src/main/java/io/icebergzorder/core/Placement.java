@@ -10,7 +10,7 @@ import java.io.Serializable;
  * significant bits.
  *
  * <pre>
- *   bits = 16, prefix p, columns a and b:     0 ... 0  pppppppppppppppp aaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbb
+ *   bits = 16, leading p, columns a and b:     0 ... 0  pppppppppppppppp aaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbb
  * </pre>
  *
  * <p>No call allocates, and any number of threads may share it.
@@ -19,7 +19,7 @@ public final class Placement implements Serializable {
   private static final long serialVersionUID = 1L;
 
   private final int columns;
-  private final int prefix;
+  private final int leading;
   private final int bits;
   private final Curve curve;
   private final Cuts cuts;
@@ -29,9 +29,9 @@ public final class Placement implements Serializable {
 
   private transient HilbertCurve hilbert;
 
-  Placement(int columns, int prefix, int bits, Curve curve, Cuts cuts) {
+  Placement(int columns, int leading, int bits, Curve curve, Cuts cuts) {
     this.columns = columns;
-    this.prefix = prefix;
+    this.leading = leading;
     this.bits = bits;
     this.curve = curve;
     this.cuts = cuts;
@@ -39,7 +39,7 @@ public final class Placement implements Serializable {
   }
 
   private void prepare() {
-    int ofCurve = columns - prefix;
+    int ofCurve = columns - leading;
     interleaving = ofCurve == 0 ? null : ZOrderCurve.of(ofCurve);
     hilbert = ofCurve == 0 || curve == Curve.ZORDER ? null : HilbertCurve.of(ofCurve);
   }
@@ -74,7 +74,7 @@ public final class Placement implements Serializable {
   }
 
   /**
-   * The index of a row: its place among the rows of its file, after the values of the prefix.
+   * The index of a row: its place among the rows of its file, after the values of the leading columns.
    *
    * @param packed its positions
    * @return in [0, 2^63)
@@ -83,16 +83,16 @@ public final class Placement implements Serializable {
     return cuts instanceof BoxTree tree ? inBox(packed, tree) : global(packed);
   }
 
-  /** The positions of the prefix, and then the index on the curve. */
+  /** The positions of the leading columns, and then the index on the curve. */
   private long global(long packed) {
-    if (columns == prefix) {
+    if (columns == leading) {
       return packed;
     }
     long interleaved = 0;
-    for (int column = prefix; column < columns; column++) {
-      interleaved |= interleaving.share(position(packed, column), column - prefix);
+    for (int column = leading; column < columns; column++) {
+      interleaved |= interleaving.share(position(packed, column), column - leading);
     }
-    int ofCurve = bits * (columns - prefix);
+    int ofCurve = bits * (columns - leading);
     return packed >>> ofCurve << ofCurve | onCurve(interleaved);
   }
 
@@ -100,9 +100,9 @@ public final class Placement implements Serializable {
   private long inBox(long packed, BoxTree tree) {
     int leaf = tree.leaf(packed);
     long interleaved = 0;
-    for (int column = prefix; column < columns; column++) {
+    for (int column = leading; column < columns; column++) {
       int stretched = tree.stretched(position(packed, column), leaf, column);
-      interleaved |= interleaving.share(stretched, column - prefix);
+      interleaved |= interleaving.share(stretched, column - leading);
     }
     return onCurve(interleaved);
   }

@@ -11,14 +11,14 @@ final class TighterCurve {
   private final BoxTree tree;
   private final long[] packed;
   private final int columns;
-  private final int prefix;
+  private final int leading;
   private final int bits;
 
-  private TighterCurve(BoxTree tree, long[] packed, int columns, int prefix, int bits) {
+  private TighterCurve(BoxTree tree, long[] packed, int columns, int leading, int bits) {
     this.tree = tree;
     this.packed = packed;
     this.columns = columns;
-    this.prefix = prefix;
+    this.leading = leading;
     this.bits = bits;
   }
 
@@ -29,24 +29,24 @@ final class TighterCurve {
    * @param tree the tree
    * @param packed the packed positions of the sampled rows
    * @param columns the number of active columns
-   * @param prefix how many of them are no part of the curve
+   * @param leading how many of them are no part of the curve
    * @param bits the bits of a position
    * @return {@link Curve#ZORDER} for equal costs, and where Hilbert has too many or too few columns
    */
-  static Curve of(BoxTree tree, long[] packed, int columns, int prefix, int bits) {
-    int ofCurve = columns - prefix;
+  static Curve of(BoxTree tree, long[] packed, int columns, int leading, int bits) {
+    int ofCurve = columns - leading;
     if (ofCurve < 2 || ofCurve > HilbertCurve.MAX_COLUMNS || packed.length == 0) {
       return Curve.ZORDER;
     }
-    TighterCurve choice = new TighterCurve(tree, packed, columns, prefix, bits);
+    TighterCurve choice = new TighterCurve(tree, packed, columns, leading, bits);
     return choice.cost(Curve.HILBERT) < choice.cost(Curve.ZORDER) ? Curve.HILBERT : Curve.ZORDER;
   }
 
   private record Row(int leaf, long index, long packed) {}
 
   private long cost(Curve curve) {
-    Placement placement = new Placement(columns, prefix, bits, curve, tree);
-    long ofCurve = (1L << bits * (columns - prefix)) - 1;
+    Placement placement = new Placement(columns, leading, bits, curve, tree);
+    long ofCurve = (1L << bits * (columns - leading)) - 1;
     Row[] rows = new Row[packed.length];
     for (int row = 0; row < rows.length; row++) {
       rows[row] = new Row(tree.leaf(packed[row]), placement.index(packed[row]), packed[row] & ofCurve);
@@ -86,7 +86,7 @@ final class TighterCurve {
 
   private long extents(Row[] rows, int from, int to) {
     long sum = 0;
-    for (int shift = 0; shift < bits * (columns - prefix); shift += bits) {
+    for (int shift = 0; shift < bits * (columns - leading); shift += bits) {
       long low = Long.MAX_VALUE;
       long high = 0;
       for (int i = from; i < to; i++) {

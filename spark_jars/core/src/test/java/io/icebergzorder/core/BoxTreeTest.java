@@ -98,13 +98,13 @@ class BoxTreeTest {
       int files = 1 + random.nextInt(24);
       double tolerance = new double[] {0, 0.1, 0.25, 0.6}[random.nextInt(4)];
       double[] weights = random.nextBoolean() ? ones(columns) : random.doubles(columns, 0.1, 9).toArray();
-      int prefix = random.nextInt(columns + 1);
-      BoxTree tree = BoxTreeGrower.grow(positions, rows, 6, files, tolerance, weights, prefix);
+      int leading = random.nextInt(columns + 1);
+      BoxTree tree = BoxTreeGrower.grow(positions, rows, 6, files, tolerance, weights, leading);
       List<int[]> table =
           IntStream.range(0, rows)
               .mapToObj(row -> Arrays.stream(positions).mapToInt(column -> column[row]).toArray())
               .toList();
-      NaiveGrower naive = new NaiveGrower(table, files, tolerance, weights, prefix);
+      NaiveGrower naive = new NaiveGrower(table, files, tolerance, weights, leading);
       assertEquals(naive.nodes(table, files), tree.nodes().stream().map(BoxTreeTest::numbers).toList());
     }
   }

@@ -98,7 +98,7 @@ class GoldenTest {
         perRow(keys, (column, row) -> NODES.numberNode(Boundaries.of(column, max).bucketOf(column, row))));
 
     Sample sample = new Sample(keys);
-    Layout layout = Layout.fit(columns, sample, wish(golden));
+    Layout layout = Layout.fit(columns, sample, request(golden));
     assertSame(expected, "positions", positions(layout, sample));
     long[] indexes = layout.indexes(sample);
     assertSame(expected, "index", MAPPER.valueToTree(indexes));
@@ -111,10 +111,10 @@ class GoldenTest {
     assertEquals(layout.toJson(), Layout.fromJson(layout.toJson()).toJson());
   }
 
-  private static Wish wish(JsonNode golden) {
+  private static LayoutRequest request(JsonNode golden) {
     List<PrefixOrder> prefix = new ArrayList<>();
     golden.get("prefix").forEach(order -> prefix.add(new PrefixOrder(order.get(0).booleanValue(), order.get(1).booleanValue())));
-    return new Wish(
+    return new LayoutRequest(
         golden.get("files").intValue(),
         golden.get("cuts").textValue(),
         Curve.of(golden.get("curve").textValue()),

@@ -19,12 +19,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class LayoutTest {
-  private static Wish even(int files, int maxBoundaries) {
-    return new Wish(files, EvenCuts.KIND, Curve.ZORDER, List.of(), maxBoundaries, 0.25, new double[0]);
+  private static LayoutRequest even(int files, int maxBoundaries) {
+    return new LayoutRequest(files, EvenCuts.KIND, Curve.ZORDER, List.of(), maxBoundaries, 0.25, new double[0]);
   }
 
-  private static Wish adaptive(int files) {
-    return new Wish(files, BoxTree.KIND, Curve.ZORDER, List.of(), 4096, 0.25, new double[0]);
+  private static LayoutRequest adaptive(int files) {
+    return new LayoutRequest(files, BoxTree.KIND, Curve.ZORDER, List.of(), 4096, 0.25, new double[0]);
   }
 
   private static ClusteringColumn column(String name, String type) {
@@ -134,8 +134,8 @@ class LayoutTest {
   void aHilbertCurveTakesEightColumns() {
     List<ClusteringColumn> columns = IntStream.range(0, 9).mapToObj(i -> column("c" + i, "int")).toList();
     Sample sample = new Sample(IntStream.range(0, 9).mapToObj(i -> longs(i, i + 1)).toList());
-    Wish wish = new Wish(2, BoxTree.KIND, Curve.HILBERT, List.of(), 10, 0.25, new double[0]);
-    Exception e = assertThrows(IllegalArgumentException.class, () -> Layout.fit(columns, sample, wish));
+    LayoutRequest request = new LayoutRequest(2, BoxTree.KIND, Curve.HILBERT, List.of(), 10, 0.25, new double[0]);
+    Exception e = assertThrows(IllegalArgumentException.class, () -> Layout.fit(columns, sample, request));
     assertEquals(
         "Cannot lay out 9 columns along a Hilbert curve, because it takes at most 8", e.getMessage());
   }

@@ -10,7 +10,7 @@ import java.util.stream.Stream;
 final class NaiveGrower {
   private final List<int[]> rows;
   private final int columns;
-  private final int prefix;
+  private final int leading;
   private final double[] weights;
   private final double mean;
   private final double least;
@@ -19,10 +19,10 @@ final class NaiveGrower {
   private record Found(double score, int column, int start, int share) {}
 
   /** Grows on one row or more; every row is its positions. */
-  NaiveGrower(List<int[]> rows, int files, double tolerance, double[] weights, int prefix) {
+  NaiveGrower(List<int[]> rows, int files, double tolerance, double[] weights, int leading) {
     this.rows = rows;
     this.columns = weights.length;
-    this.prefix = prefix;
+    this.leading = leading;
     this.weights = weights;
     this.mean = (double) rows.size() / files;
     this.least = (1.0 - tolerance) * mean;
@@ -46,7 +46,7 @@ final class NaiveGrower {
   }
 
   private Found best(List<int[]> inside, int files) {
-    for (int column = 0; column < prefix; column++) {
+    for (int column = 0; column < leading; column++) {
       if (low(inside, column) < high(inside, column)) {
         Found between = betweenValues(inside, files, column);
         if (between != null) {
@@ -61,7 +61,7 @@ final class NaiveGrower {
 
   private Found withinTolerance(List<int[]> inside, int files) {
     Found best = null;
-    for (int column = prefix; column < columns; column++) {
+    for (int column = leading; column < columns; column++) {
       List<int[]> ordered = ordered(inside, column);
       for (int sign = -1; sign <= 1; sign++) {
         int share = files / 2 + sign * Math.max(1, files / 4);
@@ -102,7 +102,7 @@ final class NaiveGrower {
 
   private double cost(List<int[]> inside, int files) {
     double[] extents =
-        IntStream.range(prefix, columns).mapToDouble(column -> weights[column] * mass(inside, column)).toArray();
+        IntStream.range(leading, columns).mapToDouble(column -> weights[column] * mass(inside, column)).toArray();
     double left = files;
     while (left >= 2) {
       extents[largest(extents)] /= 2;

@@ -71,7 +71,7 @@ class PlacementTest {
     Sample sample = new Sample(IntStream.range(0, all).mapToObj(column -> keys(rows)).toList());
     Curve curve = random.nextBoolean() ? Curve.ZORDER : Curve.HILBERT;
     double[] weights = random.doubles(random.nextBoolean() ? columns : 0, 0.1, 9).toArray();
-    return Layout.fit(names, sample, new Wish(1 + random.nextInt(20), cuts, curve, prefix, 20, 0.25, weights));
+    return Layout.fit(names, sample, new LayoutRequest(1 + random.nextInt(20), cuts, curve, prefix, 20, 0.25, weights));
   }
 
   private KeyColumn keys(int rows) {
@@ -120,7 +120,7 @@ class PlacementTest {
 
   private static long index(Layout layout, int[] positions) {
     int[] ofCurve = positions.clone();
-    long before = packed(Arrays.copyOf(positions, layout.prefix()), layout.bits());
+    long before = packed(Arrays.copyOf(positions, layout.leading()), layout.bits());
     if (layout.cuts() instanceof BoxTree tree) {
       BoxTree.Leaf leaf = find(tree.nodes().iterator(), positions).leaf();
       for (int column = 0; column < positions.length; column++) {
@@ -131,7 +131,7 @@ class PlacementTest {
       }
       before = 0;
     }
-    ofCurve = Arrays.copyOfRange(ofCurve, layout.prefix(), ofCurve.length);
+    ofCurve = Arrays.copyOfRange(ofCurve, layout.leading(), ofCurve.length);
     if (ofCurve.length == 0) {
       return before;
     }

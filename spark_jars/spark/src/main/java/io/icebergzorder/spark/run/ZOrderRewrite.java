@@ -3,7 +3,7 @@ package io.icebergzorder.spark.run;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.SortOrder;
-import io.icebergzorder.core.Wish;
+import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.spark.commit.LayoutSummary;
 import io.icebergzorder.spark.commit.RewriteCommit;
@@ -200,15 +200,15 @@ public final class ZOrderRewrite {
     TruncatedBounds.warn(table, within, samples);
     List<Layout> layouts = new ArrayList<>();
     for (int i = 0; i < groups.size(); i++) {
-      layouts.add(Layout.fit(within.all(), samples.get(i), wish(within, groups.get(i).expectedOutputFiles())));
+      layouts.add(Layout.fit(within.all(), samples.get(i), request(within, groups.get(i).expectedOutputFiles())));
     }
     LayoutSummary.logLeftOut(table, within.named(), layouts);
     return layouts;
   }
 
-  private Wish wish(RowOrder within, int files) {
+  private LayoutRequest request(RowOrder within, int files) {
     ZOrderOptions wanted = options.layout();
-    return new Wish(
+    return new LayoutRequest(
         files,
         wanted.cuts(),
         order.curve(),
