@@ -1,8 +1,8 @@
 package io.icebergzorder.spark.commit;
 
 import io.icebergzorder.spark.internals.Failures;
+import io.icebergzorder.spark.internals.SupportedVersions;
 import io.icebergzorder.spark.plan.RewriteOptions;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.Map;
@@ -40,12 +40,6 @@ public final class RewriteCommit {
     this.startingSnapshotId = startingSnapshotId;
     this.useStartingSequenceNumber = options.useStartingSequenceNumber();
     this.snapshotProperties = snapshotProperties;
-  }
-
-  /** Whether this Iceberg can commit to a branch other than main: from 1.11 on. */
-  public static boolean knowsBranches() {
-    return Arrays.stream(RewriteDataFilesCommitManager.class.getConstructors())
-        .anyMatch(constructor -> constructor.getParameterCount() == 5);
   }
 
   /**
@@ -97,7 +91,7 @@ public final class RewriteCommit {
   }
 
   private RewriteDataFilesCommitManager manager(Table to) {
-    return knowsBranches()
+    return SupportedVersions.commitsToBranches()
         ? new RewriteDataFilesCommitManager(to, startingSnapshotId, useStartingSequenceNumber, snapshotProperties, branch)
         : new RewriteDataFilesCommitManager(to, startingSnapshotId, useStartingSequenceNumber, snapshotProperties);
   }

@@ -33,7 +33,7 @@ public final class FunctionScope implements AutoCloseable {
 
   /** A column that calls a function. */
   public Column call(ScalarFunction<?> function, Column... arguments) {
-    String name = SessionCatalog.register(new Ready(function));
+    String name = SessionCatalog.register(new SelfBound(function));
     names.add(name);
     return functions.call_function(session.nameOf(name), arguments);
   }
@@ -45,7 +45,7 @@ public final class FunctionScope implements AutoCloseable {
   }
 
   /** A function that needs no binding: it was made for the columns it is called with. */
-  private record Ready(ScalarFunction<?> function) implements UnboundFunction {
+  private record SelfBound(ScalarFunction<?> function) implements UnboundFunction {
     @Override
     public BoundFunction bind(StructType inputType) {
       return function;

@@ -16,18 +16,18 @@ public final class JobDescription {
     this.context = session.sparkContext();
   }
 
-  public <T, E extends Exception> T during(String description, Work<T, E> work) throws E {
+  public <T, E extends Exception> T during(String description, Action<T, E> action) throws E {
     String before = context.getLocalProperty(PROPERTY);
     context.setJobDescription(description);
     try {
-      return work.run();
+      return action.run();
     } finally {
       context.setJobDescription(before);
     }
   }
 
-  /** What may throw whatever it throws. */
-  public interface Work<T, E extends Exception> {
+  /** Something that starts jobs, and may throw whatever it throws. */
+  public interface Action<T, E extends Exception> {
     T run() throws E;
   }
 }

@@ -83,10 +83,10 @@ public final class StagedScan implements AutoCloseable {
   }
 
   /** A name that no column of a data frame has, whether or not case counts. */
-  public static String unusedName(Dataset<Row> rows, String wish) {
-    String name = wish;
+  public static String unusedName(Dataset<Row> rows, String preferred) {
+    String name = preferred;
     for (int i = 1; contains(rows, name); i++) {
-      name = wish + "_" + i;
+      name = preferred + "_" + i;
     }
     return name;
   }

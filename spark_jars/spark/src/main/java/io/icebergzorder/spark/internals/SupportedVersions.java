@@ -1,9 +1,11 @@
 package io.icebergzorder.spark.internals;
 
 import io.icebergzorder.spark.IcebergZOrderExtensions;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.IcebergBuild;
+import org.apache.iceberg.actions.RewriteDataFilesCommitManager;
 
 /**
  * The versions of Iceberg whose staged scan and commit are known here. Any other is refused: a scan that is not limited to the
@@ -23,6 +25,12 @@ public final class SupportedVersions {
    */
   public static void checkIceberg() {
     check(org.apache.spark.package$.MODULE$.SPARK_VERSION(), IcebergBuild.version());
+  }
+
+  /** Whether the Iceberg of this session can commit a rewrite to a branch other than main: from 1.11 on. */
+  public static boolean commitsToBranches() {
+    return Arrays.stream(RewriteDataFilesCommitManager.class.getConstructors())
+        .anyMatch(constructor -> constructor.getParameterCount() == 5);
   }
 
   static void check(String spark, String iceberg) {

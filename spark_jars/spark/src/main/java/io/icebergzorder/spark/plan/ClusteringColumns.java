@@ -36,7 +36,7 @@ public final class ClusteringColumns {
   /** The place of a clustering column that files are partitioned by. */
   private static final int IGNORED = -1;
 
-  private static final String METRICS_PREFIX = "write.metadata.metrics.column.";
+  private static final String METRICS_MODE = "write.metadata.metrics.column.";
 
   private final Table table;
   private final boolean caseSensitive;
@@ -218,7 +218,7 @@ public final class ClusteringColumns {
           String.format(
               "Cannot cluster by column %s, because %s keeps no lower/upper bounds for it (metrics mode %s), so no file"
                   + " could be skipped: ALTER TABLE ... SET TBLPROPERTIES ('%s' = 'full') first",
-              column.name(), table.name(), mode, METRICS_PREFIX + name));
+              column.name(), table.name(), mode, METRICS_MODE + name));
     }
   }
 

@@ -3,6 +3,7 @@ package io.icebergzorder.spark.plan;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyDomain;
 import io.icebergzorder.core.Keys;
+import io.icebergzorder.spark.internals.ColumnFunction;
 import java.math.BigDecimal;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -61,32 +62,18 @@ public record PartitionColumn(ClusteringColumn key, ClusteringColumn source, Sca
   }
 
   /** What both functions share. Two partition values have the same key only if they are the same partition. */
-  private abstract static class Value<R> implements ScalarFunction<R> {
+  private abstract static class Value<R> extends ColumnFunction<R> {
     private final SerializableFunction<Object, Object> transform;
     private final Type sourceType;
     private final DataType inputType;
     final Type type;
 
-    Value(SerializableFunction<Object, Object> transform, Type sourceType, Type type) {
+    Value(SerializableFunction<Object, Object> transform, Type sourceType, Type type, DataType resultType) {
+      super(resultType, SparkSchemaUtil.convert(sourceType));
       this.transform = transform;
       this.sourceType = sourceType;
       this.inputType = SparkSchemaUtil.convert(sourceType);
       this.type = type;
-    }
-
-    @Override
-    public DataType[] inputTypes() {
-      return new DataType[] {inputType};
-    }
-
-    @Override
-    public String name() {
-      return "iceberg_zorder_partition";
-    }
-
-    @Override
-    public String canonicalName() {
-      return name() + "@" + System.identityHashCode(this);
     }
 
     /** The partition value of a row, or null. Spark wants {@code produceResult} declared by the function's own class. */
@@ -108,12 +95,7 @@ public record PartitionColumn(ClusteringColumn key, ClusteringColumn source, Sca
 
   private static final class LongValue extends Value<Long> {
     LongValue(SerializableFunction<Object, Object> transform, Type sourceType, Type type) {
-      super(transform, sourceType, type);
-    }
-
-    @Override
-    public DataType resultType() {
-      return DataTypes.LongType;
+      super(transform, sourceType, type, DataTypes.LongType);
     }
 
     @Override
@@ -140,12 +122,7 @@ public record PartitionColumn(ClusteringColumn key, ClusteringColumn source, Sca
 
   private static final class BytesValue extends Value<byte[]> {
     BytesValue(SerializableFunction<Object, Object> transform, Type sourceType, Type type) {
-      super(transform, sourceType, type);
-    }
-
-    @Override
-    public DataType resultType() {
-      return DataTypes.BinaryType;
+      super(transform, sourceType, type, DataTypes.BinaryType);
     }
 
     @Override

@@ -10,7 +10,6 @@ import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
 import io.icebergzorder.spark.plan.RowOrder;
-import io.icebergzorder.spark.sample.ColumnFunctions;
 import io.icebergzorder.spark.sample.KeySources;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -128,9 +127,9 @@ final class GroupRewriter {
         isSpread ? functions.xxhash64(functions.col("_file"), functions.col("_pos")) : functions.lit(0L);
     KeySources sources = new KeySources(table, order, scope);
     Column packed = packed(layout, sources, scope);
-    Column index = scope.call(new ColumnFunctions.Index(shared), packed);
+    Column index = scope.call(new PositionFunctions.Index(shared), packed);
     Shared<int[]> numbers = scope.share(HashRouting.numbers(layout.files()));
-    Column route = scope.call(new ColumnFunctions.Route(shared, numbers), packed, tieBreaker);
+    Column route = scope.call(new PositionFunctions.Route(shared, numbers), packed, tieBreaker);
     Dataset<Row> routed = input.repartition(layout.files(), route);
     int first = changesSpec ? 0 : order.partition().size();
     int leading = order.leadingOrders().size();
@@ -166,8 +165,8 @@ final class GroupRewriter {
     Column packed = functions.lit(0L);
     for (LayoutColumn column : layout.columns()) {
       DataType type = sources.type(column.ordinal());
-      Column position = scope.call(ColumnFunctions.packed(column, type, scope), sources.value(column.ordinal()));
-      Column known = functions.coalesce(position, functions.lit(ColumnFunctions.packedOfNull(column)));
+      Column position = scope.call(PositionFunctions.packed(column, type, scope), sources.value(column.ordinal()));
+      Column known = functions.coalesce(position, functions.lit(PositionFunctions.packedOfNull(column)));
       packed = column == layout.columns().get(0) ? known : packed.bitwiseOR(known);
     }
     return packed;

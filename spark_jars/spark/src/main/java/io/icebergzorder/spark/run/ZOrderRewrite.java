@@ -360,7 +360,7 @@ public final class ZOrderRewrite {
               "Cannot rewrite data files for branch %s, because %s has no such branch: branch does not exist",
               branch, table.name()));
     }
-    if (!branch.equals(SnapshotRef.MAIN_BRANCH) && !RewriteCommit.knowsBranches()) {
+    if (!branch.equals(SnapshotRef.MAIN_BRANCH) && !SupportedVersions.commitsToBranches()) {
       throw new IllegalArgumentException(
           String.format(
               "Cannot rewrite data files for branch %s of %s, because Iceberg %s commits rewrites to %s only",

@@ -6,6 +6,7 @@ import io.icebergzorder.core.KeyDomain;
 import io.icebergzorder.core.Keys;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ZOrderOptions;
+import io.icebergzorder.spark.internals.ColumnFunction;
 import io.icebergzorder.spark.internals.FunctionScope;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.Shared;
@@ -23,7 +24,6 @@ import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
-import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -81,7 +81,7 @@ public final class Sampler {
       ClusteringColumn column = columns.get(i);
       Column value = sources.value(i);
       DataType type = sources.type(i);
-      selection.add(scope.call(ColumnFunctions.key(column, type, keyLength(i, sampledRows)), value).as("key" + i));
+      selection.add(scope.call(KeyFunctions.key(column, type, keyLength(i, sampledRows)), value).as("key" + i));
       selection.add((isFloating(type) ? value.isNaN() : functions.lit(false)).as("nan" + i));
     }
     return selection.toArray(Column[]::new);
@@ -172,10 +172,11 @@ public final class Sampler {
   }
 
   /** File and hash of a row to its file group, or to -1 if the row is not drawn. Public for the code that Spark generates. */
-  public static final class SampledGroup implements ScalarFunction<Integer> {
+  public static final class SampledGroup extends ColumnFunction<Integer> {
     private final Shared<Drawing> drawing;
 
     SampledGroup(Shared<Drawing> drawing) {
+      super(DataTypes.IntegerType, DataTypes.StringType, DataTypes.LongType);
       this.drawing = drawing;
     }
 
@@ -184,28 +185,8 @@ public final class Sampler {
     }
 
     @Override
-    public DataType[] inputTypes() {
-      return new DataType[] {DataTypes.StringType, DataTypes.LongType};
-    }
-
-    @Override
-    public DataType resultType() {
-      return DataTypes.IntegerType;
-    }
-
-    @Override
     public boolean isResultNullable() {
       return false;
-    }
-
-    @Override
-    public String name() {
-      return "iceberg_zorder_sampled_group";
-    }
-
-    @Override
-    public String canonicalName() {
-      return name() + "@" + System.identityHashCode(this);
     }
   }
 

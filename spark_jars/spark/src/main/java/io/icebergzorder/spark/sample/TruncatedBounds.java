@@ -16,7 +16,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Finds clustering columns whose lower/upper bounds are cut to a prefix that all their values share: every file then has
+ * Finds clustering columns whose lower/upper bounds are cut to a beginning that all their values share: every file then has
  * the same bounds, and no layout can help.
  */
 public final class TruncatedBounds {
@@ -30,7 +30,7 @@ public final class TruncatedBounds {
     for (int i = order.partition().size(); i < columns.size(); i++) {
       ClusteringColumn column = columns.get(i);
       OptionalInt length = length(table, column);
-      if (length.isPresent() && shareOnePrefix(samples, i, length.getAsInt(), column.type().equals("string"))) {
+      if (length.isPresent() && beginAlike(samples, i, length.getAsInt(), column.type().equals("string"))) {
         LOG.warn(
             "All sampled values of clustering column {} of {} begin with the same {} characters, and the table keeps only so"
                 + " many of its lower/upper bounds: no file can be skipped by it. ALTER TABLE ... SET TBLPROPERTIES"
@@ -52,8 +52,8 @@ public final class TruncatedBounds {
     return String.join(".", column.parts());
   }
 
-  private static boolean shareOnePrefix(List<Sample> samples, int column, int length, boolean text) {
-    Set<String> prefixes = new HashSet<>();
+  private static boolean beginAlike(List<Sample> samples, int column, int length, boolean text) {
+    Set<String> beginnings = new HashSet<>();
     boolean longer = false;
     for (Sample sample : samples) {
       KeyColumn keys = sample.columns().get(column);
@@ -65,8 +65,8 @@ public final class TruncatedBounds {
               new String(keys.bytesKey(row), text ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1);
           int characters = value.codePointCount(0, value.length());
           longer |= characters > length;
-          prefixes.add(characters > length ? value.substring(0, value.offsetByCodePoints(0, length)) : value);
-          if (prefixes.size() > 1) {
+          beginnings.add(characters > length ? value.substring(0, value.offsetByCodePoints(0, length)) : value);
+          if (beginnings.size() > 1) {
             return false;
           }
         }
