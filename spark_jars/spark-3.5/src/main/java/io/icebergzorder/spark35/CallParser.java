@@ -1,23 +1,30 @@
 package io.icebergzorder.spark35;
 
+import io.icebergzorder.spark.procedure.AddedProcedure;
 import io.icebergzorder.spark.procedure.ParsedPlans;
 import io.icebergzorder.spark.procedure.Procedures;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.parser.extensions.IcebergSparkSqlExtensionsParser;
 
 /**
- * The session's parser, which applies the rule to what it parsed, and has Iceberg's parser take a CALL of our own procedure:
- * that takes those that it knows by name, and leaves any other to Spark, which has no CALL before 4.0.
+ * The session's parser, which applies the rule to what it parsed, and has Iceberg's parser take a CALL of a procedure that Iceberg
+ * does not have.
+ *
+ * <p>Spark 3.5 has no CALL. Iceberg's parser has, but takes a statement only if its text names a procedure that Iceberg knows; so the
+ * statement gets such a name in a comment, which the grammar then skips. (To call the grammar directly would need the ANTLR classes
+ * that Iceberg's jar has under a name of its own.)
  */
 final class CallParser {
-  private static final Pattern CALL =
+  private static final Pattern CALL_OF_ADDED =
       Pattern.compile(
-          "\\s*CALL\\s+(\\S+\\s*\\.\\s*)?`?system`?\\s*\\.\\s*`?" + Procedures.PLAN + "`?\\s*\\(.*",
+          "\\s*CALL\\s+(\\S+\\s*\\.\\s*)?`?system`?\\s*\\.\\s*`?("
+              + Procedures.added().stream().map(AddedProcedure::name).collect(Collectors.joining("|"))
+              + ")`?\\s*\\(.*",
           Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
 
-  /** Iceberg's parser looks for a name that it knows anywhere in the text, but skips a comment when it parses. */
-  private static final String KNOWN = "\n-- system." + Procedures.REWRITE;
+  private static final String COMMENT_WITH_KNOWN_NAME = "\n-- system." + Procedures.extended().get(0).name();
 
   private CallParser() {}
 
@@ -25,6 +32,9 @@ final class CallParser {
     return ParsedPlans.around(
         parser,
         rule::apply,
-        text -> CALL.matcher(text).matches() ? new IcebergSparkSqlExtensionsParser(parser).parsePlan(text + KNOWN) : null);
+        text ->
+            CALL_OF_ADDED.matcher(text).matches()
+                ? new IcebergSparkSqlExtensionsParser(parser).parsePlan(text + COMMENT_WITH_KNOWN_NAME)
+                : null);
   }
 }

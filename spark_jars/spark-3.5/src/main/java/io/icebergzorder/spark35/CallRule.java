@@ -1,6 +1,8 @@
 package io.icebergzorder.spark35;
 
 import io.icebergzorder.spark.internals.SparkInternals;
+import io.icebergzorder.spark.procedure.AddedProcedure;
+import io.icebergzorder.spark.procedure.ExtendedProcedure;
 import io.icebergzorder.spark.procedure.Procedures;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,8 +23,8 @@ import org.apache.spark.sql.connector.iceberg.catalog.ProcedureParameter;
 import scala.Product;
 
 /**
- * Puts our procedures into a CALL of {@code system.rewrite_data_files} or {@code system.zorder_plan} of an Iceberg catalog. Every
- * other CALL is left for Iceberg to resolve, or to refuse.
+ * Puts our procedures into a CALL of {@link Procedures one of them} in an Iceberg catalog. Every other CALL is left for Iceberg to
+ * resolve, or to refuse.
  */
 final class CallRule extends Rule<LogicalPlan> {
   private final transient SparkSession session;
@@ -37,25 +39,26 @@ final class CallRule extends Rule<LogicalPlan> {
       return plan;
     }
     Product call = (Product) plan;
-    Procedures.Called called = Procedures.find(session, SparkInternals.list(call.productElement(0), String.class));
-    if (called == null || !(called.catalog() instanceof ProcedureCatalog catalog)) {
+    Procedures.NamedProcedure named = Procedures.find(session, SparkInternals.list(call.productElement(0), String.class));
+    if (named == null || !(named.catalog() instanceof ProcedureCatalog catalog)) {
       return plan;
     }
-    Procedure procedure = procedure(called, catalog);
+    Procedure procedure = procedure(named, catalog);
     List<CallArgument> arguments = SparkInternals.list(call.productElement(1), CallArgument.class);
     return (LogicalPlan)
         SparkInternals.construct(Call.class, procedure, SparkInternals.seq(values(procedure, arguments)));
   }
 
-  private static Procedure procedure(Procedures.Called called, ProcedureCatalog catalog) {
-    if (called.isPlan()) {
-      return new PlanProcedure(called.tables());
+  private static Procedure procedure(Procedures.NamedProcedure named, ProcedureCatalog catalog) {
+    if (named.definition() instanceof AddedProcedure added) {
+      return new AddedSparkProcedure(named.tables(), added);
     }
     try {
-      return new RewriteProcedure(called.tables(), catalog.loadProcedure(called.identifier()));
+      return new ExtendedSparkProcedure(
+          named.tables(), (ExtendedProcedure) named.definition(), catalog.loadProcedure(named.identifier()));
     } catch (NoSuchProcedureException e) {
       throw new IllegalStateException(
-          String.format("Cannot call %s, because catalog %s has no such procedure", called.identifier(), catalog.name()), e);
+          String.format("Cannot call %s, because catalog %s has no such procedure", named.identifier(), catalog.name()), e);
     }
   }
 

@@ -1,5 +1,7 @@
 package io.icebergzorder.spark4;
 
+import io.icebergzorder.spark.procedure.AddedProcedure;
+import io.icebergzorder.spark.procedure.ExtendedProcedure;
 import io.icebergzorder.spark.procedure.Procedures;
 import java.util.List;
 import org.apache.spark.sql.SparkSession;
@@ -20,8 +22,8 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Puts our procedures into a CALL of {@code system.rewrite_data_files} or {@code system.zorder_plan} of an Iceberg catalog,
- * and into DESCRIBE PROCEDURE of them. Every other procedure is left for Spark to resolve, or to refuse.
+ * Puts our procedures into a CALL of {@link Procedures one of them} in an Iceberg catalog, and into DESCRIBE PROCEDURE of
+ * them. Every other procedure is left for Spark to resolve, or to refuse.
  */
 final class ProcedureRule extends Rule<LogicalPlan> {
   /** By name, because Spark 4.0 does not have it. */
@@ -36,35 +38,35 @@ final class ProcedureRule extends Rule<LogicalPlan> {
   @Override
   public LogicalPlan apply(LogicalPlan plan) {
     if (plan instanceof Call call && call.procedure() instanceof UnresolvedProcedure unresolved) {
-      Ours ours = find(unresolved.nameParts());
-      return ours == null
+      FoundProcedure found = find(unresolved.nameParts());
+      return found == null
           ? plan
           : new Call(
-              new ResolvedProcedure(ours.catalog, ours.identifier, ours.procedure), call.args(), call.execute());
+              new ResolvedProcedure(found.catalog, found.identifier, found.procedure), call.args(), call.execute());
     }
     if (plan.getClass().getName().equals(DESCRIBE) && plan.children().head() instanceof UnresolvedIdentifier unresolved) {
-      Ours ours = find(unresolved.nameParts());
-      return ours == null
+      FoundProcedure found = find(unresolved.nameParts());
+      return found == null
           ? plan
-          : plan.withNewChildren(CollectionConverters.asScala(List.of(ours.resolvedIdentifier())).toList());
+          : plan.withNewChildren(CollectionConverters.asScala(List.of(found.resolvedIdentifier())).toList());
     }
     return plan;
   }
 
   /** One of our procedures by its name, or null if the name is not ours. */
-  private Ours find(Seq<String> nameParts) {
-    Procedures.Called called = Procedures.find(session, CollectionConverters.asJava(nameParts));
-    if (called == null || !(called.catalog() instanceof ProcedureCatalog procedures)) {
+  private FoundProcedure find(Seq<String> nameParts) {
+    Procedures.NamedProcedure named = Procedures.find(session, CollectionConverters.asJava(nameParts));
+    if (named == null || !(named.catalog() instanceof ProcedureCatalog procedures)) {
       return null;
     }
     UnboundProcedure procedure =
-        called.isPlan()
-            ? new PlanProcedure(called.tables())
-            : new RewriteProcedure(called.tables(), procedures.loadProcedure(called.identifier()));
-    return new Ours(procedures, called.identifier(), procedure);
+        named.definition() instanceof ExtendedProcedure extended
+            ? new ExtendedSparkProcedure(named.tables(), extended, procedures.loadProcedure(named.identifier()))
+            : new AddedSparkProcedure(named.tables(), (AddedProcedure) named.definition());
+    return new FoundProcedure(procedures, named.identifier(), procedure);
   }
 
-  private record Ours(ProcedureCatalog catalog, Identifier identifier, UnboundProcedure procedure) {
+  private record FoundProcedure(ProcedureCatalog catalog, Identifier identifier, UnboundProcedure procedure) {
     /** DESCRIBE PROCEDURE asks a catalog for the procedure, so it gets one that has it. */
     @SuppressWarnings("unchecked")
     LogicalPlan resolvedIdentifier() {

@@ -1,6 +1,5 @@
 package io.icebergzorder.spark.commit;
 
-import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.spark.plan.RowOrder;
 import java.io.IOException;
@@ -14,14 +13,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.stream.Collectors;
-import org.apache.iceberg.Table;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
-/** What the snapshot and the log say about the layouts of a rewrite. */
+/** What the snapshot says about the layouts of a rewrite. */
 public final class LayoutSummary {
-  private static final Logger LOG = LoggerFactory.getLogger(LayoutSummary.class);
-
   private LayoutSummary() {}
 
   /** The properties of the snapshot's summary, all under {@code zorder.}. */
@@ -65,21 +59,5 @@ public final class LayoutSummary {
       throw new IllegalStateException("Cannot tell the version, because the jar's properties cannot be read", e);
     }
     return properties.getProperty("version");
-  }
-
-  /** Warns of columns that separate nothing in any file group. */
-  public static void logLeftOut(Table table, List<ClusteringColumn> columns, List<Layout> layouts) {
-    for (ClusteringColumn column : columns) {
-      long groups = layouts.stream().filter(layout -> layout.leftOut().contains(column.name())).count();
-      if (groups == layouts.size()) {
-        LOG.warn(
-            "Left clustering column {} of {} out: it has one value only, only NULLs, or long values that begin alike",
-            column.name(), table.name());
-      } else if (groups > 0) {
-        LOG.info(
-            "Left clustering column {} of {} out in {} of {} file groups: it has one value only there",
-            column.name(), table.name(), groups, layouts.size());
-      }
-    }
   }
 }

@@ -3,6 +3,7 @@ package io.icebergzorder.spark.plan;
 import io.icebergzorder.core.ZOrderOptions;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Function;
@@ -21,9 +22,7 @@ import org.apache.iceberg.util.PropertyUtil;
  * @param all every option as given
  * @param layout our own options
  * @param maxConcurrentFileGroupRewrites file groups rewritten at a time, at least 1
- * @param partialProgress whether file groups are committed in several commits
- * @param maxCommits commits at most, with partial progress; at least 1 then
- * @param maxFailedCommits failed commits tolerated, with partial progress
+ * @param partialProgress how file groups are committed in several commits; empty if in one
  * @param useStartingSequenceNumber whether new files get the sequence number of the starting snapshot
  * @param removeDanglingDeletes whether delete files that apply to nothing any more are removed afterwards
  */
@@ -31,11 +30,17 @@ public record RewriteOptions(
     Map<String, String> all,
     ZOrderOptions layout,
     int maxConcurrentFileGroupRewrites,
-    boolean partialProgress,
-    int maxCommits,
-    int maxFailedCommits,
+    Optional<PartialProgress> partialProgress,
     boolean useStartingSequenceNumber,
     boolean removeDanglingDeletes) {
+
+  /**
+   * Several commits.
+   *
+   * @param maxCommits commits at most, at least 1
+   * @param maxFailedCommits failed commits tolerated
+   */
+  public record PartialProgress(int maxCommits, int maxFailedCommits) {}
 
   /** What a value must be, in words, and a function that throws if it is not. */
   private record Kind(String words, Function<String, Object> parse) {}
@@ -66,7 +71,7 @@ public record RewriteOptions(
           Map.entry(SizeBasedFileRewritePlanner.MIN_INPUT_FILES, INT),
           Map.entry(SizeBasedFileRewritePlanner.MAX_FILE_GROUP_INPUT_FILES, LONG),
           Map.entry(SizeBasedFileRewritePlanner.REWRITE_ALL, BOOLEAN),
-          Map.entry(ZOrderPlanner.COMPRESSION_FACTOR, DOUBLE));
+          Map.entry(IcebergRules.COMPRESSION_FACTOR, DOUBLE));
 
   /**
    * Checks and reads options.
@@ -88,11 +93,6 @@ public record RewriteOptions(
     own.keySet().retainAll(ZOrderOptions.NAMES);
     options.forEach((name, value) -> checkType(name, value, ICEBERG.get(name)));
 
-    int maxCommits =
-        PropertyUtil.propertyAsInt(
-            options,
-            RewriteDataFiles.PARTIAL_PROGRESS_MAX_COMMITS,
-            RewriteDataFiles.PARTIAL_PROGRESS_MAX_COMMITS_DEFAULT);
     RewriteOptions result =
         new RewriteOptions(
             Map.copyOf(options),
@@ -101,12 +101,7 @@ public record RewriteOptions(
                 options,
                 RewriteDataFiles.MAX_CONCURRENT_FILE_GROUP_REWRITES,
                 RewriteDataFiles.MAX_CONCURRENT_FILE_GROUP_REWRITES_DEFAULT),
-            PropertyUtil.propertyAsBoolean(
-                options,
-                RewriteDataFiles.PARTIAL_PROGRESS_ENABLED,
-                RewriteDataFiles.PARTIAL_PROGRESS_ENABLED_DEFAULT),
-            maxCommits,
-            PropertyUtil.propertyAsInt(options, RewriteDataFiles.PARTIAL_PROGRESS_MAX_FAILED_COMMITS, maxCommits),
+            partialProgress(options),
             PropertyUtil.propertyAsBoolean(
                 options,
                 RewriteDataFiles.USE_STARTING_SEQUENCE_NUMBER,
@@ -115,13 +110,31 @@ public record RewriteOptions(
                 options, RewriteDataFiles.REMOVE_DANGLING_DELETES, RewriteDataFiles.REMOVE_DANGLING_DELETES_DEFAULT));
     checkPositive(
         RewriteDataFiles.MAX_CONCURRENT_FILE_GROUP_REWRITES, result.maxConcurrentFileGroupRewrites(), "");
-    if (result.partialProgress()) {
-      checkPositive(
-          RewriteDataFiles.PARTIAL_PROGRESS_MAX_COMMITS,
-          maxCommits,
-          " when " + RewriteDataFiles.PARTIAL_PROGRESS_ENABLED + " is true");
-    }
+    result
+        .partialProgress()
+        .ifPresent(
+            progress ->
+                checkPositive(
+                    RewriteDataFiles.PARTIAL_PROGRESS_MAX_COMMITS,
+                    progress.maxCommits(),
+                    " when " + RewriteDataFiles.PARTIAL_PROGRESS_ENABLED + " is true"));
     return result;
+  }
+
+  private static Optional<PartialProgress> partialProgress(Map<String, String> options) {
+    int maxCommits =
+        PropertyUtil.propertyAsInt(
+            options,
+            RewriteDataFiles.PARTIAL_PROGRESS_MAX_COMMITS,
+            RewriteDataFiles.PARTIAL_PROGRESS_MAX_COMMITS_DEFAULT);
+    PartialProgress progress =
+        new PartialProgress(
+            maxCommits,
+            PropertyUtil.propertyAsInt(options, RewriteDataFiles.PARTIAL_PROGRESS_MAX_FAILED_COMMITS, maxCommits));
+    boolean isEnabled =
+        PropertyUtil.propertyAsBoolean(
+            options, RewriteDataFiles.PARTIAL_PROGRESS_ENABLED, RewriteDataFiles.PARTIAL_PROGRESS_ENABLED_DEFAULT);
+    return isEnabled ? Optional.of(progress) : Optional.empty();
   }
 
   /** The options for Iceberg's planner: all but ours. */

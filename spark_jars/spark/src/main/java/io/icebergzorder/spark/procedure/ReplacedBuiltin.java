@@ -1,7 +1,8 @@
 package io.icebergzorder.spark.procedure;
 
 import io.icebergzorder.core.SortOrder;
-import io.icebergzorder.spark.run.ZOrderRewrite;
+import io.icebergzorder.spark.plan.CatalogTable;
+import io.icebergzorder.spark.plan.RewriteRequest;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
@@ -38,38 +39,32 @@ final class ReplacedBuiltin {
   private ReplacedBuiltin() {}
 
   /** Whether a CALL of Iceberg's is to be ours. */
-  static boolean applies(SparkSession session, RewriteArguments arguments) {
-    return (arguments.strategy() == null || arguments.strategy().equalsIgnoreCase(STRATEGY))
-        && arguments.sortOrder() != null
-        && CURVE.matcher(QUOTED.matcher(arguments.sortOrder()).replaceAll("name")).matches()
+  static boolean applies(SparkSession session, String strategy, String sortOrder) {
+    return (strategy == null || strategy.equalsIgnoreCase(STRATEGY))
+        && sortOrder != null
+        && CURVE.matcher(QUOTED.matcher(sortOrder).replaceAll("name")).matches()
         && Boolean.parseBoolean(session.conf().get(SETTING, "false"));
   }
 
   /**
-   * The same CALL without the options that only Iceberg's sorts have.
+   * The same request without the options that only Iceberg's sorts have.
    *
    * @throws IllegalArgumentException if Iceberg refuses the columns: what its own sort would not do is refused in its words
    */
-  static RewriteArguments of(SparkSession session, TableCatalog catalog, RewriteArguments arguments) {
+  static RewriteRequest of(SparkSession session, TableCatalog catalog, RewriteRequest request) {
     String[] columns =
-        SortOrder.parse(arguments.sortOrder()).columns().stream()
+        SortOrder.parse(request.sortOrder()).columns().stream()
             .map(parts -> String.join(".", parts))
             .toArray(String[]::new);
-    Table table = ZOrderRewrite.load(session, catalog, arguments.table()).table();
+    Table table = CatalogTable.load(session, catalog, request.table()).table();
     SparkActions.get(session).rewriteDataFiles(table).zOrder(columns);
-    Map<String, String> options = new LinkedHashMap<>(arguments.options());
+    Map<String, String> options = new LinkedHashMap<>(request.options());
     options.keySet().removeAll(WITHOUT_USE);
-    if (options.size() < arguments.options().size()) {
-      Set<String> ignored = new TreeSet<>(arguments.options().keySet());
+    if (options.size() < request.options().size()) {
+      Set<String> ignored = new TreeSet<>(request.options().keySet());
       ignored.retainAll(WITHOUT_USE);
-      LOG.warn("Options {} of {} are ignored: {} is true, and strategy zorder has no use for them", ignored, arguments.table(), SETTING);
+      LOG.warn("Options {} of {} are ignored: {} is true, and strategy zorder has no use for them", ignored, request.table(), SETTING);
     }
-    return new RewriteArguments(
-        arguments.table(),
-        ZOrderRewrite.STRATEGY,
-        arguments.sortOrder(),
-        options,
-        arguments.where(),
-        arguments.branch());
+    return new RewriteRequest(request.table(), request.sortOrder(), options, request.where(), request.branch());
   }
 }

@@ -1,32 +1,21 @@
 package io.icebergzorder.spark.run;
 
-import io.icebergzorder.core.Layout;
 import io.icebergzorder.spark.commit.PartialCommits;
 import io.icebergzorder.spark.commit.RewriteCommit;
 import io.icebergzorder.spark.commit.UnknownCommitException;
 import io.icebergzorder.spark.internals.Failures;
-import io.icebergzorder.spark.internals.JobDescription;
 import io.icebergzorder.spark.plan.RewriteOptions;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Queue;
-import java.util.UUID;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
 import org.apache.iceberg.actions.RemoveDanglingDeleteFiles;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.iceberg.spark.actions.SparkActions;
-import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -56,59 +45,97 @@ final class GroupExecution {
    * @throws InterruptedException if this thread was interrupted; the message says what was committed
    * @throws RuntimeException if not all was done that had to be; the message says what was committed, and why not the rest
    */
-  RewriteDataFiles.Result run(List<RewriteFileGroup> groups, List<Layout> layouts, GroupRewriter rewriter)
-      throws InterruptedException {
-    Work work = new Work(groups, layouts, rewriter);
-    RewriteDataFiles.Result result = options.partialProgress() ? partially(work) : atOnce(work);
+  RewriteDataFiles.Result run(FileGroupPool groups) throws InterruptedException {
+    RewriteDataFiles.Result result =
+        options.partialProgress().isPresent() ? partially(groups, options.partialProgress().get()) : atOnce(groups);
     return options.removeDanglingDeletes() ? withoutDanglingDeletes(result) : result;
   }
 
-  private RewriteDataFiles.Result atOnce(Work work) throws InterruptedException {
-    Collection<RewriteFileGroup> done = new ConcurrentLinkedQueue<>();
+  /** All file groups in one commit: one that fails stops the others. */
+  private static final class OneCommit implements FileGroupPool.Outcomes {
+    private final Collection<RewriteFileGroup> done = new ConcurrentLinkedQueue<>();
+
+    @Override
+    public void done(RewriteFileGroup group) {
+      done.add(group);
+    }
+
+    @Override
+    public void failed(RewriteFileGroup group, Throwable failure) {}
+
+    @Override
+    public boolean stopOnFailure() {
+      return true;
+    }
+  }
+
+  private RewriteDataFiles.Result atOnce(FileGroupPool groups) throws InterruptedException {
+    OneCommit outcomes = new OneCommit();
     try {
-      work.run(true, done::add, (group, failure) -> {});
+      groups.run(options.maxConcurrentFileGroupRewrites(), outcomes);
     } catch (Throwable e) {
-      commit.abort(done);
+      commit.abort(outcomes.done);
       throw stopped(e, "Nothing was committed, and the new files were deleted.");
     }
-    commit.commit(done);
+    commit.commit(outcomes.done);
     return ImmutableRewriteDataFiles.Result.builder()
-        .rewriteResults(done.stream().map(RewriteFileGroup::asResult).toList())
+        .rewriteResults(outcomes.done.stream().map(RewriteFileGroup::asResult).toList())
         .build();
   }
 
-  private RewriteDataFiles.Result partially(Work work) throws InterruptedException {
-    int groups = work.groups.size();
-    PartialCommits commits = new PartialCommits(commit, (groups + options.maxCommits() - 1) / options.maxCommits());
-    Queue<Throwable> reasons = new ConcurrentLinkedQueue<>();
-    Collection<RewriteDataFiles.FileGroupFailureResult> failures = new ConcurrentLinkedQueue<>();
+  /** File groups committed as they are finished: one that fails leaves the others alone. */
+  private final class SeveralCommits implements FileGroupPool.Outcomes {
+    private final PartialCommits commits;
+    private final Queue<Throwable> reasons = new ConcurrentLinkedQueue<>();
+    private final Collection<RewriteDataFiles.FileGroupFailureResult> failures = new ConcurrentLinkedQueue<>();
+
+    SeveralCommits(PartialCommits commits) {
+      this.commits = commits;
+    }
+
+    @Override
+    public void done(RewriteFileGroup group) {
+      commits.offer(group);
+    }
+
+    @Override
+    public void failed(RewriteFileGroup group, Throwable failure) {
+      LOG.error("Cannot rewrite file group {} of {}", group.info(), table.name(), failure);
+      reasons.add(failure);
+      failures.add(
+          ImmutableRewriteDataFiles.FileGroupFailureResult.builder()
+              .info(group.info())
+              .dataFilesCount(group.inputFileNum())
+              .build());
+    }
+
+    @Override
+    public boolean stopOnFailure() {
+      return false;
+    }
+  }
+
+  private RewriteDataFiles.Result partially(FileGroupPool groups, RewriteOptions.PartialProgress progress)
+      throws InterruptedException {
+    int groupsPerCommit = (groups.size() + progress.maxCommits() - 1) / progress.maxCommits();
+    PartialCommits commits = new PartialCommits(commit, groupsPerCommit);
+    SeveralCommits outcomes = new SeveralCommits(commits);
     try {
-      work.run(
-          false,
-          commits::offer,
-          (group, failure) -> {
-            LOG.error("Cannot rewrite file group {} of {}", group.info(), table.name(), failure);
-            reasons.add(failure);
-            failures.add(
-                ImmutableRewriteDataFiles.FileGroupFailureResult.builder()
-                    .info(group.info())
-                    .dataFilesCount(group.inputFileNum())
-                    .build());
-          });
+      groups.run(options.maxConcurrentFileGroupRewrites(), outcomes);
       commits.finish();
     } catch (Throwable e) {
       commits.abort();
-      throw stopped(e, account(commits, groups));
+      throw stopped(e, account(commits, groups.size()));
     }
-    check(commits, groups, reasons);
+    check(commits, groups.size(), outcomes.reasons, progress.maxFailedCommits());
     return ImmutableRewriteDataFiles.Result.builder()
         .rewriteResults(commits.committed().stream().map(RewriteFileGroup::asResult).toList())
-        .rewriteFailures(failures)
+        .rewriteFailures(outcomes.failures)
         .build();
   }
 
   /** Fails where a result would hide what became of the commits. */
-  private void check(PartialCommits commits, int groups, Queue<Throwable> groupFailures) {
+  private void check(PartialCommits commits, int groups, Queue<Throwable> groupFailures, int maxFailedCommits) {
     List<RuntimeException> unknown = commits.unknown();
     if (!unknown.isEmpty()) {
       throw new UnknownCommitException(
@@ -130,13 +157,13 @@ final class GroupExecution {
               table.name(), failed > 0 ? first.getMessage() : Failures.rootMessage(first), account(commits, groups)),
           first);
     }
-    if (failed > options.maxFailedCommits()) {
+    if (failed > maxFailedCommits) {
       throw new RuntimeException(
           String.format(
               Locale.ROOT,
               "Cannot complete the rewrite of %s, because %s is true but %d rewrite commits failed. This is more than the"
                   + " maximum allowed failures of %d. The log says why each failed; the other commits stand. %s",
-              table.name(), RewriteDataFiles.PARTIAL_PROGRESS_ENABLED, failed, options.maxFailedCommits(),
+              table.name(), RewriteDataFiles.PARTIAL_PROGRESS_ENABLED, failed, maxFailedCommits,
               account(commits, groups)));
     }
     if (failed > 0) {
@@ -189,141 +216,5 @@ final class GroupExecution {
         .from(result)
         .removedDeleteFilesCount(result.removedDeleteFilesCount() + count)
         .build();
-  }
-
-  private interface OnDone {
-    void accept(RewriteFileGroup group);
-  }
-
-  private interface OnFailure {
-    void accept(RewriteFileGroup group, Throwable failure);
-  }
-
-  /** The file groups, each with its layout, on a pool of threads. */
-  private final class Work {
-    private final List<RewriteFileGroup> groups;
-    private final List<Layout> layouts;
-    private final GroupRewriter rewriter;
-    private final AtomicBoolean stopped = new AtomicBoolean();
-    private final AtomicInteger finished = new AtomicInteger();
-    private final String tag = "iceberg-zorder-" + UUID.randomUUID();
-
-    Work(List<RewriteFileGroup> groups, List<Layout> layouts, GroupRewriter rewriter) {
-      this.groups = groups;
-      this.layouts = layouts;
-      this.rewriter = rewriter;
-    }
-
-    /**
-     * Rewrites every group. It returns, or throws, only when no group is being rewritten any more: what a caller deletes
-     * then stays deleted.
-     *
-     * @throws ExecutionException if a group failed, and that is to stop the work
-     * @throws InterruptedException if this thread was interrupted
-     */
-    void run(boolean stopOnFailure, OnDone onDone, OnFailure onFailure) throws ExecutionException, InterruptedException {
-      SparkContext context = session.sparkContext();
-      // The pool's threads inherit the tag, as they inherit whatever tags and groups the caller may cancel by.
-      context.addJobTag(tag);
-      ExecutorService pool =
-          Executors.newFixedThreadPool(Math.min(groups.size(), options.maxConcurrentFileGroupRewrites()));
-      List<Future<?>> futures = new ArrayList<>();
-      try {
-        submit(pool, futures, stopOnFailure, onDone, onFailure);
-      } finally {
-        pool.shutdown();
-        try {
-          await(futures, context);
-        } finally {
-          context.removeJobTag(tag);
-        }
-      }
-    }
-
-    private void submit(
-        ExecutorService pool, List<Future<?>> futures, boolean stopOnFailure, OnDone onDone, OnFailure onFailure) {
-      boolean isComplete = false;
-      try {
-        for (int i = 0; i < groups.size(); i++) {
-          int number = i;
-          futures.add(
-              pool.submit(
-                  () -> {
-                    rewrite(number, stopOnFailure, onDone, onFailure);
-                    return null;
-                  }));
-        }
-        isComplete = true;
-      } finally {
-        if (!isComplete) {
-          stopped.set(true);
-        }
-      }
-    }
-
-    private void rewrite(int number, boolean stopOnFailure, OnDone onDone, OnFailure onFailure) throws Exception {
-      if (stopped.get()) {
-        return;
-      }
-      RewriteFileGroup group = groups.get(number);
-      // Whatever the caller has set for threads such as this one: see the setting of the session.
-      session.sparkContext().setInterruptOnCancel(false);
-      try {
-        group.setOutputFiles(
-            new JobDescription(session)
-                .during(describe(group), () -> rewriter.rewrite(group, layouts.get(number))));
-      } catch (Throwable e) {
-        boolean isCancelled = Failures.isCancellation(e);
-        if (!isCancelled) {
-          onFailure.accept(group, e);
-        }
-        if (stopOnFailure || isCancelled) {
-          // File groups that are being rewritten go on to their end: a failure of each that is cancelled could hide this one.
-          stopped.set(true);
-          throw e;
-        }
-        return;
-      }
-      LOG.info("Rewrote file group {} of {} in {}", finished.incrementAndGet(), groups.size(), table.name());
-      onDone.accept(group);
-    }
-
-    private String describe(RewriteFileGroup group) {
-      String partition = group.info().partition().size() > 0 ? ", " + group.info().partition() : "";
-      return String.format(
-          Locale.ROOT,
-          "Rewriting %d files (zorder, file group %d/%d%s) in %s",
-          group.inputFileNum(), group.info().globalIndex(), groups.size(), partition, table.name());
-    }
-
-    private void await(List<Future<?>> futures, SparkContext context) throws ExecutionException, InterruptedException {
-      ExecutionException failure = null;
-      InterruptedException interruption = null;
-      for (Future<?> future : futures) {
-        boolean waiting = true;
-        while (waiting) {
-          try {
-            future.get();
-            waiting = false;
-          } catch (ExecutionException e) {
-            waiting = false;
-            failure = failure == null ? e : failure;
-          } catch (InterruptedException e) {
-            interruption = e;
-            stopped.set(true);
-            context.cancelJobsWithTag(tag);
-          }
-        }
-      }
-      if (interruption != null) {
-        if (failure != null) {
-          interruption.addSuppressed(failure);
-        }
-        throw interruption;
-      }
-      if (failure != null) {
-        throw failure;
-      }
-    }
   }
 }

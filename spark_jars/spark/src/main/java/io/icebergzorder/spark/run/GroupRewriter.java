@@ -9,6 +9,7 @@ import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
+import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.RowOrder;
 import io.icebergzorder.spark.sample.KeySources;
 import java.util.ArrayList;
@@ -27,6 +28,7 @@ import org.apache.spark.sql.Column;
 import org.apache.spark.sql.DataFrameWriterV2;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataType;
 import org.slf4j.Logger;
@@ -47,6 +49,16 @@ final class GroupRewriter {
     this.session = session;
     this.table = table;
     this.order = order;
+  }
+
+  /** The session that rewrites. */
+  SparkSession spark() {
+    return session.spark();
+  }
+
+  /** The table whose file groups are rewritten. */
+  Table table() {
+    return table;
   }
 
   /**
@@ -78,17 +90,13 @@ final class GroupRewriter {
     StagedScan scan = new StagedScan(session.spark(), table, group.fileScanTasks());
     try (scan;
         StagedWrite write = new StagedWrite(session, table, scan, tasks.locations())) {
-      Dataset<Row> arranged = arranged(scan.rows(), layout, changesSpec(group), scope);
+      Dataset<Row> arranged =
+          new RowArrangement(table, order, layout, scope).of(scan.rows(), PlannedGroup.changesSpec(group));
       options(write.of(arranged), group, layout, scan.id()).append();
       return FileRewriteCoordinator.get().fetchNewFiles(table, scan.id());
     } finally {
       FileRewriteCoordinator.get().clearRewrite(table, scan.id());
     }
-  }
-
-  /** Whether rows of the group may go to more than one partition. */
-  static boolean changesSpec(RewriteFileGroup group) {
-    return group.fileScanTasks().stream().anyMatch(task -> task.spec().specId() != group.outputSpecId());
   }
 
   private void deleteFiles(GroupTasks tasks) {
@@ -107,73 +115,6 @@ final class GroupRewriter {
     if (failed > 1) {
       LOG.warn("Failed to delete {} files of a file group that failed; remove_orphan_files collects them", failed);
     }
-  }
-
-  /**
-   * One partition of the data frame for each file of the layout, its rows in order.
-   *
-   * <p>Route and index are expressions of the partitioning and of the sort, not columns: a column more would have every
-   * row copied to add it and once more to drop it, which costs more than finding the positions a second time. A sort by
-   * one long evaluates it once for each row; a sort by more keys would do so for each comparison.
-   */
-  private Dataset<Row> arranged(Dataset<Row> rows, Layout layout, boolean changesSpec, FunctionScope scope) {
-    Placement placement = layout.placement();
-    Shared<Placement> shared = scope.share(placement);
-    Column[] own = Arrays.stream(rows.columns()).map(name -> rows.col(quoted(name))).toArray(Column[]::new);
-    // Rows that are alike in every clustering column are told apart by where they came from, which no retry changes.
-    boolean isSpread = placement.needsTieBreakers();
-    Dataset<Row> input = isSpread ? SparkInternals.withFileAndPosition(rows) : rows;
-    Column tieBreaker =
-        isSpread ? functions.xxhash64(functions.col("_file"), functions.col("_pos")) : functions.lit(0L);
-    KeySources sources = new KeySources(table, order, scope);
-    Column packed = packed(layout, sources, scope);
-    Column index = scope.call(new PositionFunctions.Index(shared), packed);
-    Shared<int[]> numbers = scope.share(HashRouting.numbers(layout.files()));
-    Column route = scope.call(new PositionFunctions.Route(shared, numbers), packed, tieBreaker);
-    Dataset<Row> routed = input.repartition(layout.files(), route);
-    int first = changesSpec ? 0 : order.partition().size();
-    int leading = order.leadingOrders().size();
-    if (first == leading) {
-      Dataset<Row> sorted = routed.sortWithinPartitions(index);
-      return isSpread ? sorted.select(own) : sorted;
-    }
-    List<Column> key = new ArrayList<>();
-    Dataset<Row> keyed = routed;
-    for (int ordinal = first; ordinal < leading; ordinal++) {
-      Column value = sources.value(ordinal);
-      // Iceberg's writer has one file open at a time: the rows of a partition must come one after the other.
-      if (ordinal < order.partition().size()) {
-        String name = StagedScan.unusedName(keyed, "_zorder_partition");
-        keyed = keyed.withColumn(name, value);
-        value = functions.col(name);
-      }
-      key.add(directed(value, order.leadingOrders().get(ordinal)));
-    }
-    String name = StagedScan.unusedName(keyed, "_zorder_index");
-    key.add(functions.col(name));
-    return keyed.withColumn(name, index).sortWithinPartitions(key.toArray(Column[]::new)).select(own);
-  }
-
-  private static Column directed(Column column, PrefixOrder order) {
-    if (order.descending()) {
-      return order.nullsFirst() ? column.desc_nulls_first() : column.desc_nulls_last();
-    }
-    return order.nullsFirst() ? column.asc_nulls_first() : column.asc_nulls_last();
-  }
-
-  private static Column packed(Layout layout, KeySources sources, FunctionScope scope) {
-    Column packed = functions.lit(0L);
-    for (LayoutColumn column : layout.columns()) {
-      DataType type = sources.type(column.ordinal());
-      Column position = scope.call(PositionFunctions.packed(column, type, scope), sources.value(column.ordinal()));
-      Column known = functions.coalesce(position, functions.lit(PositionFunctions.packedOfNull(column)));
-      packed = column == layout.columns().get(0) ? known : packed.bitwiseOR(known);
-    }
-    return packed;
-  }
-
-  private static String quoted(String name) {
-    return "`" + name.replace("`", "``") + "`";
   }
 
   private DataFrameWriterV2<Row> options(

@@ -12,15 +12,16 @@ import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
+import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.RowOrder;
 import java.io.Serializable;
 import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -44,11 +45,19 @@ public final class Sampler {
   private final Table table;
   private final RowOrder order;
 
-  public Sampler(RewriteSession session, Table table, RowOrder order) {
+  Sampler(RewriteSession session, Table table, RowOrder order) {
     this.session = session;
     this.table = table;
     this.order = order;
   }
+
+  /**
+   * Two samples of the same rows.
+   *
+   * @param fitted what {@link #sample} draws
+   * @param heldOut as many other rows, or all others if there are fewer
+   */
+  record Halves(Sample fitted, Sample heldOut) {}
 
   /**
    * Draws a sample of every file group.
@@ -57,18 +66,31 @@ public final class Sampler {
    * @param options how many rows in all, and the seed
    * @return as many samples, in the same order
    */
-  public List<Sample> sample(List<RewriteFileGroup> groups, ZOrderOptions options) {
-    List<FileScanTask> tasks = groups.stream().flatMap(group -> group.fileScanTasks().stream()).toList();
+  List<Sample> sample(List<PlannedGroup> groups, ZOrderOptions options) {
+    return draw(groups, options, Drawing.of(groups, options, 1)).subList(0, groups.size());
+  }
+
+  /** Draws the same samples, and as many rows more of every file group. */
+  List<Halves> halves(List<PlannedGroup> groups, ZOrderOptions options) {
+    List<Sample> samples = draw(groups, options, Drawing.of(groups, options, 2));
+    return IntStream.range(0, groups.size())
+        .mapToObj(group -> new Halves(samples.get(group), samples.get(groups.size() + group)))
+        .toList();
+  }
+
+  /** The samples of all groups, then the rows held out of them. */
+  private List<Sample> draw(List<PlannedGroup> groups, ZOrderOptions options, Drawing drawing) {
+    List<FileScanTask> tasks = groups.stream().flatMap(group -> group.files().stream()).toList();
     try (StagedScan scan = new StagedScan(session.spark(), table, tasks);
         FunctionScope scope = new FunctionScope(session)) {
       Dataset<Row> rows = SparkInternals.withFileAndPosition(scan.rows());
       Column hash =
           functions.xxhash64(functions.col("_file"), functions.col("_pos"), functions.lit(options.sampleSeed()));
-      Column group = scope.call(new SampledGroup(scope.share(drawing(groups, options))), functions.col("_file"), hash);
+      Column group = scope.call(new SampledGroup(scope.share(drawing)), functions.col("_file"), hash);
       Dataset<Row> keys = rows.select(selection(scope, group, mostRows(groups, options)));
       Dataset<Row> sampled = keys.where(functions.col(GROUP).geq(0));
       scan.checkReadsOnlyStaged(sampled);
-      return samples(sampled.collectAsList(), groups.size());
+      return samples(sampled.collectAsList(), 2 * groups.size());
     }
   }
 
@@ -94,9 +116,9 @@ public final class Sampler {
         : Keys.sampledBytes(TruncatedBounds.length(table, order.all().get(ordinal)), sampledRows);
   }
 
-  private List<Sample> samples(List<Row> rows, int groups) {
+  private List<Sample> samples(List<Row> rows, int parts) {
     List<ClusteringColumn> columns = order.all();
-    int[] counts = new int[groups];
+    int[] counts = new int[parts];
     rows.forEach(row -> counts[row.getInt(0)]++);
     List<List<KeyBuffer>> buffers = new ArrayList<>();
     for (int count : counts) {
@@ -115,40 +137,17 @@ public final class Sampler {
     return type.equals(DataTypes.FloatType) || type.equals(DataTypes.DoubleType);
   }
 
-  private static Drawing drawing(List<RewriteFileGroup> groups, ZOrderOptions options) {
-    long outputFiles = outputFiles(groups);
-    long wanted = sampledRows(groups, options);
-    long[] thresholds = new long[groups.size()];
-    boolean[] complete = new boolean[groups.size()];
-    HashMap<UTF8String, Integer> groupOf = new HashMap<>();
-    for (int i = 0; i < groups.size(); i++) {
-      RewriteFileGroup group = groups.get(i);
-      long rows = rows(group);
-      long share = (wanted * group.expectedOutputFiles() + outputFiles - 1) / outputFiles;
-      complete[i] = share >= rows;
-      thresholds[i] = complete[i] ? Long.MAX_VALUE : threshold(share, rows);
-      for (FileScanTask task : group.fileScanTasks()) {
-        groupOf.put(UTF8String.fromString(task.file().location()), i);
-      }
-    }
-    return new Drawing(groups.size() == 1 ? new HashMap<>() : groupOf, thresholds, complete);
+  private static long outputFiles(List<PlannedGroup> groups) {
+    return groups.stream().mapToLong(PlannedGroup::expectedFiles).sum();
   }
 
-  private static long rows(RewriteFileGroup group) {
-    return group.fileScanTasks().stream().mapToLong(task -> task.file().recordCount()).sum();
-  }
-
-  private static long outputFiles(List<RewriteFileGroup> groups) {
-    return groups.stream().mapToLong(RewriteFileGroup::expectedOutputFiles).sum();
-  }
-
-  private static long sampledRows(List<RewriteFileGroup> groups, ZOrderOptions options) {
+  private static long sampledRows(List<PlannedGroup> groups, ZOrderOptions options) {
     return options.sampleRows((int) Math.min(Integer.MAX_VALUE, outputFiles(groups)));
   }
 
   /** How many rows are sampled at most: no more than there are, and one if there are none. */
-  private static long mostRows(List<RewriteFileGroup> groups, ZOrderOptions options) {
-    return Math.max(1, Math.min(sampledRows(groups, options), groups.stream().mapToLong(Sampler::rows).sum()));
+  private static long mostRows(List<PlannedGroup> groups, ZOrderOptions options) {
+    return Math.max(1, Math.min(sampledRows(groups, options), groups.stream().mapToLong(PlannedGroup::rows).sum()));
   }
 
   /** The signed hash below which {@code share} of {@code rows} rows fall, on average. */
@@ -157,21 +156,52 @@ public final class Sampler {
   }
 
   /**
-   * Which rows are drawn.
+   * Which rows are drawn, by their hashes: those of a file group's sample lie below its threshold, those held out of it between that
+   * and another.
    *
    * @param groupOf the file group of every data file; empty if there is one group only
    * @param thresholds by group, the hash that those of its sampled rows lie below
    * @param complete by group, whether all of its rows are sampled
+   * @param heldOut by group, the hash that those of the rows held out lie below
    */
-  private record Drawing(HashMap<UTF8String, Integer> groupOf, long[] thresholds, boolean[] complete)
+  private record Drawing(HashMap<UTF8String, Integer> groupOf, long[] thresholds, boolean[] complete, long[] heldOut)
       implements Serializable {
+    /** Draws so many samples of the same size from each group, of which all but the first are held out. */
+    static Drawing of(List<PlannedGroup> groups, ZOrderOptions options, int samples) {
+      long outputFiles = outputFiles(groups);
+      long wanted = sampledRows(groups, options);
+      long[] thresholds = new long[groups.size()];
+      boolean[] complete = new boolean[groups.size()];
+      long[] heldOut = new long[groups.size()];
+      HashMap<UTF8String, Integer> groupOf = new HashMap<>();
+      for (int i = 0; i < groups.size(); i++) {
+        PlannedGroup group = groups.get(i);
+        long share = (wanted * group.expectedFiles() + outputFiles - 1) / outputFiles;
+        complete[i] = share >= group.rows();
+        thresholds[i] = thresholdOrAll(share, group.rows());
+        heldOut[i] = thresholdOrAll(samples * share, group.rows());
+        for (FileScanTask task : group.files()) {
+          groupOf.put(UTF8String.fromString(task.file().location()), i);
+        }
+      }
+      return new Drawing(groups.size() == 1 ? new HashMap<>() : groupOf, thresholds, complete, heldOut);
+    }
+
+    private static long thresholdOrAll(long share, long rows) {
+      return share >= rows ? Long.MAX_VALUE : threshold(share, rows);
+    }
+
+    /** The file group of a row, or that number plus the number of groups if it is held out, or -1 if it is not drawn. */
     int group(UTF8String file, long hash) {
       int group = groupOf.isEmpty() ? 0 : groupOf.get(file);
-      return complete[group] || hash < thresholds[group] ? group : -1;
+      if (complete[group] || hash < thresholds[group]) {
+        return group;
+      }
+      return hash < heldOut[group] ? thresholds.length + group : -1;
     }
   }
 
-  /** File and hash of a row to its file group, or to -1 if the row is not drawn. Public for the code that Spark generates. */
+  /** File and hash of a row to its sample, or to -1 if the row is not drawn. Public for the code that Spark generates. */
   public static final class SampledGroup extends ColumnFunction<Integer> {
     private final Shared<Drawing> drawing;
 

@@ -4,11 +4,13 @@ import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.spark.plan.RowOrder;
+import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.util.HashSet;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.Set;
+import java.util.function.UnaryOperator;
 import org.apache.iceberg.MetricsConfig;
 import org.apache.iceberg.MetricsModes;
 import org.apache.iceberg.Table;
@@ -48,6 +50,26 @@ public final class TruncatedBounds {
         : OptionalInt.empty();
   }
 
+  /** What the table keeps, in lower/upper bounds, of the keys of a column of bytes. */
+  static UnaryOperator<byte[]> kept(Table table, ClusteringColumn column) {
+    OptionalInt length = length(table, column);
+    if (length.isEmpty()) {
+      return key -> key;
+    }
+    Charset charset = charset(column.type().equals("string"));
+    return key -> {
+      String value = new String(key, charset);
+      return value.codePointCount(0, value.length()) <= length.getAsInt()
+          ? key
+          : value.substring(0, value.offsetByCodePoints(0, length.getAsInt())).getBytes(charset);
+    };
+  }
+
+  /** One byte is one character in Latin-1, which serves for binary columns as UTF-8 does for text. */
+  private static Charset charset(boolean isText) {
+    return isText ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1;
+  }
+
   private static String name(ClusteringColumn column) {
     return String.join(".", column.parts());
   }
@@ -59,10 +81,8 @@ public final class TruncatedBounds {
       KeyColumn keys = sample.columns().get(column);
       for (int row = 0; row < keys.size(); row++) {
         if (keys.state(row) == KeyColumn.VALUE) {
-          // One byte is one character in Latin-1, which serves for binary columns as UTF-8 does for text. A key that was cut
-          // in a character has more characters before it than are compared.
-          String value =
-              new String(keys.bytesKey(row), text ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1);
+          // A key that was cut in a character has more characters before it than are compared.
+          String value = new String(keys.bytesKey(row), charset(text));
           int characters = value.codePointCount(0, value.length());
           longer |= characters > length;
           beginnings.add(characters > length ? value.substring(0, value.offsetByCodePoints(0, length)) : value);

@@ -8,18 +8,19 @@ import org.apache.spark.sql.connector.read.LocalScan;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.StructType;
 
-/** The result of a procedure that returns one row. */
-final class OneRow implements LocalScan {
+/** The result of a procedure. */
+final class Rows implements LocalScan {
   private final StructType schema;
-  private final Object[] values;
+  private final List<Object[]> values;
 
-  OneRow(StructType schema, Object... values) {
+  private Rows(StructType schema, List<Object[]> values) {
     this.schema = schema;
     this.values = values;
   }
 
-  Iterator<Scan> iterator() {
-    return List.<Scan>of(this).iterator();
+  /** Results, as procedures return them. */
+  static Iterator<Scan> of(StructType schema, List<Object[]> values) {
+    return List.<Scan>of(new Rows(schema, values)).iterator();
   }
 
   @Override
@@ -29,6 +30,6 @@ final class OneRow implements LocalScan {
 
   @Override
   public InternalRow[] rows() {
-    return new InternalRow[] {new GenericInternalRow(values)};
+    return values.stream().map(GenericInternalRow::new).toArray(InternalRow[]::new);
   }
 }

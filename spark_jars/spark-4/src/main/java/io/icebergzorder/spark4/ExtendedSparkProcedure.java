@@ -1,10 +1,12 @@
 package io.icebergzorder.spark4;
 
-import io.icebergzorder.spark.procedure.Procedures;
-import io.icebergzorder.spark.procedure.RewriteArguments;
+import io.icebergzorder.spark.procedure.CallArguments;
+import io.icebergzorder.spark.procedure.ExtendedProcedure;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Optional;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
@@ -13,16 +15,9 @@ import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.StructType;
 
-/** Iceberg's {@code rewrite_data_files}, with one strategy more; for every other strategy it is Iceberg's. */
-final class RewriteProcedure implements UnboundProcedure {
-  private final TableCatalog catalog;
-  private final UnboundProcedure iceberg;
-
-  RewriteProcedure(TableCatalog catalog, UnboundProcedure iceberg) {
-    this.catalog = catalog;
-    this.iceberg = iceberg;
-  }
-
+/** A procedure of Iceberg's that does more, as Spark 4 calls it; what it does not do more is Iceberg's. */
+record ExtendedSparkProcedure(TableCatalog catalog, ExtendedProcedure definition, UnboundProcedure iceberg)
+    implements UnboundProcedure {
   @Override
   public String name() {
     return iceberg.name();
@@ -35,10 +30,11 @@ final class RewriteProcedure implements UnboundProcedure {
 
   @Override
   public BoundProcedure bind(StructType inputType) {
-    return new Bound(catalog, iceberg.bind(inputType));
+    return new Bound(catalog, definition, iceberg.bind(inputType));
   }
 
-  private record Bound(TableCatalog catalog, BoundProcedure iceberg) implements BoundProcedure {
+  private record Bound(TableCatalog catalog, ExtendedProcedure definition, BoundProcedure iceberg)
+      implements BoundProcedure {
     @Override
     public String name() {
       return iceberg.name();
@@ -61,16 +57,16 @@ final class RewriteProcedure implements UnboundProcedure {
 
     @Override
     public Iterator<Scan> call(InternalRow input) {
-      Object[] ours = Procedures.rewrite(catalog, arguments(parameters(), input));
-      return ours == null ? iceberg.call(input) : new OneRow(Procedures.REWRITE_OUTPUT, ours).iterator();
+      Optional<List<Object[]>> rows = definition.call(SparkSession.active(), catalog, arguments(input));
+      return rows.isPresent() ? Rows.of(definition.output(), rows.get()) : iceberg.call(input);
     }
-  }
 
-  static RewriteArguments arguments(ProcedureParameter[] parameters, InternalRow input) {
-    List<RewriteArguments.Parameter> named =
-        Arrays.stream(parameters)
-            .map(parameter -> new RewriteArguments.Parameter(parameter.name(), parameter.dataType()))
-            .toList();
-    return RewriteArguments.of(named, input);
+    private CallArguments arguments(InternalRow input) {
+      List<CallArguments.Parameter> parameters =
+          Arrays.stream(parameters())
+              .map(each -> new CallArguments.Parameter(each.name(), each.dataType(), each.defaultValue() == null))
+              .toList();
+      return new CallArguments(parameters, input);
+    }
   }
 }

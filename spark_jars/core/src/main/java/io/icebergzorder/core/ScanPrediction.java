@@ -1,0 +1,175 @@
+package io.icebergzorder.core;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.TreeSet;
+import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
+import java.util.stream.Stream;
+
+/**
+ * Predicts the scan fraction of {@code column = value} for files that layouts will make: the share of their bytes that their
+ * lower/upper bounds will not rule out, on average over the values of the rows.
+ *
+ * <p>The rows whose values are looked for have not made the layout: of rows that have, each lies in a box that was drawn around it.
+ * The bounds of a file are taken from all sampled rows that it gets, its bytes from its share of them.
+ */
+public final class ScanPrediction {
+  private ScanPrediction() {}
+
+  /**
+   * A file group whose rows a layout will send to files.
+   *
+   * @param layout the layout
+   * @param fitted the sample that it was fitted to
+   * @param heldOut another sample of the same rows; without rows, if the first one is of all there are
+   * @param rows the rows of the group, 0 or more
+   * @param bytes the bytes of the group, 0 or more
+   */
+  public record SampledGroup(Layout layout, Sample fitted, Sample heldOut, long rows, long bytes) {
+    /** The rows whose values are looked for. */
+    private Sample lookedFor() {
+      return heldOut.rows() > 0 ? heldOut : fitted;
+    }
+  }
+
+  /**
+   * Predicts the scan fraction of one column.
+   *
+   * @param groups the file groups, all of which a filter on the column alone has to look at
+   * @param ordinal the column's place in the samples
+   * @param kept what lower/upper bounds keep of a key of bytes; not called for longs
+   * @return in [0, 1], lower is better; NaN if no sampled row has a value
+   */
+  public static double of(List<SampledGroup> groups, int ordinal, UnaryOperator<byte[]> kept) {
+    Ranks ranks = new Ranks(groups, ordinal, kept);
+    double[] steps = new double[ranks.size() + 1];
+    double always = 0;
+    double all = 0;
+    for (SampledGroup group : groups) {
+      all += group.bytes();
+      if (group.fitted().rows() == 0) {
+        always += group.bytes();
+      } else {
+        addFiles(steps, group, ordinal, ranks);
+      }
+    }
+    double[] read = new double[ranks.size()];
+    double sum = always;
+    for (int rank = 0; rank < read.length; rank++) {
+      sum += steps[rank];
+      read[rank] = sum;
+    }
+    return average(groups, ordinal, ranks, read) / all;
+  }
+
+  /** Adds the bytes of each file at the lowest rank that it holds, and takes them away after the highest. */
+  private static void addFiles(double[] steps, SampledGroup group, int ordinal, Ranks ranks) {
+    int files = group.layout().files();
+    int[] low = new int[files];
+    int[] high = new int[files];
+    int[] rows = new int[files];
+    Arrays.fill(low, Integer.MAX_VALUE);
+    Arrays.fill(high, -1);
+    for (Sample sample : List.of(group.fitted(), group.heldOut())) {
+      int[] fileOf = files(group.layout(), sample);
+      for (int row = 0; row < sample.rows(); row++) {
+        int file = fileOf[row];
+        rows[file]++;
+        int rank = ranks.of(sample.columns().get(ordinal), row);
+        if (rank >= 0) {
+          low[file] = Math.min(low[file], rank);
+          high[file] = Math.max(high[file], rank);
+        }
+      }
+    }
+    double bytesOfRow = (double) group.bytes() / (group.fitted().rows() + group.heldOut().rows());
+    for (int file = 0; file < files; file++) {
+      if (high[file] >= 0) {
+        steps[low[file]] += rows[file] * bytesOfRow;
+        steps[high[file] + 1] -= rows[file] * bytesOfRow;
+      }
+    }
+  }
+
+  private static int[] files(Layout layout, Sample sample) {
+    Placement placement = layout.placement();
+    long[] packed = layout.packed(sample);
+    int[] files = new int[packed.length];
+    for (int row = 0; row < files.length; row++) {
+      // Any number that differs from row to row: where rows are told apart by nothing else, they are spread.
+      files[row] = placement.file(packed[row], row * 0x9E3779B97F4A7C15L);
+    }
+    return files;
+  }
+
+  /** Averages over the rows that have a value; a row of a group that was sampled thinly stands for more of them. */
+  private static double average(List<SampledGroup> groups, int ordinal, Ranks ranks, double[] read) {
+    double sum = 0;
+    double weights = 0;
+    for (SampledGroup group : groups) {
+      Sample sample = group.lookedFor();
+      double weight = (double) group.rows() / sample.rows();
+      for (int row = 0; row < sample.rows(); row++) {
+        int rank = ranks.of(sample.columns().get(ordinal), row);
+        if (rank >= 0) {
+          sum += weight * read[rank];
+          weights += weight;
+        }
+      }
+    }
+    return sum / weights;
+  }
+
+  /** The ranks of the sampled values of one column: equal values have one. */
+  private static final class Ranks {
+    private final UnaryOperator<byte[]> kept;
+    private long[] longs = new long[0];
+    private byte[][] texts = new byte[0][];
+
+    Ranks(List<SampledGroup> groups, int ordinal, UnaryOperator<byte[]> kept) {
+      this.kept = kept;
+      List<KeyColumn> columns =
+          groups.stream()
+              .flatMap(group -> Stream.of(group.fitted(), group.heldOut()))
+              .map(sample -> sample.columns().get(ordinal))
+              .toList();
+      if (columns.get(0).domain() == KeyDomain.LONG) {
+        longs = columns.stream().flatMapToLong(Ranks::longs).sorted().distinct().toArray();
+      } else {
+        TreeSet<byte[]> distinct = new TreeSet<>(Arrays::compareUnsigned);
+        columns.forEach(column -> addTo(distinct, column));
+        texts = distinct.toArray(byte[][]::new);
+      }
+    }
+
+    private static LongStream longs(KeyColumn column) {
+      return IntStream.range(0, column.size())
+          .filter(row -> column.state(row) == KeyColumn.VALUE)
+          .mapToLong(column::longKey);
+    }
+
+    private void addTo(TreeSet<byte[]> distinct, KeyColumn column) {
+      for (int row = 0; row < column.size(); row++) {
+        if (column.state(row) == KeyColumn.VALUE) {
+          distinct.add(kept.apply(column.bytesKey(row)));
+        }
+      }
+    }
+
+    int size() {
+      return Math.max(longs.length, texts.length);
+    }
+
+    /** The rank of a row's value, or -1 if it has none. */
+    int of(KeyColumn column, int row) {
+      if (column.state(row) != KeyColumn.VALUE) {
+        return -1;
+      }
+      return column.domain() == KeyDomain.LONG
+          ? Arrays.binarySearch(longs, column.longKey(row))
+          : Arrays.binarySearch(texts, kept.apply(column.bytesKey(row)), Arrays::compareUnsigned);
+    }
+  }
+}

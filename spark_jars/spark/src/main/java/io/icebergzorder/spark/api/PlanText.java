@@ -1,0 +1,75 @@
+package io.icebergzorder.spark.api;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.stream.Collectors;
+
+/** Plans as people read them. */
+final class PlanText {
+  /** File groups that are shown: of a table with thousands of partitions nobody reads all. */
+  private static final int MOST = 20;
+
+  private PlanText() {}
+
+  static String of(RewritePlan plan) {
+    List<String> lines = new ArrayList<>();
+    lines.add(
+        String.format(
+            Locale.ROOT,
+            "Rewrite of %s (branch %s, %s) by %s%s",
+            plan.table(),
+            plan.branch(),
+            plan.snapshotId().isPresent() ? "snapshot " + plan.snapshotId().getAsLong() : "no snapshot",
+            plan.sortOrder(),
+            plan.where().map(where -> " where " + where).orElse("")));
+    plan.message().ifPresent(lines::add);
+    List<PlannedFileGroup> groups = plan.groups();
+    groups.stream().limit(MOST).map(PlanText::chosen).forEach(lines::add);
+    addRest(lines, groups.size(), "file groups are rewritten");
+    List<LeftFiles> left = plan.left();
+    left.stream().limit(MOST).map(PlanText::left).forEach(lines::add);
+    addRest(lines, left.size(), "are left");
+    if (!plan.scanFractions().isEmpty()) {
+      lines.add("  predicted scan fraction of column = value among all new files: " + fractions(plan.scanFractions()));
+    }
+    return String.join("\n", lines);
+  }
+
+  private static void addRest(List<String> lines, int all, String what) {
+    if (all > MOST) {
+      lines.add(String.format(Locale.ROOT, "  ... and %,d more %s", all - MOST, what));
+    }
+  }
+
+  private static String chosen(PlannedFileGroup group) {
+    String line =
+        String.format(
+            Locale.ROOT,
+            "  rewrite %s into %,d files: %s",
+            files(group.partition(), group.files().size(), group.bytes(), group.rows()),
+            group.expectedFiles(),
+            group.reason());
+    return line + group.layout().map(layout -> "; predicted scan fraction " + fractions(layout.scanFractions())).orElse("");
+  }
+
+  private static String left(LeftFiles group) {
+    return String.format(
+        Locale.ROOT,
+        "  leave %s: %s",
+        files(group.partition(), group.files().size(), group.bytes(), group.rows()),
+        group.reason());
+  }
+
+  private static String files(String partition, int files, long bytes, long rows) {
+    return String.format(
+        Locale.ROOT, "%s%,d files (%,d bytes, %,d rows)", partition.isEmpty() ? "" : partition + ": ", files, bytes, rows);
+  }
+
+  private static String fractions(Map<String, Double> fractions) {
+    return fractions.entrySet().stream()
+        .map(entry -> String.format(Locale.ROOT, "%s %.1f%%", entry.getKey(), 100 * entry.getValue()))
+        .collect(Collectors.joining(", "));
+  }
+}

@@ -1,0 +1,200 @@
+package io.icebergzorder.spark.api;
+
+import io.icebergzorder.spark.internals.RewriteSession;
+import io.icebergzorder.spark.plan.CatalogTable;
+import io.icebergzorder.spark.plan.PlannedGroup;
+import io.icebergzorder.spark.plan.Selection;
+import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.run.RewriteRun;
+import io.icebergzorder.spark.sample.FittedLayouts;
+import io.icebergzorder.spark.sample.LayoutFitter;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.stream.IntStream;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.StructLike;
+import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
+import org.apache.iceberg.actions.RewriteDataFiles;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What a rewrite will do: a value that can be looked at, kept for a while, and executed. {@link #sampled} adds the layouts and what
+ * they are predicted to be worth.
+ *
+ * <p>It is of one snapshot. Data that is appended later does not matter to it; if its files are rewritten or deleted from meanwhile,
+ * or the table's schema or partition spec changes, it is stale, and refused.
+ */
+public final class RewritePlan {
+  private static final Logger LOG = LoggerFactory.getLogger(RewritePlan.class);
+
+  private final TablePlan plan;
+  private final Optional<FittedLayouts> fitted;
+
+  RewritePlan(TablePlan plan) {
+    this(plan, Optional.empty());
+  }
+
+  private RewritePlan(TablePlan plan, Optional<FittedLayouts> fitted) {
+    this.plan = plan;
+    this.fitted = fitted;
+  }
+
+  /** The table's name. */
+  public String table() {
+    return plan.target().name();
+  }
+
+  /** The branch that is rewritten. */
+  public String branch() {
+    return plan.branch();
+  }
+
+  /** The snapshot that was planned from; empty if the table has none. */
+  public OptionalLong snapshotId() {
+    return plan.snapshotId();
+  }
+
+  /** The order of the rows, as written. */
+  public String sortOrder() {
+    return plan.request().sortOrder();
+  }
+
+  /** The options, as written. */
+  public Map<String, String> options() {
+    return plan.request().options();
+  }
+
+  /** The predicate that selects data files, as written; empty for all. */
+  public Optional<String> where() {
+    return Optional.ofNullable(plan.request().where());
+  }
+
+  /** The file groups to rewrite, each with the reason why it was chosen, in the order in which they are to be. */
+  public List<PlannedFileGroup> groups() {
+    return IntStream.range(0, plan.groups().size()).mapToObj(this::group).toList();
+  }
+
+  private PlannedFileGroup group(int number) {
+    PlannedGroup group = plan.groups().get(number);
+    return new PlannedFileGroup(
+        partition(group.info().partition(), group.files()),
+        locations(group.files()),
+        group.bytes(),
+        group.rows(),
+        group.expectedFiles(),
+        group.reason(),
+        fitted
+            .filter(layouts -> !layouts.scanFractions().isEmpty())
+            .map(layouts -> new PlannedLayout(layouts.layouts().get(number), layouts.scanFractions().get(number))));
+  }
+
+  /** The data files that the filter selects and that are left alone, with the reasons. */
+  public List<LeftFiles> left() {
+    return plan.left().stream().map(this::left).toList();
+  }
+
+  private LeftFiles left(Selection.SelectedGroup group) {
+    return new LeftFiles(
+        partition(group.partition(), group.files()),
+        locations(group.files()),
+        group.files().stream().mapToLong(file -> file.file().fileSizeInBytes()).sum(),
+        group.files().stream().mapToLong(file -> file.file().recordCount()).sum(),
+        group.reason());
+  }
+
+  private String partition(StructLike partition, List<FileScanTask> files) {
+    PartitionSpec spec = plan.target().table().specs().get(files.get(0).file().specId());
+    return spec.specId() == plan.specId() ? spec.partitionToPath(partition) : "";
+  }
+
+  private static List<String> locations(List<FileScanTask> files) {
+    return files.stream().map(file -> file.file().location()).toList();
+  }
+
+  /** Why there is nothing to rewrite, and what would force it; empty if there is something. */
+  public Optional<String> message() {
+    return Optional.ofNullable(plan.whyNothing());
+  }
+
+  /**
+   * By column name, the scan fraction that {@code column = value} is predicted to have among the new files of all groups, on average
+   * over the values of the rows: what the table attains if all of it is rewritten. Files that are left alone do not count. In [0, 1],
+   * lower is better; a column without a value is left out. Empty before {@link #sampled}.
+   */
+  public Map<String, Double> scanFractions() {
+    return fitted.map(FittedLayouts::scanFraction).orElse(Map.of());
+  }
+
+  /** Whether the layouts are known. */
+  public boolean isSampled() {
+    return fitted.isPresent();
+  }
+
+  /**
+   * Samples the clustering columns: the same plan with its layouts, which are those that {@link #execute} would find, and with
+   * predictions, for which as many rows are read again. One Spark job, which reads no other column; nothing is written.
+   *
+   * @throws IllegalStateException if the plan is stale
+   */
+  public RewritePlan sampled() {
+    if (isSampled() || plan.groups().isEmpty()) {
+      return this;
+    }
+    plan.checkIsCurrent();
+    try (RewriteSession session = new RewriteSession(target().session())) {
+      return new RewritePlan(plan, Optional.of(new LayoutFitter(session, plan).predicted()));
+    }
+  }
+
+  /**
+   * Rewrites the data files, by the layouts of this plan if it is sampled.
+   *
+   * @return Iceberg's result; empty if there is nothing to rewrite
+   * @throws IllegalStateException if the plan is stale; nothing was read or written then
+   * @throws RuntimeException if a file group failed, or the commit did; new files are deleted unless the outcome of the
+   *     commit is unknown. Whatever was committed before is visible to later queries of the session
+   */
+  public RewriteDataFiles.Result execute() {
+    if (plan.groups().isEmpty()) {
+      LOG.warn(plan.whyNothing());
+      return ImmutableRewriteDataFiles.Result.builder().build();
+    }
+    plan.checkIsCurrent();
+    boolean interrupted = false;
+    try (RewriteSession session = new RewriteSession(target().session())) {
+      return run(session);
+    } catch (InterruptedException e) {
+      interrupted = true;
+      String message = String.format("Cannot complete the rewrite of %s, because it was interrupted", table());
+      throw new RuntimeException(e.getMessage() != null && e.getMessage().startsWith(message) ? e.getMessage() : message, e);
+    } finally {
+      // Partial progress, or a commit whose outcome is unknown, may have changed the table before a failure.
+      target().refreshCaches();
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  private RewriteDataFiles.Result run(RewriteSession session) throws InterruptedException {
+    LOG.info(
+        "Rewriting {} file groups of {} by {} of {}",
+        plan.groups().size(), table(), plan.order().curve().label(), plan.order().names(", "));
+    FittedLayouts layouts = fitted.isPresent() ? fitted.get() : new LayoutFitter(session, plan).fitted();
+    return RewriteRun.run(session, plan, layouts);
+  }
+
+  private CatalogTable target() {
+    return plan.target();
+  }
+
+  /** The plan as a text of several lines. */
+  @Override
+  public String toString() {
+    return PlanText.of(this);
+  }
+}

@@ -1,0 +1,103 @@
+package io.icebergzorder.spark.api;
+
+import io.icebergzorder.spark.plan.CatalogTable;
+import io.icebergzorder.spark.plan.RewritePlanner;
+import io.icebergzorder.spark.plan.RewriteRequest;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.function.Function;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+
+/**
+ * A rewrite by z-order or Hilbert clustering, without SQL:
+ *
+ * <pre>{@code
+ * RewritePlan plan =
+ *     ZOrderRewrite.of(spark, "lake.db.events")
+ *         .sortOrder("zorder(user_id, ts)")
+ *         .where("ts < TIMESTAMP '2026-01-01'")
+ *         .option("rewrite-all", "true")
+ *         .plan();                             // metadata only
+ * System.out.println(plan);
+ * RewritePlan dryRun = plan.sampled();         // reads a sample: layouts and predictions
+ * RewriteDataFiles.Result result = dryRun.execute();
+ * }</pre>
+ *
+ * <p>Arguments, options and messages are those of {@code CALL system.rewrite_data_files(strategy => 'zorder', ...)}, which goes this
+ * way, too. An instance collects arguments and is not for several threads; a plan is immutable.
+ */
+public final class ZOrderRewrite {
+  private final Function<String, CatalogTable> load;
+  private final String table;
+  private final Map<String, String> options = new LinkedHashMap<>();
+  private String sortOrder;
+  private String where;
+  private String branch;
+
+  private ZOrderRewrite(String table, Function<String, CatalogTable> load) {
+    this.table = table;
+    this.load = load;
+  }
+
+  /**
+   * Begins a rewrite.
+   *
+   * @param session the session whose catalogs, settings and cluster it uses
+   * @param table the table's name: with its catalog, or in the session's current one
+   */
+  public static ZOrderRewrite of(SparkSession session, String table) {
+    return new ZOrderRewrite(table, name -> CatalogTable.load(session, name));
+  }
+
+  /**
+   * Begins a rewrite of a table of one catalog.
+   *
+   * @param session the session whose settings and cluster it uses
+   * @param catalog the catalog
+   * @param table the table's name, with or without the catalog's
+   */
+  public static ZOrderRewrite of(SparkSession session, TableCatalog catalog, String table) {
+    return new ZOrderRewrite(table, name -> CatalogTable.load(session, catalog, name));
+  }
+
+  /** Sets the order of the rows, for example {@code zorder(a, b)} or {@code region DESC, hilbert(a, b)}; it must be set. */
+  public ZOrderRewrite sortOrder(String text) {
+    this.sortOrder = text;
+    return this;
+  }
+
+  /** Sets one option. */
+  public ZOrderRewrite option(String name, String value) {
+    options.put(name, value);
+    return this;
+  }
+
+  /** Sets options, besides those that are set. */
+  public ZOrderRewrite options(Map<String, String> more) {
+    options.putAll(more);
+    return this;
+  }
+
+  /** Has only data files rewritten that may hold rows for which a SQL predicate is true; null for all. */
+  public ZOrderRewrite where(String predicate) {
+    this.where = predicate;
+    return this;
+  }
+
+  /** Has the files of a branch rewritten; null for the branch that the table's name selects, else main. */
+  public ZOrderRewrite branch(String name) {
+    this.branch = name;
+    return this;
+  }
+
+  /**
+   * Plans the rewrite. Manifests are read, and no data.
+   *
+   * @throws IllegalArgumentException if an argument cannot be honoured; the message names it and says why
+   * @throws UnsupportedOperationException if this Iceberg is not known
+   */
+  public RewritePlan plan() {
+    return new RewritePlan(RewritePlanner.plan(load, new RewriteRequest(table, sortOrder, options, where, branch)));
+  }
+}

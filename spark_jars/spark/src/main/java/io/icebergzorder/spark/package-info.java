@@ -1,0 +1,8 @@
+/**
+ * The entry that Spark calls, which refers to no other class here. Imports go one way:
+ *
+ * <pre>
+ *   procedure -> api -> run -> commit, sample -> plan -> internals
+ * </pre>
+ */
+package io.icebergzorder.spark;

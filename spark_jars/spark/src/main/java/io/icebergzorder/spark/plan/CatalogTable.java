@@ -1,0 +1,137 @@
+package io.icebergzorder.spark.plan;
+
+import io.icebergzorder.spark.internals.SparkInternals;
+import java.util.List;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.spark.Spark3Util;
+import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.spark.sql.AnalysisException;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.connector.catalog.CatalogManager;
+import org.apache.spark.sql.connector.catalog.CatalogPlugin;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * An Iceberg table, as Spark finds it by its name.
+ *
+ * @param session the session that found it
+ * @param catalog the catalog that it is in
+ * @param identifier its namespace and name there
+ * @param table Iceberg's table
+ * @param branch the branch that the name selects, or null
+ */
+public record CatalogTable(SparkSession session, TableCatalog catalog, Identifier identifier, Table table, String branch) {
+  private static final Logger LOG = LoggerFactory.getLogger(CatalogTable.class);
+
+  /**
+   * Loads a table by its full name, or by one that the session's current catalog and namespace complete.
+   *
+   * @throws IllegalArgumentException if there is no such table, or it is not Iceberg's
+   */
+  public static CatalogTable load(SparkSession session, String name) {
+    List<String> parts = parts(session, name);
+    CatalogManager manager = session.sessionState().catalogManager();
+    boolean isNamed = parts.size() > 1 && manager.isCatalogRegistered(parts.get(0));
+    CatalogPlugin catalog = isNamed ? manager.catalog(parts.get(0)) : manager.currentCatalog();
+    if (catalog instanceof TableCatalog tables) {
+      return load(session, tables, name);
+    }
+    throw new IllegalArgumentException(
+        String.format("Cannot rewrite data files of %s, because catalog %s has no tables", name, catalog.name()));
+  }
+
+  /**
+   * Loads a table by its name, as a CALL in a catalog writes it.
+   *
+   * @throws IllegalArgumentException if there is no such table in the catalog, or it is not Iceberg's
+   */
+  public static CatalogTable load(SparkSession session, TableCatalog catalog, String name) {
+    Identifier identifier = identifier(session, catalog, name);
+    org.apache.spark.sql.connector.catalog.Table loaded;
+    try {
+      loaded = catalog.loadTable(identifier);
+    } catch (NoSuchTableException e) {
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot rewrite data files of %s, because there is no such table in catalog %s",
+              identifier, catalog.name()),
+          e);
+    }
+    if (loaded instanceof SparkTable found) {
+      return new CatalogTable(session, catalog, identifier, found.table(), found.branch());
+    }
+    throw new IllegalArgumentException(
+        String.format("Cannot rewrite data files of %s, because it is not an Iceberg table", identifier));
+  }
+
+  /**
+   * The table's identifier in the procedure's own catalog. Iceberg's helper for this logs a stack trace for every name that
+   * does not begin with a catalog.
+   */
+  private static Identifier identifier(SparkSession session, TableCatalog catalog, String name) {
+    List<String> parts = parts(session, name);
+    String first = parts.get(0);
+    if (parts.size() > 1 && first.equals(catalog.name())) {
+      parts = parts.subList(1, parts.size());
+    } else if (parts.size() > 2 && session.sessionState().catalogManager().isCatalogRegistered(first)) {
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot rewrite data files of %s, because the procedure was called in catalog %s and the table is in"
+                  + " catalog %s",
+              name, catalog.name(), first));
+    }
+    String[] namespace = parts.subList(0, parts.size() - 1).toArray(String[]::new);
+    if (namespace.length == 0) {
+      namespace = defaultNamespace(session, catalog);
+    }
+    return Identifier.of(namespace, parts.get(parts.size() - 1));
+  }
+
+  private static List<String> parts(SparkSession session, String name) {
+    List<String> parts;
+    try {
+      parts = name == null ? List.of() : SparkInternals.parseName(session, name);
+    } catch (AnalysisException e) {
+      throw new IllegalArgumentException(
+          String.format("Cannot rewrite data files of '%s', because it is no name of a table", name), e);
+    }
+    if (parts.isEmpty()) {
+      throw new IllegalArgumentException("Cannot rewrite data files, because argument table is empty");
+    }
+    return parts;
+  }
+
+  private static String[] defaultNamespace(SparkSession session, TableCatalog catalog) {
+    CatalogManager manager = session.sessionState().catalogManager();
+    return manager.currentCatalog().equals(catalog) ? manager.currentNamespace() : catalog.defaultNamespace();
+  }
+
+  /** The name that messages have. */
+  public String name() {
+    return table.name();
+  }
+
+  /** Whether names differ by case in this session. */
+  public boolean isCaseSensitive() {
+    return Boolean.parseBoolean(session.conf().get("spark.sql.caseSensitive", "false"));
+  }
+
+  /** The name in full, as SQL writes it. */
+  String quotedName() {
+    return Spark3Util.quotedFullIdentifier(catalog.name(), identifier);
+  }
+
+  /** Has Spark and the catalog look at the table anew. What was committed stands, whether or not they can. */
+  public void refreshCaches() {
+    try {
+      catalog.invalidateTable(identifier);
+      session.catalog().refreshTable(quotedName());
+    } catch (Throwable e) {
+      LOG.warn("Cannot refresh what is cached of {}; REFRESH TABLE does", name(), e);
+    }
+  }
+}

@@ -1,0 +1,160 @@
+package io.icebergzorder.spark.plan;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.RewriteJobOrder;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.actions.BinPackRewriteFilePlanner;
+import org.apache.iceberg.actions.RewriteDataFiles;
+import org.apache.iceberg.actions.RewriteFileGroup;
+import org.apache.iceberg.util.PropertyUtil;
+
+/**
+ * The rules of Iceberg's own planner, with the {@code compression-factor} of its shuffling rewriters: which data files are of a wrong
+ * size or have too many deletes, which groups of them are worth a rewrite, and how many files of which size come of a group.
+ *
+ * <p>It plans nothing itself: Iceberg's planner divides a partition by {@code max-file-group-size-bytes} and
+ * {@code max-file-group-input-files}, and the files of groups that share a partition would overlap each other. The two options are
+ * checked, and not applied.
+ */
+final class IcebergRules extends BinPackRewriteFilePlanner {
+  /** Multiplies the input's size on disk before it is divided into output files; in (0, inf), 1.0 by default. */
+  static final String COMPRESSION_FACTOR = "compression-factor";
+
+  static final double COMPRESSION_FACTOR_DEFAULT = 1.0;
+
+  private double compressionFactor = COMPRESSION_FACTOR_DEFAULT;
+  private long targetFileSize;
+  private long minFileSize;
+  private long maxFileSize;
+  private int minInputFiles;
+  private boolean rewriteAll;
+  private int maxFilesToRewrite;
+  private RewriteJobOrder jobOrder;
+
+  /**
+   * Takes the options.
+   *
+   * @throws IllegalArgumentException if Iceberg refuses one
+   */
+  IcebergRules(Table table, Map<String, String> options) {
+    super(table);
+    try {
+      init(options);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(
+          String.format("Cannot rewrite data files of %s, because %s", table.name(), e.getMessage()), e);
+    }
+  }
+
+  @Override
+  public Set<String> validOptions() {
+    Set<String> options = new HashSet<>(super.validOptions());
+    options.add(COMPRESSION_FACTOR);
+    return options;
+  }
+
+  @Override
+  public void init(Map<String, String> options) {
+    super.init(options);
+    compressionFactor = PropertyUtil.propertyAsDouble(options, COMPRESSION_FACTOR, COMPRESSION_FACTOR_DEFAULT);
+    if (!(compressionFactor > 0)) {
+      throw new IllegalArgumentException(
+          String.format("'%s' is set to %s but must be > 0", COMPRESSION_FACTOR, compressionFactor));
+    }
+    targetFileSize = PropertyUtil.propertyAsLong(options, TARGET_FILE_SIZE_BYTES, defaultTargetFileSize());
+    minFileSize =
+        PropertyUtil.propertyAsLong(
+            options, MIN_FILE_SIZE_BYTES, (long) (targetFileSize * MIN_FILE_SIZE_DEFAULT_RATIO));
+    maxFileSize =
+        PropertyUtil.propertyAsLong(
+            options, MAX_FILE_SIZE_BYTES, (long) (targetFileSize * MAX_FILE_SIZE_DEFAULT_RATIO));
+    minInputFiles = PropertyUtil.propertyAsInt(options, MIN_INPUT_FILES, MIN_INPUT_FILES_DEFAULT);
+    rewriteAll = PropertyUtil.propertyAsBoolean(options, REWRITE_ALL, REWRITE_ALL_DEFAULT);
+    maxFilesToRewrite = PropertyUtil.propertyAsInt(options, MAX_FILES_TO_REWRITE, Integer.MAX_VALUE);
+    jobOrder =
+        RewriteJobOrder.fromName(
+            PropertyUtil.propertyAsString(
+                options, RewriteDataFiles.REWRITE_JOB_ORDER, RewriteDataFiles.REWRITE_JOB_ORDER_DEFAULT));
+  }
+
+  @Override
+  protected int expectedOutputFiles(long inputSize) {
+    return Math.max(1, super.expectedOutputFiles((long) (inputSize * compressionFactor)));
+  }
+
+  /** The data files of a wrong size, or with too many deletes. */
+  List<FileScanTask> worthRewriting(List<FileScanTask> files) {
+    List<FileScanTask> found = new ArrayList<>();
+    filterFiles(files).forEach(found::add);
+    return found;
+  }
+
+  /** Whether such files of one partition are enough for a rewrite. */
+  boolean areEnough(List<FileScanTask> files) {
+    return filterFileGroups(List.of(files)).iterator().hasNext();
+  }
+
+  boolean isTooSmall(FileScanTask file) {
+    return file.length() < minFileSize;
+  }
+
+  boolean isTooLarge(FileScanTask file) {
+    return file.length() > maxFileSize;
+  }
+
+  /** Whether there are enough files, whatever their size. */
+  boolean areMany(List<FileScanTask> files) {
+    return enoughInputFiles(files);
+  }
+
+  /** Whether there are enough bytes, whatever the number of files. */
+  boolean areLarge(List<FileScanTask> files) {
+    return enoughContent(files) || tooMuchContent(files);
+  }
+
+  /** A file group as Iceberg rewrites it, with nothing rewritten yet. */
+  RewriteFileGroup fileGroup(RewriteDataFiles.FileGroupInfo info, List<FileScanTask> files) {
+    long size = inputSize(files);
+    return new RewriteFileGroup(
+        info, List.copyOf(files), outputSpecId(), writeMaxFileSize(), inputSplitSize(size), expectedOutputFiles(size));
+  }
+
+  String tableName() {
+    return table().name();
+  }
+
+  long targetFileSize() {
+    return targetFileSize;
+  }
+
+  long minFileSize() {
+    return minFileSize;
+  }
+
+  long maxFileSize() {
+    return maxFileSize;
+  }
+
+  int minInputFiles() {
+    return minInputFiles;
+  }
+
+  boolean rewriteAll() {
+    return rewriteAll;
+  }
+
+  /** Files rewritten at most, at least 1. */
+  int maxFilesToRewrite() {
+    return maxFilesToRewrite;
+  }
+
+  /** The order in which file groups are rewritten. */
+  RewriteJobOrder jobOrder() {
+    return jobOrder;
+  }
+}

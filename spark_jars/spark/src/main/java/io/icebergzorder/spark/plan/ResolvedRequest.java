@@ -1,0 +1,102 @@
+package io.icebergzorder.spark.plan;
+
+import io.icebergzorder.core.SortOrder;
+import io.icebergzorder.spark.internals.Failures;
+import io.icebergzorder.spark.internals.SparkInternals;
+import io.icebergzorder.spark.internals.SupportedVersions;
+import org.apache.iceberg.IcebergBuild;
+import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.SnapshotRef;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.actions.RewriteDataFiles;
+import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.expressions.Expressions;
+import org.apache.spark.sql.AnalysisException;
+
+/**
+ * A request, resolved against a table. Everything that can be wrong with one is refused here, before any data is read or written.
+ *
+ * @param target the table
+ * @param written the request as written
+ * @param options its options, read
+ * @param branch the branch to rewrite
+ * @param order the order of the rows
+ * @param scope which data files the filter selects
+ */
+record ResolvedRequest(
+    CatalogTable target, RewriteRequest written, RewriteOptions options, String branch, RowOrder order, FileScope scope) {
+  /**
+   * Resolves a request.
+   *
+   * @throws IllegalArgumentException if any of it cannot be honoured
+   */
+  static ResolvedRequest of(CatalogTable target, RewriteRequest request) {
+    Table table = target.table();
+    RewriteOptions options = RewriteOptions.of(request.options());
+    SortOrder sortOrder = sortOrder(request);
+    // A caching catalog hands out tables as they were when they were first loaded.
+    table.refresh();
+    String branch = branch(table, request.branch(), target.branch());
+    RowOrder order =
+        ClusteringColumns.resolve(
+            table, sortOrder, options.layout().columnWeights(), outputSpec(table, options), target.isCaseSensitive());
+    FileScope scope = new FileScope(filter(target, request.where()), target.isCaseSensitive());
+    return new ResolvedRequest(target, request, options, branch, order, scope);
+  }
+
+  /** The partition spec of the files to be written. */
+  static PartitionSpec outputSpec(Table table, RewriteOptions options) {
+    String specId = options.all().get(RewriteDataFiles.OUTPUT_SPEC_ID);
+    PartitionSpec spec = specId == null ? table.spec() : table.specs().get(Integer.parseInt(specId));
+    if (spec == null) {
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot use output spec id %s, because the table does not contain a reference to this spec-id.", specId));
+    }
+    return spec;
+  }
+
+  private static SortOrder sortOrder(RewriteRequest request) {
+    if (request.sortOrder() == null) {
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot rewrite data files of %s, because strategy '%s' needs sort_order, for example 'zorder(a, b)'",
+              request.table(), RewriteRequest.STRATEGY));
+    }
+    return SortOrder.parse(request.sortOrder());
+  }
+
+  /** The branch of the argument, else of the table's name, else main. */
+  private static String branch(Table table, String argument, String ofTable) {
+    String branch = argument != null ? argument : ofTable != null ? ofTable : SnapshotRef.MAIN_BRANCH;
+    SnapshotRef ref = table.refs().get(branch);
+    if (table.currentSnapshot() != null && (ref == null || !ref.isBranch())) {
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot rewrite data files for branch %s, because %s has no such branch: branch does not exist",
+              branch, table.name()));
+    }
+    if (!branch.equals(SnapshotRef.MAIN_BRANCH) && !SupportedVersions.commitsToBranches()) {
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot rewrite data files for branch %s of %s, because Iceberg %s commits rewrites to %s only",
+              branch, table.name(), IcebergBuild.version(), SnapshotRef.MAIN_BRANCH));
+    }
+    return branch;
+  }
+
+  private static Expression filter(CatalogTable target, String where) {
+    if (where == null) {
+      return Expressions.alwaysTrue();
+    }
+    try {
+      return SparkInternals.icebergExpression(target.session(), target.quotedName(), where);
+    } catch (AnalysisException | RuntimeException e) {
+      // Spark's optimizer evaluates parts of it, and fails in many ways.
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot use the filter '%s' on %s, because %s", where, target.name(), Failures.rootMessage(e).strip()),
+          e);
+    }
+  }
+}

@@ -1,0 +1,79 @@
+package io.icebergzorder.spark.plan;
+
+import io.icebergzorder.spark.internals.SupportedVersions;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.StructLike;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
+import org.apache.iceberg.actions.RewriteDataFiles;
+import org.apache.iceberg.actions.RewriteFileGroup;
+import org.apache.iceberg.util.StructLikeMap;
+
+/**
+ * From a request to a plan:
+ *
+ * <ol>
+ *   <li>{@link ResolvedRequest} refuses what cannot be honoured;
+ *   <li>{@link FileScope} lists every data file that may be rewritten, from the manifests;
+ *   <li>{@link Selection} chooses among them;
+ *   <li>{@link IcebergRules} tell how many files of which size come of each file group.
+ * </ol>
+ */
+public final class RewritePlanner {
+  private RewritePlanner() {}
+
+  /**
+   * Plans a rewrite. Manifests are read, and no data.
+   *
+   * @param load finds the table
+   * @throws IllegalArgumentException if the request cannot be honoured
+   * @throws UnsupportedOperationException if this Iceberg is not known
+   */
+  public static TablePlan plan(Function<String, CatalogTable> load, RewriteRequest written) {
+    SupportedVersions.checkIceberg();
+    ResolvedRequest request = ResolvedRequest.of(load.apply(written.table()), written);
+    Table table = request.target().table();
+    IcebergRules rules = new IcebergRules(table, request.options().forPlanner());
+    if (table.currentSnapshot() == null) {
+      String message = String.format("Nothing to rewrite in %s: the table has no snapshot yet.", table.name());
+      return new TablePlan(
+          request, null, request.order(), List.of(), new Selection.Selected(List.of(), List.of(), message));
+    }
+    StartingPoint start = StartingPoint.of(table, request.branch());
+    List<FileScanTask> files = request.scope().files(table, start.snapshotId());
+    Selection.Selected selected = new SizeSelection(rules).select(FileScope.byPartition(table, files));
+    List<PlannedGroup> groups = groups(rules, table, selected.chosen());
+    return new TablePlan(request, start, within(request, groups), groups, selected);
+  }
+
+  private static List<PlannedGroup> groups(
+      IcebergRules rules, Table table, List<Selection.SelectedGroup> chosen) {
+    Map<StructLike, Integer> numbers = StructLikeMap.create(table.spec().partitionType());
+    List<PlannedGroup> groups = new ArrayList<>();
+    for (Selection.SelectedGroup group : chosen) {
+      int number = numbers.merge(group.partition(), 1, Integer::sum);
+      RewriteDataFiles.FileGroupInfo info =
+          ImmutableRewriteDataFiles.FileGroupInfo.builder()
+              .globalIndex(groups.size() + 1)
+              .partitionIndex(number)
+              .partition(group.partition())
+              .build();
+      groups.add(new PlannedGroup(rules.fileGroup(info, group.files()), group.reason()));
+    }
+    groups.sort(Comparator.comparing(PlannedGroup::planned, RewriteFileGroup.comparator(rules.jobOrder())));
+    return groups;
+  }
+
+  /** Where rows may change their partition, they are cut and sorted by that before all else. */
+  private static RowOrder within(ResolvedRequest request, List<PlannedGroup> groups) {
+    Table table = request.target().table();
+    return groups.stream().anyMatch(group -> PlannedGroup.changesSpec(group.planned()))
+        ? request.order().within(PartitionColumn.of(table, ResolvedRequest.outputSpec(table, request.options())))
+        : request.order();
+  }
+}

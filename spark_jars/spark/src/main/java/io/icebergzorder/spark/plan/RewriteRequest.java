@@ -1,0 +1,33 @@
+package io.icebergzorder.spark.plan;
+
+import java.util.Map;
+
+/**
+ * What a user asks for; what was not given is null, or an empty map of options.
+ *
+ * @param table name of the table, as written
+ * @param sortOrder clustering columns, for example {@code zorder(a, b)}
+ * @param options names and values, as written
+ * @param where predicate that selects data files
+ * @param branch branch to rewrite
+ */
+public record RewriteRequest(String table, String sortOrder, Map<String, String> options, String where, String branch) {
+  /** The strategy's name, as written in a CALL. */
+  public static final String STRATEGY = "zorder";
+
+  /**
+   * Takes a copy of the options.
+   *
+   * @throws IllegalArgumentException if one of them is null
+   */
+  public RewriteRequest {
+    options.forEach(RewriteRequest::checkGiven);
+    options = Map.copyOf(options);
+  }
+
+  private static void checkGiven(String name, String value) {
+    if (value == null) {
+      throw new IllegalArgumentException(String.format("Cannot set %s to NULL, because an option needs a value", name));
+    }
+  }
+}

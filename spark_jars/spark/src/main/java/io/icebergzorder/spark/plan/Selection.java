@@ -1,0 +1,59 @@
+package io.icebergzorder.spark.plan;
+
+import java.util.List;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.StructLike;
+
+/**
+ * Chooses the data files to rewrite: all data files of the scope in, file groups with the reason for each out. Whatever it chooses is
+ * sampled, rewritten and committed in the same way.
+ */
+public interface Selection {
+  /**
+   * Chooses among data files. It reads nothing.
+   *
+   * @param scope every data file that may be rewritten, by partition, with the delete files that apply to it
+   * @return every one of these files exactly once, in a group that was chosen or in one that was left
+   */
+  Selected select(List<PartitionFiles> scope);
+
+  /**
+   * The data files of one partition; those of another spec than the table's stand in one partition of NULLs together, for their rows
+   * may go to any.
+   */
+  record PartitionFiles(StructLike partition, List<FileScanTask> files) {
+    /** Takes a copy of the list. */
+    public PartitionFiles {
+      files = List.copyOf(files);
+    }
+  }
+
+  /**
+   * Data files of one partition that are rewritten together, or left.
+   *
+   * @param partition the partition, as {@link PartitionFiles} has it
+   * @param files the data files, at least one
+   * @param reason why they were chosen, or left, in words that name options and their values
+   */
+  record SelectedGroup(StructLike partition, List<FileScanTask> files, String reason) {
+    /** Takes a copy of the list. */
+    public SelectedGroup {
+      files = List.copyOf(files);
+    }
+  }
+
+  /**
+   * A choice.
+   *
+   * @param chosen the file groups to rewrite
+   * @param left the rest
+   * @param whyNothing if nothing was chosen, why, and what would force a rewrite; else null
+   */
+  record Selected(List<SelectedGroup> chosen, List<SelectedGroup> left, String whyNothing) {
+    /** Takes copies of the lists. */
+    public Selected {
+      chosen = List.copyOf(chosen);
+      left = List.copyOf(left);
+    }
+  }
+}

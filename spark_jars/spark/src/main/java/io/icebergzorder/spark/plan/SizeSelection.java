@@ -1,0 +1,126 @@
+package io.icebergzorder.spark.plan;
+
+import static org.apache.iceberg.actions.BinPackRewriteFilePlanner.DELETE_FILE_THRESHOLD;
+import static org.apache.iceberg.actions.BinPackRewriteFilePlanner.DELETE_RATIO_THRESHOLD;
+import static org.apache.iceberg.actions.BinPackRewriteFilePlanner.MAX_FILES_TO_REWRITE;
+import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.MAX_FILE_SIZE_BYTES;
+import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.MIN_FILE_SIZE_BYTES;
+import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.MIN_INPUT_FILES;
+import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.REWRITE_ALL;
+import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.TARGET_FILE_SIZE_BYTES;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import org.apache.iceberg.FileScanTask;
+
+/** Iceberg's choice: by the sizes of data files and by their deletes. A partition is one file group, whatever its size. */
+final class SizeSelection implements Selection {
+  private final IcebergRules rules;
+
+  SizeSelection(IcebergRules rules) {
+    this.rules = rules;
+  }
+
+  @Override
+  public Selected select(List<PartitionFiles> scope) {
+    List<SelectedGroup> chosen = new ArrayList<>();
+    List<SelectedGroup> left = new ArrayList<>();
+    int seen = 0;
+    int worth = 0;
+    int room = rules.maxFilesToRewrite();
+    for (PartitionFiles partition : scope) {
+      List<FileScanTask> files = rules.rewriteAll() ? partition.files() : rules.worthRewriting(partition.files());
+      boolean areEnough = rules.rewriteAll() || (!files.isEmpty() && rules.areEnough(files));
+      int taken = areEnough ? Math.min(room, files.size()) : 0;
+      room -= taken;
+      seen += partition.files().size();
+      worth += files.size();
+      if (taken > 0) {
+        chosen.add(new SelectedGroup(partition.partition(), files.subList(0, taken), whyChosen(files)));
+      }
+      String whyLeft = areEnough ? MAX_FILES_TO_REWRITE + " is " + rules.maxFilesToRewrite() : whyTooFew(files);
+      addTo(left, partition, files.subList(taken, files.size()), whyLeft);
+      addTo(left, partition, without(partition.files(), files), whyInOrder());
+    }
+    return new Selected(chosen, left, chosen.isEmpty() ? whyNothing(seen, worth) : null);
+  }
+
+  private static void addTo(List<SelectedGroup> groups, PartitionFiles partition, List<FileScanTask> files, String reason) {
+    if (!files.isEmpty()) {
+      groups.add(new SelectedGroup(partition.partition(), files, reason));
+    }
+  }
+
+  private static List<FileScanTask> without(List<FileScanTask> all, List<FileScanTask> some) {
+    Set<FileScanTask> excluded = new HashSet<>(some);
+    return all.stream().filter(file -> !excluded.contains(file)).toList();
+  }
+
+  private String whyChosen(List<FileScanTask> files) {
+    if (rules.rewriteAll()) {
+      return REWRITE_ALL + " is true";
+    }
+    long small = files.stream().filter(rules::isTooSmall).count();
+    long large = files.stream().filter(rules::isTooLarge).count();
+    List<String> kinds = new ArrayList<>();
+    add(kinds, small, "below %s %,d", MIN_FILE_SIZE_BYTES, rules.minFileSize());
+    add(kinds, large, "above %s %,d", MAX_FILE_SIZE_BYTES, rules.maxFileSize());
+    add(kinds, files.size() - small - large, "with deletes above %s or %s", DELETE_FILE_THRESHOLD, DELETE_RATIO_THRESHOLD);
+    return String.join(", ", kinds) + whyEnough(files);
+  }
+
+  private static void add(List<String> kinds, long files, String kind, Object... values) {
+    if (files > 0) {
+      kinds.add(String.format(Locale.ROOT, "%,d files ", files) + String.format(Locale.ROOT, kind, values));
+    }
+  }
+
+  private String whyEnough(List<FileScanTask> files) {
+    if (rules.areMany(files)) {
+      return String.format(Locale.ROOT, "; no fewer than %s %,d", MIN_INPUT_FILES, rules.minInputFiles());
+    }
+    return rules.areLarge(files)
+        ? String.format(Locale.ROOT, "; more data than %s %,d", TARGET_FILE_SIZE_BYTES, rules.targetFileSize())
+        : "; deletes call for a rewrite of any number of files";
+  }
+
+  private String whyTooFew(List<FileScanTask> files) {
+    return String.format(
+        Locale.ROOT,
+        "%,d files, fewer than %s %,d, with no more data than %s %,d",
+        files.size(), MIN_INPUT_FILES, rules.minInputFiles(), TARGET_FILE_SIZE_BYTES, rules.targetFileSize());
+  }
+
+  private String whyInOrder() {
+    return String.format(
+        Locale.ROOT,
+        "size between %s %,d and %s %,d, and no deletes above %s or %s",
+        MIN_FILE_SIZE_BYTES, rules.minFileSize(), MAX_FILE_SIZE_BYTES, rules.maxFileSize(), DELETE_FILE_THRESHOLD,
+        DELETE_RATIO_THRESHOLD);
+  }
+
+  private String whyNothing(int seen, int worth) {
+    String table = rules.tableName();
+    if (seen == 0) {
+      return String.format("Nothing to rewrite in %s: no data file can hold rows that match the filter.", table);
+    }
+    if (worth == 0) {
+      return String.format(
+          Locale.ROOT,
+          "Nothing to rewrite in %s: its size is in order for each of %,d data files (between %s %,d and %s %,d, for a"
+              + " target of %,d bytes), and none has deletes above %s or %s. To rewrite them anyway, set option %s to true.",
+          table, seen, MIN_FILE_SIZE_BYTES, rules.minFileSize(), MAX_FILE_SIZE_BYTES, rules.maxFileSize(),
+          rules.targetFileSize(), DELETE_FILE_THRESHOLD, DELETE_RATIO_THRESHOLD, REWRITE_ALL);
+    }
+    return String.format(
+        Locale.ROOT,
+        "Nothing to rewrite in %s: %,d of %,d data files are outside %s %,d to %s %,d, but no file group of them has %s %,d"
+            + " files or more than %s %,d of data. To rewrite them anyway, set option %s to true, or lower %s or %s.",
+        table, worth, seen, MIN_FILE_SIZE_BYTES, rules.minFileSize(), MAX_FILE_SIZE_BYTES, rules.maxFileSize(),
+        MIN_INPUT_FILES, rules.minInputFiles(), TARGET_FILE_SIZE_BYTES, rules.targetFileSize(), REWRITE_ALL,
+        MIN_INPUT_FILES, TARGET_FILE_SIZE_BYTES);
+  }
+}

@@ -1,0 +1,70 @@
+package io.icebergzorder.spark.procedure;
+
+import io.icebergzorder.spark.api.LeftFiles;
+import io.icebergzorder.spark.api.PlannedFileGroup;
+import io.icebergzorder.spark.api.RewritePlan;
+import java.util.List;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * {@code zorder_plan}: what {@code rewrite_data_files(strategy => 'zorder')} would do with the same arguments, and why, if that is
+ * nothing. It reads metadata only.
+ */
+final class ZOrderPlanProcedure implements AddedProcedure {
+  private static final StructType OUTPUT =
+      new StructType()
+          .add("data_files_count", DataTypes.IntegerType, false)
+          .add("selected_data_files_count", DataTypes.IntegerType, false)
+          .add("file_groups_count", DataTypes.IntegerType, false)
+          .add("expected_data_files_count", DataTypes.IntegerType, false)
+          .add("reason", DataTypes.StringType, true)
+          .add("plan", DataTypes.StringType, false);
+
+  @Override
+  public String name() {
+    return "zorder_plan";
+  }
+
+  @Override
+  public String description() {
+    return "What rewrite_data_files with strategy zorder would do, without doing it";
+  }
+
+  @Override
+  public List<CallArguments.Parameter> parameters() {
+    return List.of(
+        new CallArguments.Parameter("table", DataTypes.StringType, true),
+        new CallArguments.Parameter("sort_order", DataTypes.StringType, true),
+        new CallArguments.Parameter(
+            "options", DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType), false),
+        new CallArguments.Parameter("where", DataTypes.StringType, false),
+        new CallArguments.Parameter("branch", DataTypes.StringType, false));
+  }
+
+  @Override
+  public StructType output() {
+    return OUTPUT;
+  }
+
+  @Override
+  public List<Object[]> call(SparkSession session, TableCatalog catalog, CallArguments arguments) {
+    RewritePlan plan =
+        RewriteDataFilesProcedure.toPlan(session, catalog, RewriteDataFilesProcedure.request(arguments)).plan();
+    List<PlannedFileGroup> groups = plan.groups();
+    int selected = groups.stream().mapToInt(group -> group.files().size()).sum();
+    int left = plan.left().stream().map(LeftFiles::files).mapToInt(List::size).sum();
+    Object[] row = {
+      selected + left,
+      selected,
+      groups.size(),
+      groups.stream().mapToInt(PlannedFileGroup::expectedFiles).sum(),
+      plan.message().map(UTF8String::fromString).orElse(null),
+      UTF8String.fromString(plan.toString())
+    };
+    return List.<Object[]>of(row);
+  }
+}

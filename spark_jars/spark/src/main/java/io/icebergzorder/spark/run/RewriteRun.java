@@ -1,0 +1,45 @@
+package io.icebergzorder.spark.run;
+
+import io.icebergzorder.spark.commit.LayoutSummary;
+import io.icebergzorder.spark.commit.RewriteCommit;
+import io.icebergzorder.spark.internals.RewriteSession;
+import io.icebergzorder.spark.plan.PlannedGroup;
+import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.sample.FittedLayouts;
+import java.util.List;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.actions.RewriteDataFiles;
+import org.apache.iceberg.actions.RewriteFileGroup;
+
+/**
+ * From a plan and its layouts to new files in the table: {@link GroupRewriter} reads, routes, sorts and writes each file group,
+ * {@link RewriteCommit} replaces the old files, through Iceberg's optimistic concurrency.
+ */
+public final class RewriteRun {
+  private RewriteRun() {}
+
+  /**
+   * Rewrites the file groups of a plan.
+   *
+   * @param session the session to run in
+   * @param plan with at least one file group
+   * @param fitted a layout for each
+   * @throws InterruptedException if this thread was interrupted; the message says what was committed
+   * @throws RuntimeException if not all was done that had to be; the message says what was committed, and why not the rest
+   */
+  public static RewriteDataFiles.Result run(RewriteSession session, TablePlan plan, FittedLayouts fitted)
+      throws InterruptedException {
+    Table table = plan.target().table();
+    RewriteCommit commit =
+        new RewriteCommit(
+            table,
+            plan.branch(),
+            plan.snapshotId().getAsLong(),
+            plan.options(),
+            LayoutSummary.properties(plan.order(), fitted.layouts()));
+    List<RewriteFileGroup> groups = plan.groups().stream().map(PlannedGroup::toRewrite).toList();
+    GroupRewriter rewriter = new GroupRewriter(session, table, plan.order());
+    return new GroupExecution(session.spark(), table, plan.options(), commit)
+        .run(new FileGroupPool(rewriter, groups, fitted.layouts()));
+  }
+}
