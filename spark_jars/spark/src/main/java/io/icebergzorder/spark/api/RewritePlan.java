@@ -1,10 +1,10 @@
 package io.icebergzorder.spark.api;
 
 import io.icebergzorder.spark.internals.RewriteSession;
-import io.icebergzorder.spark.plan.CatalogTable;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.Selection;
 import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.run.RewriteRun;
 import io.icebergzorder.spark.sample.FittedLayouts;
 import io.icebergzorder.spark.sample.LayoutFitter;

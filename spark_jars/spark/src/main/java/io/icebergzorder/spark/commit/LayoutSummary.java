@@ -1,7 +1,7 @@
 package io.icebergzorder.spark.commit;
 
 import io.icebergzorder.core.Layout;
-import io.icebergzorder.spark.plan.RowOrder;
+import io.icebergzorder.spark.request.RowOrder;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;

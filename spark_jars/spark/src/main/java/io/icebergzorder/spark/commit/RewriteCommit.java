@@ -2,7 +2,7 @@ package io.icebergzorder.spark.commit;
 
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.SupportedVersions;
-import io.icebergzorder.spark.plan.RewriteOptions;
+import io.icebergzorder.spark.request.RewriteOptions;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.Map;

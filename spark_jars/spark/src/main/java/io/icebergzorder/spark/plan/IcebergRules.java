@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.plan;
 
+import io.icebergzorder.spark.request.RewriteOptions;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -22,12 +23,7 @@ import org.apache.iceberg.util.PropertyUtil;
  * checked, and not applied.
  */
 final class IcebergRules extends BinPackRewriteFilePlanner {
-  /** Multiplies the input's size on disk before it is divided into output files; in (0, inf), 1.0 by default. */
-  static final String COMPRESSION_FACTOR = "compression-factor";
-
-  static final double COMPRESSION_FACTOR_DEFAULT = 1.0;
-
-  private double compressionFactor = COMPRESSION_FACTOR_DEFAULT;
+  private double compressionFactor = RewriteOptions.COMPRESSION_FACTOR_DEFAULT;
   private long targetFileSize;
   private long minFileSize;
   private long maxFileSize;
@@ -54,17 +50,19 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
   @Override
   public Set<String> validOptions() {
     Set<String> options = new HashSet<>(super.validOptions());
-    options.add(COMPRESSION_FACTOR);
+    options.add(RewriteOptions.COMPRESSION_FACTOR);
     return options;
   }
 
   @Override
   public void init(Map<String, String> options) {
     super.init(options);
-    compressionFactor = PropertyUtil.propertyAsDouble(options, COMPRESSION_FACTOR, COMPRESSION_FACTOR_DEFAULT);
+    compressionFactor =
+        PropertyUtil.propertyAsDouble(
+            options, RewriteOptions.COMPRESSION_FACTOR, RewriteOptions.COMPRESSION_FACTOR_DEFAULT);
     if (!(compressionFactor > 0)) {
       throw new IllegalArgumentException(
-          String.format("'%s' is set to %s but must be > 0", COMPRESSION_FACTOR, compressionFactor));
+          String.format("'%s' is set to %s but must be > 0", RewriteOptions.COMPRESSION_FACTOR, compressionFactor));
     }
     targetFileSize = PropertyUtil.propertyAsLong(options, TARGET_FILE_SIZE_BYTES, defaultTargetFileSize());
     minFileSize =

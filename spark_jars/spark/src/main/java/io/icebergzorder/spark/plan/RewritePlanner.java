@@ -1,6 +1,12 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.spark.internals.SupportedVersions;
+import io.icebergzorder.spark.request.CatalogTable;
+import io.icebergzorder.spark.request.FileScope;
+import io.icebergzorder.spark.request.PartitionColumn;
+import io.icebergzorder.spark.request.ResolvedRequest;
+import io.icebergzorder.spark.request.RewriteRequest;
+import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -12,6 +18,8 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
+import org.apache.iceberg.data.GenericRecord;
+import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.StructLikeMap;
 
 /**
@@ -46,9 +54,29 @@ public final class RewritePlanner {
     }
     StartingPoint start = StartingPoint.of(table, request.branch());
     List<FileScanTask> files = request.scope().files(table, start.snapshotId());
-    Selection.Selected selected = new SizeSelection(rules).select(FileScope.byPartition(table, files));
+    Selection.Selected selected = new SizeSelection(rules).select(byPartition(table, files));
     List<PlannedGroup> groups = groups(rules, table, selected.chosen());
     return new TablePlan(request, start, within(request, groups), groups, selected);
+  }
+
+  /** Data files by partition of the table's current spec. */
+  private static List<Selection.PartitionFiles> byPartition(Table table, List<FileScanTask> files) {
+    Types.StructType type = table.spec().partitionType();
+    StructLike ofOtherSpecs = GenericRecord.create(type);
+    StructLikeMap<List<FileScanTask>> byPartition = StructLikeMap.create(type);
+    for (FileScanTask file : files) {
+      boolean isOfSpec = file.file().specId() == table.spec().specId();
+      StructLike partition = isOfSpec ? file.file().partition() : ofOtherSpecs;
+      List<FileScanTask> together = byPartition.get(partition);
+      if (together == null) {
+        together = new ArrayList<>();
+        byPartition.put(partition, together);
+      }
+      together.add(file);
+    }
+    return byPartition.entrySet().stream()
+        .map(entry -> new Selection.PartitionFiles(entry.getKey(), entry.getValue()))
+        .toList();
   }
 
   private static List<PlannedGroup> groups(

@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.plan;
 
+import io.icebergzorder.spark.request.FileScope;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

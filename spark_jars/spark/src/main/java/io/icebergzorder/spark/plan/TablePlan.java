@@ -1,5 +1,10 @@
 package io.icebergzorder.spark.plan;
 
+import io.icebergzorder.spark.request.CatalogTable;
+import io.icebergzorder.spark.request.ResolvedRequest;
+import io.icebergzorder.spark.request.RewriteOptions;
+import io.icebergzorder.spark.request.RewriteRequest;
+import io.icebergzorder.spark.request.RowOrder;
 import java.util.List;
 import java.util.OptionalLong;
 import org.apache.iceberg.FileScanTask;

@@ -1,8 +1,8 @@
 package io.icebergzorder.spark.procedure;
 
 import io.icebergzorder.core.SortOrder;
-import io.icebergzorder.spark.plan.CatalogTable;
-import io.icebergzorder.spark.plan.RewriteRequest;
+import io.icebergzorder.spark.request.CatalogTable;
+import io.icebergzorder.spark.request.RewriteRequest;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;

@@ -1,7 +1,7 @@
 package io.icebergzorder.spark.procedure;
 
 import io.icebergzorder.spark.api.ZOrderRewrite;
-import io.icebergzorder.spark.plan.RewriteRequest;
+import io.icebergzorder.spark.request.RewriteRequest;
 import java.util.List;
 import java.util.Optional;
 import org.apache.iceberg.actions.RewriteDataFiles;

@@ -10,7 +10,7 @@ import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
 import io.icebergzorder.spark.plan.PlannedGroup;
-import io.icebergzorder.spark.plan.RowOrder;
+import io.icebergzorder.spark.request.RowOrder;
 import io.icebergzorder.spark.sample.KeySources;
 import java.util.ArrayList;
 import java.util.Arrays;

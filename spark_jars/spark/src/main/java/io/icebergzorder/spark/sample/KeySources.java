@@ -2,8 +2,8 @@ package io.icebergzorder.spark.sample;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.spark.internals.FunctionScope;
-import io.icebergzorder.spark.plan.PartitionColumn;
-import io.icebergzorder.spark.plan.RowOrder;
+import io.icebergzorder.spark.request.PartitionColumn;
+import io.icebergzorder.spark.request.RowOrder;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.types.Type;

@@ -13,7 +13,7 @@ import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
 import io.icebergzorder.spark.plan.PlannedGroup;
-import io.icebergzorder.spark.plan.RowOrder;
+import io.icebergzorder.spark.request.RowOrder;
 import java.io.Serializable;
 import java.math.BigInteger;
 import java.util.ArrayList;

@@ -3,7 +3,7 @@ package io.icebergzorder.spark.sample;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.Sample;
-import io.icebergzorder.spark.plan.RowOrder;
+import io.icebergzorder.spark.request.RowOrder;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.util.HashSet;

@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.plan;
+package io.icebergzorder.spark.request;
 
 import io.icebergzorder.core.ZOrderOptions;
 import java.util.HashMap;
@@ -33,6 +33,11 @@ public record RewriteOptions(
     Optional<PartialProgress> partialProgress,
     boolean useStartingSequenceNumber,
     boolean removeDanglingDeletes) {
+
+  /** Multiplies the input's size on disk before it is divided into output files; in (0, inf), 1.0 by default. */
+  public static final String COMPRESSION_FACTOR = "compression-factor";
+
+  public static final double COMPRESSION_FACTOR_DEFAULT = 1.0;
 
   /**
    * Several commits.
@@ -71,7 +76,7 @@ public record RewriteOptions(
           Map.entry(SizeBasedFileRewritePlanner.MIN_INPUT_FILES, INT),
           Map.entry(SizeBasedFileRewritePlanner.MAX_FILE_GROUP_INPUT_FILES, LONG),
           Map.entry(SizeBasedFileRewritePlanner.REWRITE_ALL, BOOLEAN),
-          Map.entry(IcebergRules.COMPRESSION_FACTOR, DOUBLE));
+          Map.entry(COMPRESSION_FACTOR, DOUBLE));
 
   /**
    * Checks and reads options.

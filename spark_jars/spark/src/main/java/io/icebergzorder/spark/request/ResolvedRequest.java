@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.plan;
+package io.icebergzorder.spark.request;
 
 import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.spark.internals.Failures;
@@ -23,14 +23,14 @@ import org.apache.spark.sql.AnalysisException;
  * @param order the order of the rows
  * @param scope which data files the filter selects
  */
-record ResolvedRequest(
+public record ResolvedRequest(
     CatalogTable target, RewriteRequest written, RewriteOptions options, String branch, RowOrder order, FileScope scope) {
   /**
    * Resolves a request.
    *
    * @throws IllegalArgumentException if any of it cannot be honoured
    */
-  static ResolvedRequest of(CatalogTable target, RewriteRequest request) {
+  public static ResolvedRequest of(CatalogTable target, RewriteRequest request) {
     Table table = target.table();
     RewriteOptions options = RewriteOptions.of(request.options());
     SortOrder sortOrder = sortOrder(request);
@@ -45,7 +45,7 @@ record ResolvedRequest(
   }
 
   /** The partition spec of the files to be written. */
-  static PartitionSpec outputSpec(Table table, RewriteOptions options) {
+  public static PartitionSpec outputSpec(Table table, RewriteOptions options) {
     String specId = options.all().get(RewriteDataFiles.OUTPUT_SPEC_ID);
     PartitionSpec spec = specId == null ? table.spec() : table.specs().get(Integer.parseInt(specId));
     if (spec == null) {

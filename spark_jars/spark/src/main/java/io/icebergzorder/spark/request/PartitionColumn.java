@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.plan;
+package io.icebergzorder.spark.request;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyDomain;
