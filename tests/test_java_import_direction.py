@@ -1,0 +1,71 @@
+"""The Spark engine's Java packages import one way: procedure -> api -> run -> commit, sample -> plan -> request -> internals."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent / "spark_jars"
+PACKAGE = "io.icebergzorder.spark"
+
+# Each package may import from those before it; two in one stage do not know each other.
+STAGES: list[set[str]] = [{"", "core"}, {"internals"}, {"request"}, {"plan"}, {"sample", "commit"}, {"run"}, {"api"}, {"procedure"}]
+STAGE_OF = {package: stage for stage, packages in enumerate(STAGES) for package in packages}
+SEAMS_MAY_IMPORT = {"procedure", "internals"}
+
+FILES = sorted((ROOT / "spark" / "src" / "main" / "java").rglob("*.java"))
+SEAMS = sorted(file for name in ("spark-3.5", "spark-4") for file in (ROOT / name / "src" / "main").rglob("*.java"))
+CORE = sorted((ROOT / "core" / "src" / "main" / "java").rglob("*.java"))
+
+
+def mentioned(text: str) -> set[str]:
+    """The engine's packages whose classes a source names, imported or in full; the core counts as one."""
+    found = {match or "" for match in re.findall(rf"\b{re.escape(PACKAGE)}\.(?:(\w+)\.)?[A-Z]\w*", text)}
+    return found | ({"core"} if re.search(r"\bio\.icebergzorder\.core\.[A-Z]", text) else set())
+
+
+def faults(package: str, text: str) -> list[str]:
+    return [
+        f"{package} names {other or PACKAGE}, which comes after it or stands beside it"
+        for other in sorted(mentioned(text) - {package})
+        if STAGE_OF[other] >= STAGE_OF[package]
+    ]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_imports_go_one_way(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    named = re.search(r"^package (\S+);", text, re.MULTILINE)
+    assert named is not None
+    assert faults(named[1].removeprefix(PACKAGE).removeprefix("."), text) == []
+
+
+def test_the_seams_know_procedures_and_internals_only() -> None:
+    assert SEAMS
+    for file in SEAMS:
+        assert mentioned(file.read_text(encoding="utf-8")) <= SEAMS_MAY_IMPORT, file
+
+
+def test_the_core_knows_no_engine() -> None:
+    assert CORE
+    for file in CORE:
+        text = file.read_text(encoding="utf-8")
+        assert not re.search(r"\borg\.apache\.|\bio\.icebergzorder\.spark", text), file
+
+
+def test_packages_and_classes_are_of_a_size_to_be_read() -> None:
+    packages = {file.parent for file in FILES}
+    assert len(packages) == len(STAGE_OF) - 1
+    assert {package.name for package in packages if len(list(package.glob("*.java"))) > 13} == set()
+    for file in [*FILES, *SEAMS, *CORE]:
+        assert len(file.read_text(encoding="utf-8").splitlines()) <= 350, file
+
+
+def test_a_wrong_import_is_noticed() -> None:
+    assert faults("plan", f"import {PACKAGE}.run.RewriteRun;")
+    assert faults("commit", f"import {PACKAGE}.sample.Sampler;")
+    assert faults("internals", f"import static {PACKAGE}.plan.RewriteOptions.of;")
+    assert faults("", f"import {PACKAGE}.procedure.Procedures;")
+    assert not faults("run", f"import {PACKAGE}.plan.TablePlan;")
