@@ -11,7 +11,16 @@ ROOT = Path(__file__).parent.parent / "spark_jars"
 PACKAGE = "io.icebergzorder.spark"
 
 # Each package may import from those before it; two in one stage do not know each other.
-STAGES: list[set[str]] = [{"", "core"}, {"internals"}, {"request"}, {"plan"}, {"sample", "commit"}, {"run"}, {"api"}, {"procedure"}]
+STAGES: list[set[str]] = [
+    {"", "core"},
+    {"internals"},
+    {"request"},
+    {"plan"},
+    {"sample", "commit"},
+    {"run"},
+    {"api"},
+    {"procedure"},
+]
 STAGE_OF = {package: stage for stage, packages in enumerate(STAGES) for package in packages}
 SEAMS_MAY_IMPORT = {"procedure", "internals"}
 

@@ -9,6 +9,7 @@ import java.util.UUID;
 import java.util.stream.Collectors;
 import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
@@ -47,6 +48,10 @@ record StartingPoint(UUID uuid, String branch, long snapshotId, int schemaId, in
     } catch (IllegalStateException e) {
       // Iceberg compares the tables' UUIDs, too.
       throw stale(table, "it is another table by now: " + e.getMessage(), e);
+    }
+    // Once Iceberg has said that a table was dropped, it keeps a handle without metadata.
+    if (((HasTableOperations) table).operations().current() == null) {
+      throw stale(table, "the table was dropped since", null);
     }
     if (!table.uuid().equals(uuid)) {
       throw stale(table, String.format("it is another table by now, of UUID %s and not %s", table.uuid(), uuid), null);

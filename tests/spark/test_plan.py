@@ -1,0 +1,203 @@
+"""The plan as a value, through the Java API: what it tells is what happens, and one that has gone stale is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from tests.spark.tables import CATALOG, Table, create, unchanged, untouched
+
+ROWS = "SELECT id, id * 7919 % 10007 AS b, repeat('x', 40) AS s FROM range(0, 20000, 1, {files})"
+
+
+def builder(table: Table, sort_order: str = "zorder(id, b)", options: Mapping[str, str] | None = None) -> Any:
+    """The Java builder for a rewrite of the table."""
+    jvm: Any = table.spark.sparkContext._jvm
+    begun = jvm.io.icebergzorder.spark.api.ZOrderRewrite.of(table.spark._jsparkSession, table.full_name)
+    for name, value in (options or {}).items():
+        begun.option(name, value)
+    return begun.sortOrder(sort_order)
+
+
+def table_of(spark: SparkSession, files: int = 6, **properties: str) -> Table:
+    return create(spark, ROWS.format(files=files), properties=properties)
+
+
+def everything(table: Table, files: int = 4) -> dict[str, str]:
+    """The options that rewrite all of a table to so many files."""
+    return {"rewrite-all": "true", **table.target_for(files)}
+
+
+def measured(table: Table, column: str) -> float:
+    """The scan fraction of ``column = value`` over values of the rows, by the bounds in the manifests."""
+    values = [row[0] for row in table.spark.sql(f"SELECT {column} FROM {table.full_name} WHERE id % 41 = 0").collect()]
+    bounds = [
+        (file["readable_metrics"][column]["lower_bound"], file["readable_metrics"][column]["upper_bound"],
+         file["file_size_in_bytes"])
+        for file in table.data_files()
+    ]  # fmt: skip
+    total = sum(size for _, _, size in bounds)
+    return sum(size for value in values for low, high, size in bounds if low <= value <= high) / len(values) / total
+
+
+def test_a_plan_tells_what_happens_when_it_is_executed(spark: SparkSession) -> None:
+    table = table_of(spark)
+    files, size = set(table.data_files()), table.bytes()
+    plan = builder(table, options={**everything(table), "sample-rows": "2000"}).plan()
+    [group] = plan.groups()
+    assert set(group.files()) == {file["file_path"] for file in files}
+    assert (group.bytes(), group.rows(), group.expectedFiles()) == (size, 20_000, 4)
+    assert (group.partition(), group.reason(), group.layout().isPresent()) == ("", "rewrite-all is true", False)
+    assert list(plan.left()) == []
+    assert plan.table() == table.full_name
+    assert (plan.branch(), plan.sortOrder(), plan.isSampled()) == ("main", "zorder(id, b)", False)
+    head = spark.sql(f"SELECT snapshot_id FROM {table.full_name}.refs").collect()[0][0]
+    assert plan.snapshotId().getAsLong() == head
+
+    sampled = plan.sampled()
+    assert not plan.isSampled(), "a plan is a value"
+    layout = sampled.groups()[0].layout().get()
+    predicted = dict(sampled.scanFractions())
+    assert predicted == dict(layout.scanFractions())
+    with unchanged(table):
+        result = plan.execute()
+    assert (result.rewrittenDataFilesCount(), result.addedDataFilesCount()) == (6, 4)
+    assert table.summary()["zorder.layout-hash"] == layout.hash(), "what is shown is what is done"
+    for column in ("id", "b"):
+        assert predicted[column] == pytest.approx(measured(table, column), rel=0.1)
+
+
+def test_a_sampled_plan_is_executed_by_its_layouts(spark: SparkSession) -> None:
+    table = create(spark, f"SELECT *, id % 3 AS p FROM ({ROWS.format(files=4)})", partitioned_by="p")
+    plan = builder(table, options=everything(table, files=9)).plan().sampled()
+    groups = list(plan.groups())
+    assert {group.partition() for group in groups} == {"p=0", "p=1", "p=2"}
+    with unchanged(table):
+        assert plan.execute().addedDataFilesCount() == sum(group.layout().get().files() for group in groups)
+    fractions = [dict(group.layout().get().scanFractions()) for group in groups]
+    assert all(0 < each["b"] < 1 for each in fractions)
+    assert dict(plan.scanFractions())["id"] == pytest.approx(measured(table, "id"), rel=0.1)
+
+
+def test_reasons_for_what_is_chosen_and_what_is_left(spark: SparkSession) -> None:
+    table = create(
+        spark,
+        f"SELECT *, CASE WHEN id < 18000 THEN 0 ELSE 1 END AS p FROM ({ROWS.format(files=10)})",
+        partitioned_by="p",
+        properties={"write.distribution-mode": "none"},
+    )
+    smallest = min(file["file_size_in_bytes"] for file in table.data_files())
+    plan = builder(table, options={"target-file-size-bytes": str(smallest * 3)}).plan()
+    [group], [left] = plan.groups(), plan.left()
+    assert group.partition() == "p=0"
+    assert group.reason().endswith("; no fewer than min-input-files 5")
+    assert f"9 files below min-file-size-bytes {int(smallest * 3 * 0.75):,}" in group.reason()
+    assert (left.partition(), len(left.files())) == ("p=1", 1)
+    assert left.reason().startswith("1 files, fewer than min-input-files 5")
+
+    limited = builder(table, options={"rewrite-all": "true", "max-files-to-rewrite": "3"}).plan()
+    assert sum(len(each.files()) for each in limited.groups()) == 3
+    assert {each.reason() for each in limited.left()} == {"max-files-to-rewrite is 3"}
+
+    in_order = builder(table, options={"target-file-size-bytes": str(smallest), "min-file-size-bytes": "1"}).plan()
+    assert in_order.groups().isEmpty()
+    assert in_order.message().get().startswith(f"Nothing to rewrite in {table.full_name}: its size is in order")
+    assert all(each.reason().startswith("size between min-file-size-bytes 1 and") for each in in_order.left())
+    with untouched(table):
+        assert in_order.sampled().execute().rewrittenDataFilesCount() == 0
+
+
+def test_the_procedure_prints_the_plan(spark: SparkSession) -> None:
+    table = table_of(spark)
+    [row] = spark.sql(
+        f"CALL {CATALOG}.system.zorder_plan(table => '{table.name}', sort_order => 'zorder(id, b)', "
+        "options => map('rewrite-all', 'true'))"
+    ).collect()
+    assert row["plan"] == builder(table, options={"rewrite-all": "true"}).plan().toString()
+    first, second = row["plan"].split("\n")
+    assert first.startswith(f"Rewrite of {table.full_name} (branch main, snapshot ")
+    assert second.startswith("  rewrite 6 files (")
+    assert second.endswith(" into 1 files: rewrite-all is true")
+
+
+def test_an_option_needs_a_value(spark: SparkSession) -> None:
+    table = table_of(spark)
+    with pytest.raises(PySparkException, match="Cannot set rewrite-all to NULL, because an option needs a value"):
+        builder(table, options={"rewrite-all": None}).plan()  # type: ignore[dict-item]
+    with pytest.raises(PySparkException, match="Cannot rewrite data files of .*, because there is no such table"):
+        builder(Table(spark, "db.no_such_table")).plan()
+
+
+class TestStale:
+    """A plan is refused where it does not fit any more, and nothing is written then."""
+
+    def refused(self, plan: Any, why: str) -> None:
+        for step in (plan.execute, plan.sampled):
+            with pytest.raises(Py4JJavaError, match=f"Cannot execute the plan of [^ ]+, because {why}"):
+                step()
+
+    def test_appended_data_does_not_matter(self, spark: SparkSession) -> None:
+        table = table_of(spark)
+        plan = builder(table, options=everything(table)).plan()
+        spark.sql(f"INSERT INTO {table.full_name} SELECT -1, 0, 'appended'")
+        with unchanged(table):
+            assert plan.execute().rewrittenDataFilesCount() == 6
+
+    def test_a_file_that_is_gone(self, spark: SparkSession) -> None:
+        table = table_of(spark)
+        plan = builder(table, options=everything(table)).plan()
+        spark.sql(f"DELETE FROM {table.full_name} WHERE id = 7")
+        with untouched(table):
+            self.refused(plan, "data file .* is no longer in the table")
+
+    def test_a_file_that_has_new_deletes(self, spark: SparkSession) -> None:
+        table = table_of(spark, **{"format-version": "2", "write.delete.mode": "merge-on-read"})
+        plan = builder(table, options=everything(table)).plan()
+        spark.sql(f"DELETE FROM {table.full_name} WHERE id = 7")
+        with untouched(table):
+            self.refused(plan, "the deletes of data file .* have changed since")
+
+    def test_a_plan_that_was_executed(self, spark: SparkSession) -> None:
+        table = table_of(spark)
+        plan = builder(table, options=everything(table)).plan()
+        assert plan.execute().addedDataFilesCount() == 4
+        with untouched(table):
+            self.refused(plan, "data file .* is no longer in the table")
+
+    def test_a_new_schema(self, spark: SparkSession) -> None:
+        table = table_of(spark)
+        plan = builder(table, options=everything(table)).plan()
+        spark.sql(f"ALTER TABLE {table.full_name} ADD COLUMN later INT")
+        with untouched(table):
+            self.refused(plan, "its schema has changed since")
+
+    def test_a_new_partition_spec(self, spark: SparkSession) -> None:
+        table = table_of(spark)
+        plan = builder(table, options=everything(table)).plan()
+        spark.sql(f"ALTER TABLE {table.full_name} ADD PARTITION FIELD bucket(4, id)")
+        with untouched(table):
+            self.refused(plan, "its partition spec has changed since")
+
+    def test_a_branch_that_was_rolled_back(self, spark: SparkSession) -> None:
+        table = table_of(spark)
+        first = spark.sql(f"SELECT snapshot_id FROM {table.full_name}.refs").collect()[0][0]
+        spark.sql(f"INSERT INTO {table.full_name} SELECT -1, 0, 'appended'")
+        plan = builder(table, options=everything(table)).plan()
+        spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('{table.name}', {first})")
+        rows = table.fingerprint()
+        self.refused(plan, r"snapshot \d+ is no longer in the history of branch main")
+        assert table.fingerprint() == rows
+
+    def test_another_table_of_the_name(self, spark: SparkSession) -> None:
+        table = table_of(spark)
+        plan = builder(table, options=everything(table)).plan()
+        spark.sql(f"DROP TABLE {table.full_name} PURGE")
+        self.refused(plan, "the table was dropped since")
+        spark.sql(f"CREATE TABLE {table.full_name} USING iceberg AS {ROWS.format(files=2)}")
+        with untouched(table):
+            self.refused(plan, "(it is another table by now|the table was dropped since)")
