@@ -24,8 +24,8 @@ def builder(table: Table, sort_order: str = "zorder(id, b)", options: Mapping[st
     return begun.sortOrder(sort_order)
 
 
-def table_of(spark: SparkSession, files: int = 6, **properties: str) -> Table:
-    return create(spark, ROWS.format(files=files), properties=properties)
+def table_of(spark: SparkSession, properties: Mapping[str, str] | None = None) -> Table:
+    return create(spark, ROWS.format(files=6), properties=properties)
 
 
 def everything(table: Table, files: int = 4) -> dict[str, str]:
@@ -42,7 +42,8 @@ def measured(table: Table, column: str) -> float:
         for file in table.data_files()
     ]  # fmt: skip
     total = sum(size for _, _, size in bounds)
-    return sum(size for value in values for low, high, size in bounds if low <= value <= high) / len(values) / total
+    read: int = sum(size for value in values for low, high, size in bounds if low <= value <= high)
+    return read / len(values) / float(total)
 
 
 def test_a_plan_tells_what_happens_when_it_is_executed(spark: SparkSession) -> None:
@@ -156,7 +157,7 @@ class TestStale:
             self.refused(plan, "data file .* is no longer in the table")
 
     def test_a_file_that_has_new_deletes(self, spark: SparkSession) -> None:
-        table = table_of(spark, **{"format-version": "2", "write.delete.mode": "merge-on-read"})
+        table = table_of(spark, {"format-version": "2", "write.delete.mode": "merge-on-read"})
         plan = builder(table, options=everything(table)).plan()
         spark.sql(f"DELETE FROM {table.full_name} WHERE id = 7")
         with untouched(table):
