@@ -185,10 +185,10 @@ def test_a_procedure_that_is_not_ours_is_left_to_spark(spark: SparkSession) -> N
 class TestNothingToDo:
     def plan(self, table: Table, options: str = "map()", where: str = "true") -> tuple[int, int, int, int, str | None]:
         options = options if options != "map()" else "map('min-input-files', '5')"
-        row = table.spark.sql(
+        files, selected, groups, expected, reason, _ = table.spark.sql(
             f"CALL lake.system.zorder_plan(table => '{table.name}', sort_order => 'a', options => {options}, where => '{where}')"
         ).collect()[0]
-        return tuple(row)
+        return files, selected, groups, expected, reason
 
     def test_a_table_without_a_snapshot(self, spark: SparkSession) -> None:
         empty = Table(spark, "db.empty")
