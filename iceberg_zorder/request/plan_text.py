@@ -43,7 +43,7 @@ predicted scan fraction a 12.5%
     if plan["message"] is not None:
         lines.append(plan["message"])
     lines += _some([_chosen(group) for group in plan["file_groups"]], "file groups are rewritten")
-    lines += _some([f"  leave {_files(group)}, because of {group['reason']}" for group in plan["left"]], "are left")
+    lines += _some([f"  leave {_files(group)}: {group['reason']}" for group in plan["left"]], "are left")
     if plan["scan_fractions"]:
         among = _fractions(plan["scan_fractions"])
         lines.append(f"  predicted scan fraction of column = value among all new files: {among}")
@@ -59,7 +59,7 @@ def _chosen(group: Mapping[str, Any]) -> str:
     layout = group["layout"]
     predicted = "" if layout is None else f"; predicted scan fraction {_fractions(layout['scan_fractions'])}"
     count = group["expected_data_files_count"]
-    return f"  rewrite {_files(group)} -> {count:,} files, because of {group['reason']}{predicted}"
+    return f"  rewrite {_files(group)} into {count:,} files: {group['reason']}{predicted}"
 
 
 def _files(group: Mapping[str, Any]) -> str:

@@ -64,8 +64,8 @@ def test_it_says_what_is_rewritten_what_is_left_and_why(catalog: SqlCatalog) -> 
     assert snapshot is not None
     assert str(plan) == (
         f"Rewrite of lake.db.t (branch main, snapshot {snapshot.snapshot_id}) by zorder(`a`, `b`) where p > 0\n"
-        f"  rewrite p=1: 6 files ({size:,} bytes, 600 rows) -> 1 files, because of {group.reason}\n"
-        f"  leave p=2: 2 files ({other:,} bytes, 200 rows), because of {left.reason}"
+        f"  rewrite p=1: 6 files ({size:,} bytes, 600 rows) into 1 files: {group.reason}\n"
+        f"  leave p=2: 2 files ({other:,} bytes, 200 rows): {left.reason}"
     )
     said = json.loads(plan.to_json())
     assert said == plan.to_dict()

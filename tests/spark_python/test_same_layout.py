@@ -12,6 +12,7 @@ from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg import plan_rewrite
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.plan.row_order import resolve
@@ -222,17 +223,30 @@ def test_plans_are_the_same(spark: SparkSession, catalog: Catalog, case: str) ->
         f"CALL {CATALOG}.system.zorder_plan(table => 'db.same_plan', sort_order => 'zorder(id, f)'{given})"
     ).collect()[0]
     table = catalog.load_table("db.same_plan")
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    plan = Planner(table, rewrite_options(options), where).plan(snapshot)
+    plan = plan_rewrite(table, "zorder(id, f)", options=dict(options), where=where)
     chosen = sum(len(group.tasks) for group in plan.groups)
-    assert tuple(row)[:5] == (
+    assert tuple(row) == (
         chosen + sum(len(files.tasks) for files in plan.left),
         chosen,
         len(plan.groups),
         sum(group.expected_output_files for group in plan.groups),
         plan.message,
+        str(plan),
     )
+
+
+def test_sampled_plans_are_the_same(spark: SparkSession, catalog: Catalog) -> None:
+    make(spark, "same_prediction")
+    options = {"rewrite-all": "true", "target-file-size-bytes": "10000", "sample-rows": "4000"}
+    table = catalog.load_table("db.same_prediction")
+    plan = plan_rewrite(table, "zorder(id, f, name, s.b)", options=dict(options)).sampled()
+    jvm: Any = spark.sparkContext._jvm
+    begun = jvm.io.icebergzorder.spark.api.ZOrderRewrite.of(spark._jsparkSession, f"{CATALOG}.db.same_prediction")
+    on_spark = begun.sortOrder("zorder(id, f, name, s.b)").options(options).plan().sampled()
+    fractions = {each: on_spark.scanFractions()[each] for each in on_spark.scanFractions()}
+    assert dict(plan.scan_fractions) == pytest.approx(fractions, rel=1e-9)
+    assert 0 < max(fractions.values()) < 0.9
+    assert str(plan) == on_spark.toString()
 
 
 WRONG = [
