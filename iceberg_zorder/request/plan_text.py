@@ -33,7 +33,7 @@ def plan_text(plan: Mapping[str, Any]) -> str:
     ...     "message": None, "file_groups": [group], "left": [], "scan_fractions": {"a": 0.125},
     ... }))
     Rewrite of lake.db.t (branch main, snapshot 7) by zorder(a) where p = 1
-      rewrite p=1: 6 files (6,144 bytes, 60 rows) -> 1 files, because of rewrite-all is true; \
+      rewrite p=1: 6 files (6,144 bytes, 60 rows) into 1 files: rewrite-all is true; \
 predicted scan fraction a 12.5%
       predicted scan fraction of column = value among all new files: a 12.5%
     """
