@@ -17,7 +17,7 @@ from typer.core import TyperCommand
 
 from iceberg_zorder import __version__
 from iceberg_zorder.cli.failure import FAILED, REFUSED, Failure
-from iceberg_zorder.cli.interruption import Interrupted, exit_code, interruptible
+from iceberg_zorder.cli.interruption import Interrupted, Signals, exit_code, interruptible
 from iceberg_zorder.cli.output import ConsoleOutput, JsonOutput, Output
 from iceberg_zorder.errors import InvalidInputError
 
@@ -113,7 +113,7 @@ def rewrite(
     """
     shown = (JsonOutput if output == "json" else ConsoleOutput)(quiet=quiet)
 
-    def checked_run() -> int:
+    def checked_run(signals: Signals) -> int:
         # PySpark is an extra, and it and PyIceberg take seconds to import: help and version must not wait for them.
         from iceberg_zorder.cli.rewrite import checked_request, run
 
@@ -129,7 +129,7 @@ def rewrite(
             warehouse=warehouse,
             conf=_pairs("--conf", conf),
         )
-        return run(request, shown)
+        return run(request, shown, signals.done)
 
     try:
         code = _until_interrupted(table, checked_run, shown)
@@ -140,20 +140,25 @@ def rewrite(
     raise typer.Exit(code)
 
 
-def _until_interrupted(table: str, work: Callable[[], int], output: Output) -> int:
+def _until_interrupted(table: str, work: Callable[[Signals], int], output: Output) -> int:
     """Do some work; if a signal asks it to end, say what became of it and exit as the signal asks."""
-    with interruptible() as received:
+    with interruptible() as signals:
+        received = signals.received
+        complete = f"the rewrite of {table} was complete by then"
         code = FAILED
         try:
-            code = work()
+            code = work(signals)
         except Interrupted as interrupted:
             cancelled = f"the rewrite of {table} was cancelled"
             left = f"{cancelled}, and nobody waited for it to clean up: remove_orphan_files collects what it has left"
             message = left if len(received) > 1 else str(interrupted) or cancelled
-            output.cancelled(Failure(Interrupted.__name__, message, exit_code(received)))
+            if signals.is_done:
+                output.interrupted(complete)
+            else:
+                output.cancelled(Failure(Interrupted.__name__, message, exit_code(received)))
         else:
             if received:
-                output.interrupted(f"the rewrite of {table} {'ended' if code else 'was complete by then'}")
+                output.interrupted(f"the rewrite of {table} ended" if code else complete)
         if len(received) > 1:
             # Threads may still be at work.
             os._exit(exit_code(received))

@@ -17,37 +17,59 @@ class Interrupted(KeyboardInterrupt):
     """
 
 
+class Signals:
+    """The signals that ask a command to end, as they come.
+
+    Attributes
+    ----------
+    received : list of int
+        The numbers of those that came so far: whatever the work makes of the exception, they tell that it was asked to
+        end, and how often.
+    is_done : bool
+        Whether the work was done, and only its result is left to tell.
+    """
+
+    def __init__(self) -> None:
+        self.received: list[int] = []
+        self.is_done = False
+
+    def done(self) -> None:
+        """Take note that the work is done: a first signal stops nothing any more, only a second one does."""
+        self.is_done = True
+
+    def interrupt(self, number: int, _: FrameType | None) -> None:
+        """Handle a signal; raises Interrupted."""
+        self.received.append(number)
+        if not self.is_done or len(self.received) > 1:
+            raise Interrupted
+
+
 @contextmanager
-def interruptible() -> Iterator[list[int]]:
-    """Raise Interrupted in the main thread at every SIGINT and SIGTERM, but for one that was ignored before.
+def interruptible() -> Iterator[Signals]:
+    """Raise Interrupted in the main thread at SIGINT and SIGTERM, but for one that was ignored before.
 
     A shell has its background commands ignore SIGINT: Ctrl-C is for another one then.
 
     Yields
     ------
-    list of int
-        The numbers of the signals that came so far: whatever the work makes of the exception, they tell that it was
-        asked to end, and how often.
+    Signals
+        What came so far.
 
     Examples
     --------
-    >>> with interruptible() as received:
+    >>> with interruptible() as signals:
     ...     try:
     ...         signal.raise_signal(signal.SIGTERM)
     ...     except Interrupted:
-    ...         print([signal.Signals(number).name for number in received])
+    ...         print([signal.Signals(number).name for number in signals.received])
     ['SIGTERM']
     """
-    received: list[int] = []
-
-    def interrupt(number: int, _: FrameType | None) -> None:
-        received.append(number)
-        raise Interrupted
+    signals = Signals()
 
     heeded = [number for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.signal(number, interrupt) for number in heeded}
+    before = {number: signal.signal(number, signals.interrupt) for number in heeded}
     try:
-        yield received
+        yield signals
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

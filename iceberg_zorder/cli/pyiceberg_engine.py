@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -34,13 +34,13 @@ class PyIcebergEngine:
             raise InvalidInputError(f"Cannot set --conf {name}, because the engine is pyiceberg and it is for Spark")
         return PyIcebergEngine(catalog)
 
-    def rewrite(self, request: RewriteRequest, output: Output) -> RewriteResult:
+    def rewrite(self, request: RewriteRequest, output: Output, done: Callable[[], None]) -> RewriteResult:
         """Carry out a request; raises as :class:`iceberg_zorder.cli.request.Engine`."""
         try:
             table = load_table(self.catalog, request.identifier)
             with output.progress() as say, output.work() as work, _warnings(output):
                 say(f"Rewriting {request.table} by {request.sort_order}")
-                return rewrite_data_files(
+                result = rewrite_data_files(
                     table,
                     request.sort_order,
                     where=request.where,
@@ -48,6 +48,8 @@ class PyIcebergEngine:
                     branch=request.branch,
                     progress=work,
                 )
+                done()
+            return result
         except (InvalidInputError, RewriteFailedError):
             raise
         except Exception as error:  # whatever PyIceberg, the catalog or a manifest raises ends in a message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,8 +13,8 @@ from iceberg_zorder.request.result import RewriteResult
 class Engine(Protocol):
     """What carries out a request."""
 
-    def rewrite(self, request: RewriteRequest, output: Output) -> RewriteResult:
-        """Rewrite the table.
+    def rewrite(self, request: RewriteRequest, output: Output, done: Callable[[], None]) -> RewriteResult:
+        """Rewrite the table, and call ``done`` as soon as that is so.
 
         Raises
         ------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from importlib.util import find_spec
 from typing import Literal
@@ -60,7 +60,7 @@ def _engine(name: EngineName, catalog: CatalogConfiguration, conf: dict[str, str
     return PyIcebergEngine.of(catalog, conf)
 
 
-def run(request: RewriteRequest, output: Output) -> int:
+def run(request: RewriteRequest, output: Output, done: Callable[[], None]) -> int:
     """Carry out a request.
 
     Parameters
@@ -69,6 +69,8 @@ def run(request: RewriteRequest, output: Output) -> int:
         What to do.
     output : Output
         Where to tell of it.
+    done : callable
+        Called as soon as the table is rewritten, and only the result is left to tell.
 
     Returns
     -------
@@ -76,7 +78,7 @@ def run(request: RewriteRequest, output: Output) -> int:
         The exit code: 0 if it succeeded, nothing to do included.
     """
     try:
-        result = request.engine.rewrite(request, output)
+        result = request.engine.rewrite(request, output, done)
     except Exception as error:  # whatever it is, it ends in a message and an exit code
         failure = Failure.of(error)
         output.failure(failure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,13 +50,13 @@ class SparkEngine:
                 raise InvalidInputError(f"Cannot set --conf {name}, because Spark's settings start with 'spark.'")
         return SparkEngine(spark_catalog(catalog.name, catalog.properties), conf)
 
-    def rewrite(self, request: RewriteRequest, output: Output) -> RewriteResult:
+    def rewrite(self, request: RewriteRequest, output: Output, done: Callable[[], None]) -> RewriteResult:
         """Carry out a request; raises as :class:`iceberg_zorder.cli.request.Engine`, and Interrupted when cancelled."""
         # Spark may still be starting, and write its log, when nobody waits for it any more.
         with tempfile.TemporaryDirectory(prefix="iceberg-zorder-", ignore_cleanup_errors=True) as temporary:
             directory = Path(temporary)
             try:
-                result = self._rewrite(request, output, directory)
+                result = self._rewrite(request, output, done, directory)
             except Interrupted as interrupted:
                 _warn(output, [line for line in plugin_lines(directory) if _ORPHANS in line], said=str(interrupted))
                 raise
@@ -68,7 +69,9 @@ class SparkEngine:
             _warn(output, plugin_lines(directory), said=result.message)
         return result
 
-    def _rewrite(self, request: RewriteRequest, output: Output, directory: Path) -> RewriteResult:
+    def _rewrite(
+        self, request: RewriteRequest, output: Output, done: Callable[[], None], directory: Path
+    ) -> RewriteResult:
         with output.progress() as say:
             say("Starting Spark (the first time it downloads Iceberg)")
 
@@ -91,10 +94,12 @@ class SparkEngine:
             )
             call = SparkCall(session, rewrite)
             try:
-                return call.result()
+                result = call.result()
+                done()
             except Interrupted:
                 say("Cancelling the rewrite; a second Ctrl-C does not wait for that")
                 return _cancelled(call)
+        return result
 
 
 def _cancelled(call: SparkCall[RewriteResult]) -> RewriteResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -13,14 +14,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
+from typer.testing import CliRunner
 
-from iceberg_zorder.cli.interruption import interruptible
+from iceberg_zorder.cli import app as application
+from iceberg_zorder.cli.app import app
+from iceberg_zorder.cli.interruption import Interrupted, interruptible
+from iceberg_zorder.cli.output import JsonOutput
 from tests.spark.tables import local_path
 
 ROWS = 300_000
@@ -224,9 +230,53 @@ def test_a_signal_that_is_ignored_stays_so() -> None:
     """As for a command that a shell has put into the background."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with interruptible() as received:
+        with interruptible() as signals:
             signal.raise_signal(signal.SIGINT)
-        assert received == []
+        assert signals.received == []
         assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+class Rewritten(JsonOutput):
+    """Is told to end at a place between the work's end and that of the command."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(quiet=True)
+        self._place = place
+
+    def _end(self, place: str) -> None:
+        if place == self._place:
+            signal.raise_signal(signal.SIGTERM)
+
+    @contextmanager
+    def work(self) -> Iterator[Callable[[str, int, int], None]]:
+        with super().work() as work:
+            yield work
+            self._end("progress")
+
+    def rewritten(self, *arguments: Any) -> None:
+        self._end("before printing")
+        super().rewritten(*arguments)
+        self._end("after printing")
+
+
+@pytest.mark.parametrize("place", ["progress", "before printing", "after printing"])
+def test_a_rewrite_that_is_done_is_not_called_cancelled(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    monkeypatch.setattr(application, "JsonOutput", lambda quiet: Rewritten(place))
+    outcome = CliRunner().invoke(app, [*lake.command("", "pyiceberg")[3:], "--output", "json"])
+    assert outcome.exit_code == 143
+    assert json.loads(outcome.stdout)["rewritten_data_files_count"] == 4
+    assert outcome.stderr == "Interrupted: the rewrite of db.events was complete by then\n"
+    assert lake.check() == ["append"] * 4 + ["replace"]
+
+
+def test_a_second_signal_ends_what_waits_for_its_reader() -> None:
+    with interruptible() as signals:
+        signals.done()
+        signal.raise_signal(signal.SIGINT)
+        assert signals.received == [signal.SIGINT]
+        with pytest.raises(Interrupted):
+            signal.raise_signal(signal.SIGINT)

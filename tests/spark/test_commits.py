@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import duckdb
+import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.manifest import DATA_FILE_TYPE, DataFile
@@ -144,6 +145,29 @@ class TestDeletesInTheMidst:
         failure = self.rewrite(spark, server, table, delete)
         assert "conflicted with another operation" in str(failure)
         self.check(spark, duck, table, [0, *range(2, 21)])
+
+
+class TestChangesInTheMidst:
+    def test_the_snapshot_that_a_rewrite_of_version_1_began_from_may_be_expired(
+        self, spark: SparkSession, server: RestServer
+    ) -> None:
+        table = create(spark, "SELECT id FROM range(0, 2000, 1, 4)", properties={"format-version": "1"})
+
+        def expire() -> None:
+            other = server.catalog.load_table(table.name)
+            other.append(pa.table({"id": pa.array([2000], pa.int64())}))
+            newest = other.refresh().current_snapshot()
+            assert newest is not None
+            old = [each.snapshot_id for each in other.snapshots() if each != newest]
+            other.maintenance.expire_snapshots().by_ids(old).commit()
+
+        others = [expire]
+        server.before_commit = lambda: others.pop()() if others else None
+        assert call(table, server, "id") is None
+        assert not others
+        assert table.operations() == ["append", "replace"]
+        rows = [row[0] for row in spark.sql(f"SELECT id FROM {table.full_name} ORDER BY id").collect()]
+        assert rows == list(range(2001))
 
 
 class TestRowCounts:

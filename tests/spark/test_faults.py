@@ -184,6 +184,23 @@ class TestOtherWriters:
         assert table.fingerprint() == rows
         assert table.orphans() == set()
 
+    def test_an_upgrade_to_version_3_is_a_conflict(self, spark: SparkSession) -> None:
+        """The ids that rows get with it are not in the new files, which are written before."""
+        table = self.table(spark)
+        rows = table.fingerprint().rows
+
+        def upgrade() -> None:
+            spark.sql(f"ALTER TABLE {table.full_name} SET TBLPROPERTIES ('format-version' = '3')")
+            spark.sql(f"INSERT INTO {table.full_name} VALUES (1000000, 1, 2)")
+
+        failure = self.during(table, upgrade)
+        assert "the table went from format version 2 to 3" in str(failure)
+        assert table.operations() == ["append", "append"]
+        assert table.fingerprint().rows == rows + 1
+        assert table.orphans() == set()
+        with unchanged(table):
+            table.call("zorder(a)")
+
 
 class TestUnclearCommits:
     """The catalog fails as it is asked to commit, through a REST server in front of the catalog of the other tests."""

@@ -30,18 +30,21 @@ final class EqualityDeleteCheck implements BiConsumer<TableMetadata, TableMetada
   private final Table table;
   private final String branch;
   private final long startingSnapshotId;
+  private final long startingSequenceNumber;
   private final PartitionSet moved;
   private final PartitionSet written;
 
   /**
    * Prepares the check of a commit.
    *
+   * @param start the snapshot that the rewrite began from
    * @param groups rewritten file groups, with their new files
    */
-  EqualityDeleteCheck(Table table, String branch, long startingSnapshotId, Collection<RewriteFileGroup> groups) {
+  EqualityDeleteCheck(Table table, String branch, Snapshot start, Collection<RewriteFileGroup> groups) {
     this.table = table;
     this.branch = branch;
-    this.startingSnapshotId = startingSnapshotId;
+    this.startingSnapshotId = start.snapshotId();
+    this.startingSequenceNumber = start.sequenceNumber();
     this.moved = PartitionSet.create(table.specs());
     this.written = PartitionSet.create(table.specs());
     for (RewriteFileGroup group : groups) {
@@ -76,8 +79,7 @@ final class EqualityDeleteCheck implements BiConsumer<TableMetadata, TableMetada
       }
     }
     Snapshot next = replacement.snapshot(replacement.ref(branch).snapshotId());
-    long start = base.snapshot(startingSnapshotId).sequenceNumber();
-    next.removedDeleteFiles(table.io()).forEach(delete -> checkKept(delete, start, base.specsById()));
+    next.removedDeleteFiles(table.io()).forEach(delete -> checkKept(delete, base.specsById()));
   }
 
   private void checkMoved(DeleteFile delete, Map<Integer, PartitionSpec> specs) {
@@ -90,9 +92,9 @@ final class EqualityDeleteCheck implements BiConsumer<TableMetadata, TableMetada
     }
   }
 
-  private void checkKept(DeleteFile delete, long start, Map<Integer, PartitionSpec> specs) {
+  private void checkKept(DeleteFile delete, Map<Integer, PartitionSpec> specs) {
     if (delete.content() == FileContent.EQUALITY_DELETES
-        && delete.dataSequenceNumber() > start
+        && delete.dataSequenceNumber() > startingSequenceNumber
         && (specs.get(delete.specId()).isUnpartitioned() || written.contains(delete.specId(), delete.partition()))) {
       throw new ValidationException(
           "Cannot commit, found new equality delete %s, which Iceberg would drop with this commit although it deletes rows of"

@@ -7,8 +7,10 @@ import java.util.Collection;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.function.BiConsumer;
+import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.TableUtil;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteDataFilesCommitManager;
 import org.apache.iceberg.actions.RewriteFileGroup;
@@ -25,7 +27,8 @@ import org.apache.iceberg.exceptions.ValidationException;
 public final class RewriteCommit {
   private final Table table;
   private final String branch;
-  private final long startingSnapshotId;
+  private final Snapshot start;
+  private final int formatVersion;
   private final boolean useStartingSequenceNumber;
   private final Map<String, String> snapshotProperties;
 
@@ -37,7 +40,14 @@ public final class RewriteCommit {
       Map<String, String> snapshotProperties) {
     this.table = table;
     this.branch = branch;
-    this.startingSnapshotId = startingSnapshotId;
+    this.start = table.snapshot(startingSnapshotId);
+    if (start == null) {
+      throw new IllegalStateException(
+          String.format(
+              "Cannot rewrite %s, because snapshot %d, which it began from, was expired meanwhile. Run it again.",
+              table.name(), startingSnapshotId));
+    }
+    this.formatVersion = TableUtil.formatVersion(table);
     this.useStartingSequenceNumber = options.useStartingSequenceNumber();
     this.snapshotProperties = snapshotProperties;
   }
@@ -86,14 +96,22 @@ public final class RewriteCommit {
   private BiConsumer<TableMetadata, TableMetadata> check(Collection<RewriteFileGroup> groups) {
     // Without the starting sequence number no later delete reaches the new files, and Iceberg refuses those that reach the old.
     return useStartingSequenceNumber
-        ? new EqualityDeleteCheck(table, branch, startingSnapshotId, groups)
-        : (base, replacement) -> {};
+        ? new EqualityDeleteCheck(table, branch, start, groups).andThen(this::checkFormatVersion)
+        : this::checkFormatVersion;
+  }
+
+  private void checkFormatVersion(TableMetadata base, TableMetadata replacement) {
+    if (base.formatVersion() != formatVersion) {
+      // From version 3 on rows have ids, which files that were written before do not carry over.
+      throw new ValidationException(
+          "Cannot commit, found that the table went from format version %s to %s", formatVersion, base.formatVersion());
+    }
   }
 
   private RewriteDataFilesCommitManager manager(Table to) {
     return SupportedVersions.commitsToBranches()
-        ? new RewriteDataFilesCommitManager(to, startingSnapshotId, useStartingSequenceNumber, snapshotProperties, branch)
-        : new RewriteDataFilesCommitManager(to, startingSnapshotId, useStartingSequenceNumber, snapshotProperties);
+        ? new RewriteDataFilesCommitManager(to, start.snapshotId(), useStartingSequenceNumber, snapshotProperties, branch)
+        : new RewriteDataFilesCommitManager(to, start.snapshotId(), useStartingSequenceNumber, snapshotProperties);
   }
 
   /** Deletes the new files of file groups that will not be committed. */
