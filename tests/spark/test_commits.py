@@ -16,6 +16,7 @@ from pyiceberg.table import Table as PyIcebergTable
 from pyiceberg.transforms import BucketTransform
 from pyspark.sql import SparkSession
 
+from iceberg_zorder.pyiceberg import rewrite_data_files
 from tests.pyiceberg.committing import (
     commit_files,
     equality_deletes,
@@ -25,6 +26,7 @@ from tests.pyiceberg.committing import (
     position_deletes,
     rows_of,
 )
+from tests.pyiceberg.lake import equality_delete
 from tests.spark.tables import Table, create, untouched
 from tests.stack.rest import RestServer, status
 
@@ -145,6 +147,32 @@ class TestDeletesInTheMidst:
         failure = self.rewrite(spark, server, table, delete)
         assert "conflicted with another operation" in str(failure)
         self.check(spark, duck, table, [0, *range(2, 21)])
+
+
+@pytest.mark.parametrize(("type_", "name"), [(pa.uuid(), "uuid"), (pa.binary(2), "fixed[2]")])
+def test_equality_deletes_that_iceberg_applies_wrongly_are_refused(
+    spark: SparkSession, server: RestServer, type_: pa.DataType, name: str
+) -> None:
+    assert isinstance(server.catalog, SqlCatalog)
+    server.catalog.create_namespace_if_not_exists("midst")
+    schema = pa.schema([("id", pa.int64()), ("k", type_)])
+    table = server.catalog.create_table(f"midst.{name[:4]}", schema, properties={"format-version": "2"})
+    keys = [bytes([i]) * (16 if name == "uuid" else 2) for i in (1, 0x7F, 0x80, 0xFF)]
+    storage = pa.array(keys, pa.binary(len(keys[0])))
+    column = pa.ExtensionArray.from_storage(pa.uuid(), storage) if name == "uuid" else storage
+    table.append(pa.table([pa.array(range(4), pa.int64()), column], schema=schema))
+    named = Table(spark, f"midst.{name[:4]}")
+    assert call(named, server, "id") is None
+    commit_files(table.refresh(), equality_delete(table, [{"k": keys[1]}, {"k": keys[3]}], ["k"]))
+    with untouched(named):
+        failure = str(call(named, server, "id"))
+    assert re.search(
+        rf"Cannot rewrite data files of .* on Spark, because its equality delete file .* by column k of type {re.escape(name)}",
+        failure,
+    )
+    result = rewrite_data_files(table.refresh(), "id", options={"rewrite-all": True})
+    assert (result.rewritten_data_files_count, result.removed_delete_files_count) == (1, 1)
+    assert table.scan().to_arrow()["id"].to_pylist() == [0, 2]
 
 
 class TestChangesInTheMidst:

@@ -53,6 +53,7 @@ public final class RewritePlanner {
           request, null, request.order(), List.of(), new Selection.Selected(List.of(), List.of(), message));
     }
     StartingPoint start = StartingPoint.of(table, request.branch());
+    EqualityDeleteTypes.check(table, start.snapshotId());
     List<FileScanTask> files = request.scope().files(table, start.snapshotId());
     Selection.Selected selected = new SizeSelection(rules).select(byPartition(table, files));
     List<PlannedGroup> groups = groups(rules, table, selected.chosen());
