@@ -170,11 +170,6 @@ def test_two_names_that_differ_by_case_only_are_ambiguous_when_case_does_not_cou
         both.call("zorder(k)")
 
 
-def test_unknown_strategies_are_refused_by_iceberg(spark: SparkSession, table: Table) -> None:
-    with untouched(table), pytest.raises(Exception, match="unsupported strategy: z. Only binpack or sort is supported"):
-        table.call("zorder(a)", strategy="z")
-
-
 def test_a_procedure_that_is_not_ours_is_left_to_spark(spark: SparkSession) -> None:
     for call in ("lake.system.no_such()", "lake.other.zorder_plan('t', 'a')", "nowhere.system.rewrite_data_files('t')"):
         with pytest.raises(PySparkException) as refused:
