@@ -192,6 +192,14 @@ public final class RewritePlan {
     return plan.target();
   }
 
+  /**
+   * The plan as JSON, with the keys that {@code docs/options.md} lists. Both engines write the same; keys are added in later versions,
+   * and none is taken away while {@code "version"} is 1.
+   */
+  public String toJson() {
+    return PlanJson.of(this);
+  }
+
   /** The plan as a text of several lines. */
   @Override
   public String toString() {

@@ -1,5 +1,7 @@
 package io.icebergzorder.spark.request;
 
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
@@ -22,7 +24,8 @@ public record RewriteRequest(String table, String sortOrder, Map<String, String>
    */
   public RewriteRequest {
     options.forEach(RewriteRequest::checkGiven);
-    options = Map.copyOf(options);
+    // In the order as written, so that a plan is always told in the same words.
+    options = Collections.unmodifiableMap(new LinkedHashMap<>(options));
   }
 
   private static void checkGiven(String name, String value) {

@@ -1,0 +1,65 @@
+package io.icebergzorder.spark.api;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.List;
+import java.util.Map;
+
+/** Plans as programs read them: the keys, and their order, are those of {@code RewritePlan.to_dict} of the PyIceberg engine. */
+final class PlanJson {
+  private static final int VERSION = 1;
+  private static final JsonMapper MAPPER = JsonMapper.builder().build();
+
+  private PlanJson() {}
+
+  static String of(RewritePlan plan) {
+    ObjectNode root = MAPPER.createObjectNode();
+    root.put("version", VERSION);
+    root.put("table", plan.table());
+    root.put("branch", plan.branch());
+    root.put("snapshot_id", plan.snapshotId().isPresent() ? (Long) plan.snapshotId().getAsLong() : null);
+    root.put("sort_order", plan.sortOrder());
+    root.put("where", plan.where().orElse(null));
+    plan.options().forEach(root.putObject("options")::put);
+    root.put("message", plan.message().orElse(null));
+    var groups = root.putArray("file_groups");
+    plan.groups().forEach(group -> addGroup(groups.addObject(), group));
+    var left = root.putArray("left");
+    for (LeftFiles each : plan.left()) {
+      addFiles(left.addObject(), each.partition(), each.files(), each.bytes(), each.rows()).put("reason", each.reason());
+    }
+    addFractions(root, plan.scanFractions());
+    try {
+      return MAPPER.writeValueAsString(root);
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException("Cannot write a plan as JSON, because Jackson failed", e);
+    }
+  }
+
+  private static void addGroup(ObjectNode node, PlannedFileGroup group) {
+    addFiles(node, group.partition(), group.files(), group.bytes(), group.rows())
+        .put("expected_data_files_count", group.expectedFiles())
+        .put("reason", group.reason());
+    if (group.layout().isEmpty()) {
+      node.putNull("layout");
+      return;
+    }
+    PlannedLayout layout = group.layout().get();
+    addFractions(
+        node.putObject("layout")
+            .put("curve", layout.curve())
+            .put("data_files_count", layout.files())
+            .put("hash", layout.hash()),
+        layout.scanFractions());
+  }
+
+  private static ObjectNode addFiles(ObjectNode node, String partition, List<String> files, long bytes, long rows) {
+    return node.put("partition", partition).put("data_files_count", files.size()).put("bytes", bytes).put("rows", rows);
+  }
+
+  private static void addFractions(ObjectNode node, Map<String, Double> fractions) {
+    ObjectNode byColumn = node.putObject("scan_fractions");
+    fractions.forEach(byColumn::put);
+  }
+}
