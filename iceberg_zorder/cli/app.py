@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 from typer.core import TyperCommand
@@ -66,43 +66,57 @@ class _Command(TyperCommand):
             raise
 
 
+_Table = Annotated[str, typer.Argument(help="The table with its namespace, as db.events.", show_default=False)]
+_By = Annotated[
+    str,
+    typer.Option(
+        help="Clustering columns: user_id,ts. Nested fields are dotted, special characters stand in backticks. "
+        "Or a sort order: 'region DESC, hilbert(user_id, ts)'.",
+        show_default=False,
+    ),
+]
+_Where = Annotated[
+    str | None,
+    typer.Option(help="Rewrite only data files that may hold rows for which this condition of Spark SQL is true."),
+]
+_Options = Annotated[
+    list[str] | None, typer.Option("--option", metavar="K=V", help="An option of the rewrite; repeat for more.")
+]
+_Branch = Annotated[str | None, typer.Option(help="The branch to rewrite.")]
+_Engine = Annotated[
+    Literal["auto", "spark", "pyiceberg"],
+    typer.Option(help="What does the work; auto is Spark where it is installed."),
+]
+_Catalog = Annotated[
+    str | None,
+    typer.Option(help="The catalog's name in PyIceberg's configuration.", show_default="PyIceberg's default"),
+]
+_Uri = Annotated[str | None, typer.Option(help="The catalog's URI, as for PyIceberg.")]
+_Warehouse = Annotated[str | None, typer.Option(help="The catalog's warehouse, as for PyIceberg.")]
+_Conf = Annotated[
+    list[str] | None,
+    typer.Option(metavar="K=V", help="A setting of Spark, as spark.driver.memory=4g; repeat for more."),
+]
+_OutputKind = Annotated[
+    Literal["text", "json"], typer.Option("--output", help="How the result, or the error, is written to stdout.")
+]
+_Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+
+
 @app.command(cls=_Command)
 def rewrite(
-    table: Annotated[str, typer.Argument(help="The table with its namespace, as db.events.", show_default=False)],
-    by: Annotated[
-        str,
-        typer.Option(
-            help="Clustering columns: user_id,ts. Nested fields are dotted, special characters stand in backticks. "
-            "Or a sort order: 'region DESC, hilbert(user_id, ts)'.",
-            show_default=False,
-        ),
-    ],
-    where: Annotated[
-        str | None,
-        typer.Option(help="Rewrite only data files that may hold rows for which this condition of Spark SQL is true."),
-    ] = None,
-    option: Annotated[
-        list[str] | None, typer.Option(metavar="K=V", help="An option of the rewrite; repeat for more.")
-    ] = None,
-    branch: Annotated[str | None, typer.Option(help="The branch to rewrite.")] = None,
-    engine: Annotated[
-        Literal["auto", "spark", "pyiceberg"],
-        typer.Option(help="What does the work; auto is Spark where it is installed."),
-    ] = "auto",
-    catalog: Annotated[
-        str | None,
-        typer.Option(help="The catalog's name in PyIceberg's configuration.", show_default="PyIceberg's default"),
-    ] = None,
-    uri: Annotated[str | None, typer.Option(help="The catalog's URI, as for PyIceberg.")] = None,
-    warehouse: Annotated[str | None, typer.Option(help="The catalog's warehouse, as for PyIceberg.")] = None,
-    conf: Annotated[
-        list[str] | None,
-        typer.Option(metavar="K=V", help="A setting of Spark, as spark.driver.memory=4g; repeat for more."),
-    ] = None,
-    output: Annotated[
-        Literal["text", "json"], typer.Option(help="How the result, or the error, is written to stdout.")
-    ] = "text",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    table: _Table,
+    by: _By,
+    where: _Where = None,
+    option: _Options = None,
+    branch: _Branch = None,
+    engine: _Engine = "auto",
+    catalog: _Catalog = None,
+    uri: _Uri = None,
+    warehouse: _Warehouse = None,
+    conf: _Conf = None,
+    output: _OutputKind = "text",
+    quiet: _Quiet = False,
 ) -> None:
     """Rewrite a table's data files so that filters on any of the columns skip most of them.
 
@@ -111,11 +125,12 @@ def rewrite(
     Exit codes: 0 done, or nothing to do; 1 failed; 2 refused before anything was begun; 3 another operation was in the
     way; 4 nobody knows whether it was committed; 130 and 143 ended by Ctrl-C and SIGTERM.
     """
-    shown = (JsonOutput if output == "json" else ConsoleOutput)(quiet=quiet)
+    shown = _output(output, quiet=quiet)
 
-    def checked_run(signals: Signals) -> int:
+    def work() -> int:
         # PySpark is an extra, and it and PyIceberg take seconds to import: help and version must not wait for them.
-        from iceberg_zorder.cli.rewrite import checked_request, run
+        from iceberg_zorder.cli.request import checked_request
+        from iceberg_zorder.cli.rewrite import run
 
         request = checked_request(
             table,
@@ -131,16 +146,70 @@ def rewrite(
         )
         return run(request, shown, signals.done)
 
+    _exit_after(work, f"the rewrite of {table}", shown, leaves_files=True)
+
+
+@app.command(cls=_Command)
+def plan(
+    table: _Table,
+    by: _By,
+    where: _Where = None,
+    option: _Options = None,
+    branch: _Branch = None,
+    engine: _Engine = "auto",
+    catalog: _Catalog = None,
+    uri: _Uri = None,
+    warehouse: _Warehouse = None,
+    conf: _Conf = None,
+    sampled: Annotated[
+        bool, typer.Option("--sampled", help="Read a sample of the columns: layouts, and how much filters will read.")
+    ] = False,
+    output: _OutputKind = "text",
+    quiet: _Quiet = False,
+) -> None:
+    """Show what rewrite would do with the same arguments, and why; nothing is written.
+
+    Only manifests are read, unless a sample is asked for. Exit codes are those of rewrite.
+    """
+    shown = _output(output, quiet=quiet)
+
+    def work() -> int:
+        from iceberg_zorder.cli.plan import run
+        from iceberg_zorder.cli.request import checked_request
+
+        request = checked_request(
+            table,
+            by=by,
+            where=where,
+            options=_pairs("--option", option),
+            branch=branch,
+            engine=engine,
+            catalog=catalog,
+            uri=uri,
+            warehouse=warehouse,
+            conf=_pairs("--conf", conf),
+        )
+        return run(request, shown, sampled=sampled)
+
+    _exit_after(work, f"the plan of {table}", shown, leaves_files=False)
+
+
+def _output(kind: Literal["text", "json"], *, quiet: bool) -> Output:
+    return (JsonOutput if kind == "json" else ConsoleOutput)(quiet=quiet)
+
+
+def _exit_after(work: Callable[[], int], name: str, output: Output, *, leaves_files: bool) -> NoReturn:
+    """Do the work of a command, and exit with its code, or with that of what refused it."""
     try:
-        code = _until_interrupted(table, checked_run, shown)
+        code = _until_interrupted(work, name, output, leaves_files=leaves_files)
     except (ModuleNotFoundError, InvalidInputError) as error:
         failure = Failure.of(error)
-        shown.failure(failure)
+        output.failure(failure)
         raise typer.Exit(failure.exit_code) from error
     raise typer.Exit(code)
 
 
-def _until_interrupted(table: str, work: Callable[[Signals], int], output: Output) -> int:
+def _until_interrupted(work: Callable[[], int], name: str, output: Output, *, leaves_files: bool) -> int:
     """Do some work; if a signal asks it to end, say what became of it and exit as the signal asks."""
     with interruptible() as signals:
         received = signals.received
@@ -149,16 +218,16 @@ def _until_interrupted(table: str, work: Callable[[Signals], int], output: Outpu
         try:
             code = work(signals)
         except Interrupted as interrupted:
-            cancelled = f"the rewrite of {table} was cancelled"
-            left = f"{cancelled}, and nobody waited for it to clean up: remove_orphan_files collects what it has left"
-            message = left if len(received) > 1 else str(interrupted) or cancelled
-            if signals.is_done:
-                output.interrupted(complete)
-            else:
-                output.cancelled(Failure(Interrupted.__name__, message, exit_code(received)))
+            message = str(interrupted) or f"{name} was cancelled"
+            if leaves_files and len(received) > 1:
+                message = (
+                    f"{name} was cancelled, and nobody waited for it to clean up: remove_orphan_files collects what "
+                    "it has left"
+                )
+            output.cancelled(Failure(Interrupted.__name__, message, exit_code(received)))
         else:
             if received:
-                output.interrupted(f"the rewrite of {table} ended" if code else complete)
+                output.interrupted(f"{name} {'ended' if code else 'was complete by then'}")
         if len(received) > 1:
             # Threads may still be at work.
             os._exit(exit_code(received))

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
+from typing import Any
 
 from rich.console import Console
 from rich.filesize import decimal
@@ -19,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from iceberg_zorder.cli.failure import Failure
+from iceberg_zorder.request.plan_text import plan_text
 
 
 class Output(ABC):
@@ -42,6 +44,10 @@ class Output(ABC):
         self, table: str, sort_order: str, result: Mapping[str, int | str | None], failed: Failure | None = None
     ) -> None:
         """Show what a rewrite did; ``result`` holds Iceberg's five counts and ``message``, ``failed`` why not all."""
+
+    @abstractmethod
+    def planned(self, plan: Mapping[str, Any]) -> None:
+        """Show a plan, as :meth:`iceberg_zorder.pyiceberg.RewritePlan.to_dict` describes it."""
 
     def warning(self, message: str) -> None:
         """Show something the user should know though the command goes on."""
@@ -173,6 +179,10 @@ class ConsoleOutput(Output):
         if failed:
             self.failure(failed)
 
+    def planned(self, plan: Mapping[str, Any]) -> None:
+        """Show the plan's text."""
+        self._stdout.print(Text(plan_text(plan)), soft_wrap=True)
+
 
 class JsonOutput(Output):
     """JSON for programs: one object on stdout, and the same words as for people on stderr."""
@@ -184,6 +194,10 @@ class JsonOutput(Output):
         self._object({"table": table, "sort_order": sort_order, **result, **(_error(failed) if failed else {})})
         if failed:
             super().failure(failed)
+
+    def planned(self, plan: Mapping[str, Any]) -> None:
+        """Write the plan."""
+        self._object(plan)
 
     def failure(self, failure: Failure) -> None:
         """Write ``error``: its ``class``, ``message`` and ``exit_code``."""

@@ -1,23 +1,24 @@
-"""The PyIceberg engine behind the command ``rewrite``: load the table, and rewrite it in this process."""
+"""The PyIceberg engine behind the commands: load the table, and plan or rewrite it in this process."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.request import RewriteRequest
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, load_table
-from iceberg_zorder.pyiceberg.rewrite import rewrite_data_files
+from iceberg_zorder.pyiceberg.rewrite import plan_rewrite, rewrite_data_files
 from iceberg_zorder.request.result import RewriteResult
 
 
 @dataclass(frozen=True)
 class PyIcebergEngine:
-    """Rewrites in this process, without a JVM.
+    """Plans and rewrites in this process, without a JVM.
 
     Parameters
     ----------
@@ -34,9 +35,24 @@ class PyIcebergEngine:
             raise InvalidInputError(f"Cannot set --conf {name}, because the engine is pyiceberg and it is for Spark")
         return PyIcebergEngine(catalog)
 
-    def rewrite(self, request: RewriteRequest, output: Output, done: Callable[[], None]) -> RewriteResult:
+    def plan(self, request: RewriteRequest, output: Output, *, sampled: bool) -> Mapping[str, Any]:
+        """Plan a request; raises as :class:`iceberg_zorder.cli.request.Engine`."""
+        with _failures(f"plan the rewrite of {request.table}"):
+            table = load_table(self.catalog, request.identifier)
+            with output.progress() as say, output.work() as work, _warnings(output):
+                say(f"Planning the rewrite of {request.table} by {request.sort_order}")
+                plan = plan_rewrite(
+                    table,
+                    request.sort_order,
+                    where=request.where,
+                    options=request.options,
+                    branch=request.branch,
+                )
+                return (plan.sampled(work) if sampled else plan).to_dict()
+
+    def rewrite(self, request: RewriteRequest, output: Output) -> RewriteResult:
         """Carry out a request; raises as :class:`iceberg_zorder.cli.request.Engine`."""
-        try:
+        with _failures(f"rewrite {request.table}"):
             table = load_table(self.catalog, request.identifier)
             with output.progress() as say, output.work() as work, _warnings(output):
                 say(f"Rewriting {request.table} by {request.sort_order}")
@@ -48,13 +64,17 @@ class PyIcebergEngine:
                     branch=request.branch,
                     progress=work,
                 )
-                done()
-            return result
-        except (InvalidInputError, RewriteFailedError):
-            raise
-        except Exception as error:  # whatever PyIceberg, the catalog or a manifest raises ends in a message
-            message = str(error).strip() or type(error).__name__
-            raise RewriteFailedError(f"Cannot rewrite {request.table}, because {message}") from error
+
+
+@contextmanager
+def _failures(act: str) -> Iterator[None]:
+    """Have whatever PyIceberg, the catalog or a manifest raises end in a message."""
+    try:
+        yield
+    except (InvalidInputError, RewriteFailedError):
+        raise
+    except Exception as error:
+        raise RewriteFailedError(f"Cannot {act}, because {str(error).strip() or type(error).__name__}") from error
 
 
 class _Warnings(logging.Handler):

@@ -1,12 +1,12 @@
-"""The Spark engine behind the command ``rewrite``: start Spark with the catalog, and issue the CALL."""
+"""The Spark engine behind the commands: start Spark with the catalog, and issue the CALL, or plan without it."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from iceberg_zorder.cli.interruption import Interrupted
 from iceberg_zorder.cli.output import Output
@@ -18,10 +18,13 @@ from iceberg_zorder.spark.call import SparkCall
 from iceberg_zorder.spark.catalogs import SparkCatalog, spark_catalog
 from iceberg_zorder.spark.failures import failure_message
 from iceberg_zorder.spark.local import local_session, plugin_lines
+from iceberg_zorder.spark.plan import describe_plan
 from iceberg_zorder.spark.rewrite import rewrite_data_files
 
 if TYPE_CHECKING:
     from iceberg_zorder.spark.call import SparkSession
+
+_T = TypeVar("_T")
 
 _ORPHANS = "remove_orphan_files"
 """Named by the plugin's warnings of files that were left: those are passed on whatever happens."""
@@ -29,7 +32,7 @@ _ORPHANS = "remove_orphan_files"
 
 @dataclass(frozen=True)
 class SparkEngine:
-    """Rewrites through a Spark session of its own.
+    """Plans and rewrites through a Spark session of its own.
 
     Parameters
     ----------
@@ -50,41 +53,67 @@ class SparkEngine:
                 raise InvalidInputError(f"Cannot set --conf {name}, because Spark's settings start with 'spark.'")
         return SparkEngine(spark_catalog(catalog.name, catalog.properties), conf)
 
-    def rewrite(self, request: RewriteRequest, output: Output, done: Callable[[], None]) -> RewriteResult:
+    def plan(self, request: RewriteRequest, output: Output, *, sampled: bool) -> Mapping[str, Any]:
+        """Plan a request; raises as :class:`iceberg_zorder.cli.request.Engine`, and Interrupted when cancelled."""
+
+        def plan(spark: SparkSession) -> Mapping[str, Any]:
+            return describe_plan(
+                spark,
+                request.table,
+                request.sort_order,
+                where=request.where,
+                options=request.options,
+                branch=request.branch,
+                sampled=sampled,
+            )
+
+        doing = f"Planning the rewrite of {request.table} by {request.sort_order}"
+        return self._in_spark(plan, doing, output, message=lambda _: None)
+
+    def rewrite(self, request: RewriteRequest, output: Output) -> RewriteResult:
         """Carry out a request; raises as :class:`iceberg_zorder.cli.request.Engine`, and Interrupted when cancelled."""
+
+        def rewrite(spark: SparkSession) -> RewriteResult:
+            return rewrite_data_files(
+                spark,
+                request.table,
+                request.sort_order,
+                where=request.where,
+                options=request.options,
+                branch=request.branch,
+            )
+
+        doing = f"Rewriting {request.table} by {request.sort_order}"
+        return self._in_spark(rewrite, doing, output, message=lambda result: result.message)
+
+    def _in_spark(
+        self, work: Callable[[SparkSession], _T], doing: str, output: Output, *, message: Callable[[_T], str | None]
+    ) -> _T:
+        """Do some work, of whose outcome ``message`` is shown anyway; what the plugin warned of is passed on."""
         # Spark may still be starting, and write its log, when nobody waits for it any more.
         with tempfile.TemporaryDirectory(prefix="iceberg-zorder-", ignore_cleanup_errors=True) as temporary:
             directory = Path(temporary)
             try:
-                result = self._rewrite(request, output, done, directory)
+                outcome = self._call(work, doing, output, directory)
             except Interrupted as interrupted:
                 _warn(output, [line for line in plugin_lines(directory) if _ORPHANS in line], said=str(interrupted))
                 raise
             except Exception as error:  # whatever Spark raises ends in a message
-                message = failure_message(error)
-                _warn(output, plugin_lines(directory), said=message)
+                failure = failure_message(error)
+                _warn(output, plugin_lines(directory), said=failure)
                 if isinstance(error, InvalidInputError | RewriteFailedError):
                     raise
-                raise RewriteFailedError(message) from error
-            _warn(output, plugin_lines(directory), said=result.message)
-        return result
+                raise RewriteFailedError(failure) from error
+            _warn(output, plugin_lines(directory), said=message(outcome))
+        return outcome
 
-    def _rewrite(
-        self, request: RewriteRequest, output: Output, done: Callable[[], None], directory: Path
-    ) -> RewriteResult:
+    def _call(self, work: Callable[[SparkSession], _T], doing: str, output: Output, directory: Path) -> _T:
         with output.progress() as say:
             say("Starting Spark (the first time it downloads Iceberg)")
 
-            def rewrite(spark: SparkSession) -> RewriteResult:
-                say(f"Rewriting {request.table} by {request.sort_order}")
-                return rewrite_data_files(
-                    spark,
-                    request.table,
-                    request.sort_order,
-                    where=request.where,
-                    options=request.options,
-                    branch=request.branch,
-                )
+            def begun(spark: SparkSession) -> _T:
+                say(doing)
+                return work(spark)
 
             session = local_session(
                 self.conf,
@@ -92,17 +121,17 @@ class SparkEngine:
                 packages=self.catalog.packages,
                 directory=directory,
             )
-            call = SparkCall(session, rewrite)
+            call = SparkCall(session, begun)
             try:
                 result = call.result()
                 done()
             except Interrupted:
-                say("Cancelling the rewrite; a second Ctrl-C does not wait for that")
+                say("Cancelling; a second Ctrl-C does not wait for that")
                 return _cancelled(call)
         return result
 
 
-def _cancelled(call: SparkCall[RewriteResult]) -> RewriteResult:
+def _cancelled(call: SparkCall[_T]) -> _T:
     """Cancel a call; returns its result if it was over before, else raises Interrupted with what the call said."""
     try:
         result = call.cancel()

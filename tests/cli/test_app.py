@@ -51,11 +51,12 @@ def test_version() -> None:
     assert (result.exit_code, result.stdout) == (0, f"iceberg-zorder {__version__}\n")
 
 
-def test_help_imports_neither_engine() -> None:
+@pytest.mark.parametrize("command", ["rewrite", "plan"])
+def test_help_imports_neither_engine(command: str) -> None:
     script = (
         "import sys\n"
         "from iceberg_zorder.cli.app import app\n"
-        "app(['rewrite', '--help'], standalone_mode=False)\n"
+        f"app(['{command}', '--help'], standalone_mode=False)\n"
         "assert not {'pyspark', 'pyiceberg', 'pyarrow'} & set(sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
@@ -77,6 +78,50 @@ def test_request(requests: list[RewriteRequest]) -> None:
     assert isinstance(request.engine, SparkEngine)
     assert request.engine.conf == {"spark.driver.memory": "1g"}
     assert request.engine.catalog.settings["spark.sql.catalog.lake.uri"] == "jdbc:sqlite:/c.db"
+
+
+@pytest.mark.parametrize("engine", [SparkEngine, PyIcebergEngine])
+@pytest.mark.parametrize("sampled", [False, True])
+def test_request_of_a_plan(monkeypatch: pytest.MonkeyPatch, engine: type, sampled: bool) -> None:
+    """It is the request that ``rewrite`` has of the same arguments."""
+    seen: list[RewriteRequest] = []
+
+    def record(self: object, request: RewriteRequest, output: object, sampled: bool = False) -> object:
+        seen.append(request)
+        flags.append(sampled)
+        return PLAN
+
+    flags: list[bool] = []
+    monkeypatch.setattr(engine, "plan", record)
+    monkeypatch.setattr(engine, "rewrite", record)
+    conf = ["--conf", "spark.driver.memory=1g"] if engine is SparkEngine else []
+    arguments = [
+        *("db.my-events", "--by", "a,`b,c`.d", "--where", "x = 1", "--branch", "audit", "--option", "cuts=even"),
+        *("--engine", "spark" if engine is SparkEngine else "pyiceberg", *conf, *CATALOG),
+    ]
+    result = run("plan", *arguments, *["--sampled"] * sampled)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == "Rewrite of lake.db.t (branch main, no snapshot) by a\nNothing: why\n"
+    assert json.loads(run("plan", *arguments, "--output", "json").stdout) == PLAN
+    run("rewrite", *arguments)
+    planned, _, rewritten = seen
+    assert planned == rewritten
+    assert flags[0] == sampled
+
+
+PLAN = {
+    "version": 1,
+    "table": "lake.db.t",
+    "branch": "main",
+    "snapshot_id": None,
+    "sort_order": "a",
+    "where": None,
+    "options": {},
+    "message": "Nothing: why",
+    "file_groups": [],
+    "left": [],
+    "scan_fractions": {},
+}
 
 
 def test_value_of_an_option_may_hold_an_equals_sign(requests: list[RewriteRequest]) -> None:
@@ -141,23 +186,18 @@ def test_wrong_usage_is_2(requests: list[RewriteRequest], arguments: list[str], 
     ],
 )
 @pytest.mark.parametrize("engine", [SparkEngine, PyIcebergEngine])
+@pytest.mark.parametrize("command", ["rewrite", "plan"])
 def test_kinds_of_failures_are_told_apart(
-    monkeypatch: pytest.MonkeyPatch, engine: type, kind: type[Exception], code: int
+    monkeypatch: pytest.MonkeyPatch, command: str, engine: type, kind: type[Exception], code: int
 ) -> None:
-    def fail(*arguments: object) -> RewriteResult:
-        raise kind("Cannot rewrite lake.db.t, because a [rewrite] beside it won")
-
-    monkeypatch.setattr(engine, "rewrite", fail)
     message = "Cannot rewrite lake.db.t, because a [rewrite] beside it won"
-    arguments = (
-        "rewrite",
-        "db.t",
-        "--by",
-        "a",
-        "--engine",
-        "spark" if engine is SparkEngine else "pyiceberg",
-        *CATALOG,
-    )
+
+    def fail(*arguments: object, **more: object) -> RewriteResult:
+        raise kind(message)
+
+    monkeypatch.setattr(engine, command, fail)
+    name = "spark" if engine is SparkEngine else "pyiceberg"
+    arguments = (command, "db.t", "--by", "a", "--engine", name, *CATALOG)
     text = run(*arguments)
     assert (text.exit_code, text.stdout, text.stderr) == (code, "", f"Error: {message}\n")
     object_ = run(*arguments, "--output", "json")
@@ -173,8 +213,9 @@ def test_kinds_of_failures_are_told_apart(
         (["db.t", "--output", "json"], "UsageError", "--by"),
     ],
 )
-def test_wrong_usage_is_json_too(arguments: list[str], kind: str, named: str) -> None:
-    result = run("rewrite", *arguments)
+@pytest.mark.parametrize("command", ["rewrite", "plan"])
+def test_wrong_usage_is_json_too(command: str, arguments: list[str], kind: str, named: str) -> None:
+    result = run(command, *arguments)
     assert result.exit_code == 2
     error = json.loads(result.stdout)["error"]
     assert (error["class"], error["exit_code"]) == (kind, 2)

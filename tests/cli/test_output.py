@@ -11,6 +11,7 @@ from rich.console import Console
 
 from iceberg_zorder.cli.failure import Failure
 from iceberg_zorder.cli.output import ConsoleOutput, JsonOutput, Output
+from iceberg_zorder.request.plan_text import plan_text
 from iceberg_zorder.request.result import RewriteResult
 
 DONE = asdict(RewriteResult(1200, 12, 40_000_000, 0, 3))
@@ -63,6 +64,33 @@ def test_json(result: dict[str, int | str | None]) -> None:
         "removed_delete_files_count",
         "message",
     ]
+
+
+PLAN = {
+    "version": 1,
+    "table": "lake.db.t",
+    "branch": "main",
+    "snapshot_id": 2**62,
+    "sort_order": "a",
+    "where": "a = [1]",
+    "options": {},
+    "message": "Nothing to rewrite: " + "x" * 100,
+    "file_groups": [],
+    "left": [],
+    "scan_fractions": {},
+}
+
+
+def test_plans() -> None:
+    output, stdout, stderr = spoken(ConsoleOutput)
+    output.planned(PLAN)
+    assert stdout.getvalue() == f"{plan_text(PLAN)}\n"
+    assert len(stdout.getvalue().splitlines()) == 2, "no line is wrapped"
+    output, stdout, more = spoken(JsonOutput)
+    output.planned(PLAN)
+    assert stdout.getvalue().count("\n") == 1
+    assert json.loads(stdout.getvalue()) == PLAN
+    assert stderr.getvalue() == more.getvalue() == ""
 
 
 @pytest.mark.parametrize("kind", [ConsoleOutput, JsonOutput])

@@ -1,60 +1,17 @@
-"""The command in a process of its own, with a real Spark and a real SQLite catalog."""
+"""The command ``rewrite`` in a process of its own, with a real Spark and a real SQLite catalog."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
+from tests.cli.processes import run, run_without_spark
+
 FORCED = ("--option", "rewrite-all=true")
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home whose .pyiceberg.yaml names the catalog ``files``."""
-    home = tmp_path_factory.mktemp("home")
-    (home / ".pyiceberg.yaml").write_text(
-        f"catalog:\n  files:\n    uri: sqlite:///{home}/catalog.db\n    warehouse: {home}/warehouse\n"
-    )
-    return home
-
-
-@pytest.fixture(scope="module")
-def catalog(home: Path) -> Catalog:
-    catalog = load_catalog("files", type="sql", uri=f"sqlite:///{home}/catalog.db", warehouse=f"{home}/warehouse")
-    catalog.create_namespace("db")
-    rows = pa.table({"user id": [i * 37 % 100 for i in range(100)], "ts": list(range(100))})
-    table = catalog.create_table("db.events", rows.schema)
-    for start in range(0, 100, 20):
-        table.append(rows.slice(start, 20))
-    return catalog
-
-
-def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from iceberg_zorder.cli.app import main; main()", "rewrite", *arguments]
-    environment = {
-        **os.environ,
-        "HOME": str(home),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYICEBERG_CATALOG__OTHER__URI": "sqlite:////x",
-    }
-    # Spark's packages are kept in the real home.
-    ivy = f"spark.jars.ivy={Path.home() / '.ivy2.5.2'}"
-    return subprocess.run(
-        [*command, "--conf", "spark.master=local[2]", "--conf", ivy],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=240,
-        check=False,
-    )
 
 
 def test_rewrites_says_so_and_then_has_nothing_to_do(home: Path, catalog: Catalog) -> None:
@@ -122,13 +79,6 @@ def test_spark_does_not_start(home: Path) -> None:
 
 
 class TestWithoutSpark:
-    def run(self, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run the command where PySpark cannot be imported: the engine is then found by itself."""
-        script = "import sys; sys.modules['pyspark'] = None; from iceberg_zorder.cli.app import main; main()"
-        command = [sys.executable, "-c", script, "rewrite", *arguments, "--catalog", "files"]
-        environment = {**os.environ, "HOME": str(home)}
-        return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=240, check=False)
-
     @pytest.fixture
     def table(self, home: Path, catalog: Catalog) -> Table:
         rows = catalog.load_table("db.events").scan().to_arrow()
@@ -139,7 +89,7 @@ class TestWithoutSpark:
 
     def test_rewrites_and_says_how_far_it_is(self, home: Path, table: Table) -> None:
         before = table.scan().to_arrow().sort_by("ts")
-        done = self.run(home, "db.more", "--by", "`user id`,ts", "--output", "json", *FORCED)
+        done = run_without_spark(home, "db.more", "--by", "`user id`,ts", "--output", "json", *FORCED)
         assert done.returncode == 0, done.stderr
         said = json.loads(done.stdout)
         assert said["table"] == "files.db.more"
@@ -150,7 +100,9 @@ class TestWithoutSpark:
             assert f"{stage}: 100%, {len(before):,} rows" in done.stderr
 
     def test_quiet_and_nothing_to_do(self, home: Path, table: Table) -> None:
-        done = self.run(home, "db.more", "--by", "ts", "--quiet", "--where", "`user id` <=> -1L OR NOT (ts >= 0)")
+        done = run_without_spark(
+            home, "db.more", "--by", "ts", "--quiet", "--where", "`user id` <=> -1L OR NOT (ts >= 0)"
+        )
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.startswith("Nothing to rewrite in files.db.more: no data file can hold rows")
 
@@ -167,7 +119,7 @@ class TestWithoutSpark:
         ],
     )
     def test_refusal_is_one_message(self, home: Path, table: Table, arguments: tuple[str, ...], message: str) -> None:
-        done = self.run(home, *arguments, "--quiet")
+        done = run_without_spark(home, *arguments, "--quiet")
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith(f"Error: {message}")
         assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,34 @@
+"""The command ``plan``: have an engine plan the request, and show the plan."""
+
+from __future__ import annotations
+
+from iceberg_zorder.cli.failure import Failure
+from iceberg_zorder.cli.output import Output
+from iceberg_zorder.cli.request import RewriteRequest
+
+
+def run(request: RewriteRequest, output: Output, *, sampled: bool) -> int:
+    """Plan a request; nothing is written.
+
+    Parameters
+    ----------
+    request : RewriteRequest
+        What to plan.
+    output : Output
+        Where to tell of it.
+    sampled : bool
+        Whether to read a sample, for the layouts and predictions.
+
+    Returns
+    -------
+    int
+        The exit code: 0 if there is a plan, also one that has nothing to do.
+    """
+    try:
+        plan = request.engine.plan(request, output, sampled=sampled)
+    except Exception as error:  # whatever it is, it ends in a message and an exit code
+        failure = Failure.of(error)
+        output.failure(failure)
+        return failure.exit_code
+    output.planned(plan)
+    return 0

@@ -1,0 +1,128 @@
+"""The command ``plan`` in a process of its own: both engines say the same, and neither writes anything."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.catalog import Catalog
+
+from iceberg_zorder.request.plan_text import plan_text
+from tests.cli.processes import run, run_without_spark
+
+PLANNED = (
+    "db.events",
+    "--by",
+    "`user id`,ts",
+    "--option",
+    "rewrite-all=true",
+    "--option",
+    "target-file-size-bytes=2000",
+)
+WHERE = (*PLANNED, "--where", "ts < 60", "--branch", "main")
+
+
+def test_both_engines_say_the_same(home: Path, catalog: Catalog) -> None:
+    table = catalog.load_table("db.events")
+    head = table.metadata.current_snapshot_id
+    on_disk = sorted(home.rglob("*.parquet"))
+
+    done = run(home, *WHERE, "--catalog", "files", "--sampled", "--output", "json", command="plan")
+    assert done.returncode == 0, done.stderr
+    assert "Planning the rewrite of files.db.events by `user id`,ts" in done.stderr
+    on_spark = json.loads(done.stdout)
+    (group,) = on_spark["file_groups"]
+    assert (group["data_files_count"], group["rows"], group["reason"]) == (3, 60, "rewrite-all is true")
+    assert set(group["layout"]) == {"curve", "data_files_count", "hash", "scan_fractions"}
+    assert (on_spark["snapshot_id"], on_spark["where"]) == (head, "ts < 60")
+
+    done = run_without_spark(home, *WHERE, "--sampled", "--output", "json", command="plan")
+    assert done.returncode == 0, done.stderr
+    assert "sample: 100%, 60 rows" in done.stderr
+    without = json.loads(done.stdout)
+    assert in_order(without) == in_order(rounded(on_spark, without))
+    assert catalog.load_table("db.events").metadata == table.metadata, "nothing is written"
+    assert sorted(home.rglob("*.parquet")) == on_disk
+
+
+def in_order(plan: dict[str, Any]) -> str:
+    """The order of keys is part of it."""
+    return json.dumps(plan)
+
+
+def rounded(plan: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
+    """A plan with the predictions of another, if they are the same but for their last digits."""
+    for mine, other in zip(
+        [plan, plan["file_groups"][0]["layout"]], [like, like["file_groups"][0]["layout"]], strict=True
+    ):
+        assert mine["scan_fractions"] == pytest.approx(other["scan_fractions"], rel=1e-9)
+        assert min(mine["scan_fractions"].values()) > 0
+        mine["scan_fractions"] = {name: other["scan_fractions"][name] for name in mine["scan_fractions"]}
+    return plan
+
+
+@pytest.mark.usefixtures("catalog")
+def test_text(home: Path) -> None:
+    done = run(home, *PLANNED, "--catalog", "files", "--quiet", command="plan")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Rewrite of files.db.events (branch main, snapshot ")
+    assert ": rewrite-all is true" in done.stdout
+    without = run_without_spark(home, *PLANNED, "--quiet", command="plan")
+    assert (without.returncode, without.stderr) == (0, "")
+    assert without.stdout == done.stdout
+    object_ = run_without_spark(home, *PLANNED, "--quiet", "--output", "json", command="plan")
+    assert f"{plan_text(json.loads(object_.stdout))}\n" == done.stdout
+    assert json.loads(object_.stdout)["file_groups"][0]["layout"] is None
+
+
+@pytest.mark.usefixtures("catalog")
+def test_nothing_to_do_is_a_plan(home: Path) -> None:
+    arguments = ("db.events", "--by", "ts", "--where", "ts < 0", "--sampled", "--quiet")
+    done = run(home, *arguments, "--catalog", "files", command="plan")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Nothing to rewrite in files.db.events: no data file can hold rows" in done.stdout
+    assert run_without_spark(home, *arguments, command="plan").stdout == done.stdout
+
+
+@pytest.mark.usefixtures("catalog")
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("db.nosuch", "--by", "ts"), "nosuch"),
+        (("db.events", "--by", "nope"), "Cannot cluster by column 'nope', because"),
+        (
+            ("db.events", "--by", "ts", "--where", "ts >>>"),
+            "Cannot use the filter 'ts >>>' on files.db.events, because",
+        ),
+        (("db.events", "--by", "ts", "--branch", "no"), "Cannot rewrite data files for branch no, because"),
+    ],
+)
+def test_refusal_is_one_message(home: Path, arguments: tuple[str, ...], named: str) -> None:
+    for done in (
+        run(home, *arguments, "--catalog", "files", "--quiet", "--output", "json", command="plan"),
+        run_without_spark(home, *arguments, "--quiet", "--output", "json", command="plan"),
+    ):
+        assert done.returncode == 2, done.stderr
+        error = json.loads(done.stdout)["error"]
+        assert (error["class"], error["exit_code"]) == ("InvalidInputError", 2)
+        assert error["message"].startswith("Cannot ")
+        assert named in error["message"]
+        assert done.stderr == f"Error: {error['message']}\n"
+
+
+def test_a_sample_that_cannot_be_read(home: Path, catalog: Catalog) -> None:
+    rows = catalog.load_table("db.events").scan().to_arrow()
+    table = catalog.create_table("db.broken", rows.schema)
+    for start in range(0, 100, 20):
+        table.append(rows.slice(start, 20))
+    (first, *_) = table.inspect.files()["file_path"].to_pylist()
+    Path(first.removeprefix("file://")).write_bytes(b"")
+    arguments = ("db.broken", "--by", "ts", "--sampled", "--quiet", "--output", "json")
+    for done in (
+        run(home, *arguments, "--catalog", "files", command="plan"),
+        run_without_spark(home, *arguments, command="plan"),
+    ):
+        assert done.returncode == 1, done.stderr
+        assert json.loads(done.stdout)["error"]["class"] == "RewriteFailedError"
