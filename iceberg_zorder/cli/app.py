@@ -129,7 +129,7 @@ def rewrite(
 
     def work() -> int:
         # PySpark is an extra, and it and PyIceberg take seconds to import: help and version must not wait for them.
-        from iceberg_zorder.cli.request import checked_request
+        from iceberg_zorder.cli.arguments import checked_request
         from iceberg_zorder.cli.rewrite import run
 
         request = checked_request(
@@ -174,8 +174,8 @@ def plan(
     shown = _output(output, quiet=quiet)
 
     def work() -> int:
+        from iceberg_zorder.cli.arguments import checked_request
         from iceberg_zorder.cli.plan import run
-        from iceberg_zorder.cli.request import checked_request
 
         request = checked_request(
             table,
