@@ -23,7 +23,7 @@ from iceberg_zorder.pyiceberg.plan.layouts import PlannedLayout, predict_layouts
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.planner import no_snapshot
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.plan.selection import SelectedFiles
+from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress, silent
 from iceberg_zorder.pyiceberg.write.file_writer import check_writable
 from iceberg_zorder.request.plan_text import plan_text

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from iceberg_zorder.pyiceberg.content_files import Partition
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, size_of
-from iceberg_zorder.pyiceberg.plan.sizes import SizeRules
+from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
 
 
 @dataclass(frozen=True, eq=False)
