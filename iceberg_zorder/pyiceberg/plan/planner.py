@@ -19,7 +19,8 @@ from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, size_of
 from iceberg_zorder.pyiceberg.plan.delete_index import DeleteIndex
 from iceberg_zorder.pyiceberg.plan.predicates import file_filter
-from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, SelectedFiles, Selection, SizeSelection
+from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, SelectedFiles, Selection
+from iceberg_zorder.pyiceberg.plan.selection.size_selection import SizeSelection
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
 from iceberg_zorder.request.rewrite_options import RewriteOptions
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from iceberg_zorder.pyiceberg.content_files import Partition
-from iceberg_zorder.pyiceberg.file_groups import DataFileTask, size_of
-from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,101 +83,3 @@ class Selection(Protocol):
         Selected
             The fate of each.
         """
-
-
-class SizeSelection:
-    """Iceberg's choice, by sizes of data files and by their deletes; a partition is one file group, whatever its size.
-
-    Parameters
-    ----------
-    table : str
-        The table's name, for messages.
-    rules : SizeRules
-        The rules.
-    """
-
-    def __init__(self, table: str, rules: SizeRules) -> None:
-        self._table = table
-        self._rules = rules
-        self._options = rules.options
-
-    def select(self, scope: Sequence[PartitionFiles], most: float = math.inf) -> Selected:
-        """Choose by sizes; see :meth:`Selection.select`."""
-        everything = self._options.rewrite_all
-        limit = self._options.max_files_to_rewrite
-        room = most if limit is None else min(most, limit)
-        chosen: list[SelectedFiles] = []
-        left: list[SelectedFiles] = []
-        wanted = 0
-        for partition in scope:
-            tasks = partition.tasks
-            files = tasks if everything else tuple(task for task in tasks if self._rules.wants(task))
-            are_enough = everything or (len(files) > 0 and self._rules.wants_group(files))
-            taken = int(min(room, len(files))) if are_enough else 0
-            room -= taken
-            wanted += len(files)
-            if taken:
-                chosen.append(SelectedFiles(partition.key, files[:taken], self._why_chosen(files)))
-            # Without the option there is room for all.
-            why_left = f"max-files-to-rewrite is {limit or 0:,}" if are_enough else self._why_too_few(files)
-            others = {id(task) for task in files}
-            for rest, why in (
-                (files[taken:], why_left),
-                (tuple(task for task in tasks if id(task) not in others), self._why_in_order()),
-            ):
-                if rest:
-                    left.append(SelectedFiles(partition.key, rest, why))
-        seen = sum(len(partition.tasks) for partition in scope)
-        return Selected(tuple(chosen), tuple(left), None if chosen else self._why_nothing(seen, wanted))
-
-    def _why_chosen(self, files: Sequence[DataFileTask]) -> str:
-        rules = self._rules
-        if self._options.rewrite_all:
-            return "rewrite-all is true"
-        sizes = [task.data_file.file_size_in_bytes for task in files]
-        small = sum(size < rules.min_file_size for size in sizes)
-        large = sum(size > rules.max_file_size for size in sizes)
-        kinds = (
-            (small, f"below min-file-size-bytes {rules.min_file_size:,}"),
-            (large, f"above max-file-size-bytes {rules.max_file_size:,}"),
-            (len(files) - small - large, "with deletes above delete-file-threshold or delete-ratio-threshold"),
-        )
-        return ", ".join(f"{count:,} files {kind}" for count, kind in kinds if count) + self._why_enough(files)
-
-    def _why_enough(self, files: Sequence[DataFileTask]) -> str:
-        if len(files) > 1 and len(files) >= self._options.min_input_files:
-            return f"; no fewer than min-input-files {self._options.min_input_files:,}"
-        if size_of(files) > (self._rules.target_file_size if len(files) > 1 else self._rules.max_file_size):
-            return f"; more data than target-file-size-bytes {self._rules.target_file_size:,}"
-        return "; deletes call for a rewrite of any number of files"
-
-    def _why_too_few(self, files: Sequence[DataFileTask]) -> str:
-        return (
-            f"{len(files):,} files, fewer than min-input-files {self._options.min_input_files:,}, with no more data "
-            f"than target-file-size-bytes {self._rules.target_file_size:,}"
-        )
-
-    def _why_in_order(self) -> str:
-        return (
-            f"size between min-file-size-bytes {self._rules.min_file_size:,} and max-file-size-bytes "
-            f"{self._rules.max_file_size:,}, and no deletes above delete-file-threshold or delete-ratio-threshold"
-        )
-
-    def _why_nothing(self, seen: int, wanted: int) -> str:
-        rules, nothing = self._rules, f"Nothing to rewrite in {self._table}: "
-        if seen == 0:
-            return f"{nothing}no data file can hold rows that match the filter."
-        if wanted == 0:
-            return (
-                f"{nothing}its size is in order for each of {seen:,} data files (between min-file-size-bytes "
-                f"{rules.min_file_size:,} and max-file-size-bytes {rules.max_file_size:,}, for a target of "
-                f"{rules.target_file_size:,} bytes), and none has deletes above delete-file-threshold or "
-                "delete-ratio-threshold. To rewrite them anyway, set option rewrite-all to true."
-            )
-        return (
-            f"{nothing}{wanted:,} of {seen:,} data files are outside min-file-size-bytes {rules.min_file_size:,} to "
-            f"max-file-size-bytes {rules.max_file_size:,}, but no file group of them has min-input-files "
-            f"{self._options.min_input_files:,} files or more than target-file-size-bytes "
-            f"{rules.target_file_size:,} of data. To rewrite them anyway, set option rewrite-all to true, or lower "
-            "min-input-files or target-file-size-bytes."
-        )
