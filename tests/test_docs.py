@@ -11,7 +11,7 @@ import pytest
 import iceberg_zorder.cli.app
 from iceberg_zorder.request.rewrite_options import RewriteOptions
 from iceberg_zorder.spark.session import ICEBERG_VERSIONS
-from tests.pages import PAGES, REPOSITORY, commands, rows
+from tests.pages import PAGES, REPOSITORY, commands, rows, snippets
 
 MAKEFILE = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
 PYPROJECT = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
@@ -59,13 +59,7 @@ def test_make_targets_exist(page: str) -> None:
     assert {target for target in named if not re.search(rf"^{target}:", MAKEFILE, flags=re.MULTILINE)} == set()
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        *(page for page in PAGES if page not in ("docs/developing.md", "CHANGELOG.md")),
-        pytest.param("docs/developing.md", marks=pytest.mark.xfail(reason="names packages that code is moving to")),
-    ],
-)
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "CHANGELOG.md"])
 def test_paths_exist(page: str) -> None:
     listed = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=False).stdout
     if not listed:
@@ -74,6 +68,23 @@ def test_paths_exist(page: str) -> None:
     known = [f"/{path}" for path in files | {f"{parent}/" for file in files for parent in Path(file).parents}]
     named = PATH.findall(PAGES[page])
     assert [path for path in named if not any(each.endswith(f"/{path}") for each in known)] == []
+
+
+def test_the_java_snippet_is_that_of_the_javadoc() -> None:
+    (shown,) = snippets("java")
+    (source,) = REPOSITORY.glob("spark_jars/spark/**/ZOrderRewrite.java")
+    javadoc = re.search(r"<pre>\{@code\n(.*?) \* \}</pre>", source.read_text(encoding="utf-8"), re.DOTALL)
+    assert javadoc is not None
+    assert re.sub(r"^ \* ?", "", javadoc[1], flags=re.MULTILINE) == shown
+
+
+def test_keys_of_a_plan_in_json_are_those_of_the_code() -> None:
+    source = (REPOSITORY / "iceberg_zorder/pyiceberg/plan/rewrite_plan.py").read_text(encoding="utf-8")
+    written = re.findall(r'^ +"(\w+)":', source, flags=re.MULTILINE)
+    tables = [*rows("docs/options.md", "| key |")[1:], *rows("docs/options.md", "| key of a file group |")[1:]]
+    told = {name for row in tables for cell in row for name in re.findall(r"`(\w+)`", cell)}
+    assert len(written) > 15
+    assert set(written) <= told
 
 
 def test_the_readme_is_read_in_five_minutes() -> None:
