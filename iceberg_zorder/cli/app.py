@@ -127,7 +127,7 @@ def rewrite(
     """
     shown = _output(output, quiet=quiet)
 
-    def work() -> int:
+    def work(signals: Signals) -> int:
         # PySpark is an extra, and it and PyIceberg take seconds to import: help and version must not wait for them.
         from iceberg_zorder.cli.arguments import checked_request
         from iceberg_zorder.cli.rewrite import run
@@ -173,7 +173,7 @@ def plan(
     """
     shown = _output(output, quiet=quiet)
 
-    def work() -> int:
+    def work(_: Signals) -> int:
         from iceberg_zorder.cli.arguments import checked_request
         from iceberg_zorder.cli.plan import run
 
@@ -198,7 +198,7 @@ def _output(kind: Literal["text", "json"], *, quiet: bool) -> Output:
     return (JsonOutput if kind == "json" else ConsoleOutput)(quiet=quiet)
 
 
-def _exit_after(work: Callable[[], int], name: str, output: Output, *, leaves_files: bool) -> NoReturn:
+def _exit_after(work: Callable[[Signals], int], name: str, output: Output, *, leaves_files: bool) -> NoReturn:
     """Do the work of a command, and exit with its code, or with that of what refused it."""
     try:
         code = _until_interrupted(work, name, output, leaves_files=leaves_files)
@@ -209,11 +209,11 @@ def _exit_after(work: Callable[[], int], name: str, output: Output, *, leaves_fi
     raise typer.Exit(code)
 
 
-def _until_interrupted(work: Callable[[], int], name: str, output: Output, *, leaves_files: bool) -> int:
+def _until_interrupted(work: Callable[[Signals], int], name: str, output: Output, *, leaves_files: bool) -> int:
     """Do some work; if a signal asks it to end, say what became of it and exit as the signal asks."""
     with interruptible() as signals:
         received = signals.received
-        complete = f"the rewrite of {table} was complete by then"
+        complete = f"{name} was complete by then"
         code = FAILED
         try:
             code = work(signals)
@@ -224,10 +224,13 @@ def _until_interrupted(work: Callable[[], int], name: str, output: Output, *, le
                     f"{name} was cancelled, and nobody waited for it to clean up: remove_orphan_files collects what "
                     "it has left"
                 )
-            output.cancelled(Failure(Interrupted.__name__, message, exit_code(received)))
+            if signals.is_done:
+                output.interrupted(complete)
+            else:
+                output.cancelled(Failure(Interrupted.__name__, message, exit_code(received)))
         else:
             if received:
-                output.interrupted(f"{name} {'ended' if code else 'was complete by then'}")
+                output.interrupted(f"{name} ended" if code else complete)
         if len(received) > 1:
             # Threads may still be at work.
             os._exit(exit_code(received))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -50,7 +50,7 @@ class PyIcebergEngine:
                 )
                 return (plan.sampled(work) if sampled else plan).to_dict()
 
-    def rewrite(self, request: RewriteRequest, output: Output) -> RewriteResult:
+    def rewrite(self, request: RewriteRequest, output: Output, done: Callable[[], None]) -> RewriteResult:
         """Carry out a request; raises as :class:`iceberg_zorder.cli.request.Engine`."""
         with _failures(f"rewrite {request.table}"):
             table = load_table(self.catalog, request.identifier)
@@ -64,6 +64,8 @@ class PyIcebergEngine:
                     branch=request.branch,
                     progress=work,
                 )
+                done()
+        return result
 
 
 @contextmanager

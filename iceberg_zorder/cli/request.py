@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,8 +19,8 @@ class Engine(Protocol):
         Returns what :meth:`iceberg_zorder.pyiceberg.RewritePlan.to_dict` describes; raises as ``rewrite``.
         """
 
-    def rewrite(self, request: RewriteRequest, output: Output) -> RewriteResult:
-        """Rewrite the table.
+    def rewrite(self, request: RewriteRequest, output: Output, done: Callable[[], None]) -> RewriteResult:
+        """Rewrite the table, and call ``done`` as soon as that is so.
 
         Raises
         ------

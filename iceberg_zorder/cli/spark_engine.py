@@ -68,9 +68,9 @@ class SparkEngine:
             )
 
         doing = f"Planning the rewrite of {request.table} by {request.sort_order}"
-        return self._in_spark(plan, doing, output, message=lambda _: None)
+        return self._in_spark(plan, doing, output, lambda: None, message=lambda _: None)
 
-    def rewrite(self, request: RewriteRequest, output: Output) -> RewriteResult:
+    def rewrite(self, request: RewriteRequest, output: Output, done: Callable[[], None]) -> RewriteResult:
         """Carry out a request; raises as :class:`iceberg_zorder.cli.request.Engine`, and Interrupted when cancelled."""
 
         def rewrite(spark: SparkSession) -> RewriteResult:
@@ -84,17 +84,23 @@ class SparkEngine:
             )
 
         doing = f"Rewriting {request.table} by {request.sort_order}"
-        return self._in_spark(rewrite, doing, output, message=lambda result: result.message)
+        return self._in_spark(rewrite, doing, output, done, message=lambda result: result.message)
 
     def _in_spark(
-        self, work: Callable[[SparkSession], _T], doing: str, output: Output, *, message: Callable[[_T], str | None]
+        self,
+        work: Callable[[SparkSession], _T],
+        doing: str,
+        output: Output,
+        done: Callable[[], None],
+        *,
+        message: Callable[[_T], str | None],
     ) -> _T:
         """Do some work, of whose outcome ``message`` is shown anyway; what the plugin warned of is passed on."""
         # Spark may still be starting, and write its log, when nobody waits for it any more.
         with tempfile.TemporaryDirectory(prefix="iceberg-zorder-", ignore_cleanup_errors=True) as temporary:
             directory = Path(temporary)
             try:
-                outcome = self._call(work, doing, output, directory)
+                outcome = self._call(work, doing, output, done, directory)
             except Interrupted as interrupted:
                 _warn(output, [line for line in plugin_lines(directory) if _ORPHANS in line], said=str(interrupted))
                 raise
@@ -107,7 +113,14 @@ class SparkEngine:
             _warn(output, plugin_lines(directory), said=message(outcome))
         return outcome
 
-    def _call(self, work: Callable[[SparkSession], _T], doing: str, output: Output, directory: Path) -> _T:
+    def _call(
+        self,
+        work: Callable[[SparkSession], _T],
+        doing: str,
+        output: Output,
+        done: Callable[[], None],
+        directory: Path,
+    ) -> _T:
         with output.progress() as say:
             say("Starting Spark (the first time it downloads Iceberg)")
 
