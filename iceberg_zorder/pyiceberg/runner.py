@@ -142,7 +142,8 @@ class RewriteRunner:
         if failed and not self._options.partial_progress:
             raise failed[-1]
         if self._tally.failed_files and not self._tally.commits:
-            raise self._failure(f"no file group could be rewritten: {failed[-1] if failed else self._tally.failure}")
+            why = f"no file group could be rewritten: {failed[-1] if failed else self._tally.failure}"
+            raise self._failure(why, RewriteConflictError if self._tally.conflicts else RewriteFailedError)
         if len(failed) > self._options.max_failed_commits:
             kind = RewriteConflictError if self._tally.conflicts else RewriteFailedError
             raise kind(
@@ -205,7 +206,7 @@ class RewriteRunner:
         self._tally.failed_files += len(group.tasks)
         self._tally.failure = error
 
-    def _failure(self, why: str) -> RewriteFailedError:
+    def _failure(self, why: str, kind: type[RewriteFailedError] = RewriteFailedError) -> RewriteFailedError:
         """Say why the rewrite cannot go on, and what is left of it."""
         commits = self._tally.commits
         left = (
@@ -213,7 +214,7 @@ class RewriteRunner:
             if commits
             else "Nothing was committed, and the new files were deleted."
         )
-        return RewriteFailedError(f"Cannot complete the rewrite of {self._name}, because {why.rstrip('.')}. {left}")
+        return kind(f"Cannot complete the rewrite of {self._name}, because {why.rstrip('.')}. {left}")
 
     def _commit(
         self, snapshot: Snapshot, batch: list[tuple[FileGroup, list[DataFile]]], properties: dict[str, str]

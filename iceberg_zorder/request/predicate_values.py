@@ -6,13 +6,15 @@ import re
 import struct
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, timezone, tzinfo
-from decimal import Decimal
+from decimal import Context, Decimal
 from zoneinfo import ZoneInfo
 
 from iceberg_zorder.errors import InvalidInputError
 
 Content = bool | int | float | Decimal | str | bytes | date | datetime | None
 
+_EXACT = Context(prec=100)
+"""Of more digits than any decimal has: the usual one rounds to 28."""
 _WHOLE_NUMBERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.DOTALL)
 _TIME = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?")
@@ -170,7 +172,7 @@ def _numeric(value: Value, to: str, precision: int, scale: int) -> int | float |
         return None
     exact = Decimal(content)
     if to == "decimal":
-        unscaled = exact.scaleb(scale)
+        unscaled = exact.scaleb(scale, _EXACT)
         return exact if unscaled == unscaled.to_integral_value() and abs(unscaled) < Decimal(10) ** precision else None
     bits = _WHOLE_NUMBERS[to]
     return int(exact) if exact == exact.to_integral_value() and -(1 << bits - 1) <= exact < 1 << bits - 1 else None

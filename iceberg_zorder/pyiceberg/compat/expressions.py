@@ -21,11 +21,21 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 
 
+def _projected(
+    spec: PartitionSpec, schema: Schema, row_filter: BooleanExpression, case_sensitive: bool
+) -> BooleanExpression:
+    """Make of a filter of rows one of partitions, which leaves all where PyIceberg leaves the range of dates."""
+    try:
+        return inclusive_projection(schema, spec, case_sensitive)(row_filter)
+    except OverflowError:
+        return AlwaysTrue()
+
+
 def manifest_may_match(
     spec: PartitionSpec, schema: Schema, row_filter: BooleanExpression, case_sensitive: bool
 ) -> Callable[[ManifestFile], bool]:
     """Tell which manifests of a spec may hold files with rows that match, by their partition summaries."""
-    projected = inclusive_projection(schema, spec, case_sensitive)(row_filter)
+    projected = _projected(spec, schema, row_filter, case_sensitive)
     found: Callable[[ManifestFile], bool] = manifest_evaluator(spec, schema, projected, case_sensitive)
     return found
 
@@ -34,7 +44,7 @@ def partition_may_match(
     spec: PartitionSpec, schema: Schema, row_filter: BooleanExpression, case_sensitive: bool
 ) -> Callable[[DataFile], bool]:
     """Tell which files of a spec may hold rows that match, by their partition."""
-    projected = inclusive_projection(schema, spec, case_sensitive)(row_filter)
+    projected = _projected(spec, schema, row_filter, case_sensitive)
     evaluate = expression_evaluator(Schema(*spec.partition_type(schema).fields), projected, case_sensitive)
     return lambda file: evaluate(file.partition)
 

@@ -6,6 +6,7 @@ Iceberg for Java, and both engines then choose the same files.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from math import isnan
 from typing import Any
@@ -24,6 +25,7 @@ from pyiceberg.expressions import (
     LessThan,
     LessThanOrEqual,
     LiteralPredicate,
+    NotIn,
     NotNaN,
     NotNull,
     NotStartsWith,
@@ -50,9 +52,13 @@ from iceberg_zorder.pyiceberg.compat.expressions import file_may_match
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.plan.predicate_operands import Comparable
 from iceberg_zorder.request import predicate as spark_sql
-from iceberg_zorder.request.predicate import Name, Predicate, parse_predicate
+from iceberg_zorder.request.predicate import Name, NotSparkSqlError, Predicate, parse_predicate
 from iceberg_zorder.request.predicate_values import Value
 
+_PYICEBERGS = re.compile(r"\"|\bis\s+(not\s+)?nan\b", re.IGNORECASE)
+_WILDCARD = re.compile(r"\blike\s+'[^']*_", re.IGNORECASE)
+_FEW_VALUES = 20
+"""Of so many values of NOT IN files are ruled out that have one of them alone; each costs time for each file."""
 _OPPOSITES = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _NEGATED = {"=": "<>", "<>": "="}
 _COMPARISONS: dict[str, type[LiteralPredicate]] = {
@@ -105,11 +111,18 @@ def _of_text(table: Table, where: str, case_sensitive: bool) -> BooleanExpressio
     try:
         predicate = parse_predicate(where)
     except InvalidInputError as error:
+        if not isinstance(error, NotSparkSqlError) and not _is_pyicebergs(where):
+            raise
         try:
             return parse(where)
         except Exception:  # whatever its parser raises: that it is no Spark SQL is what counts
             raise error from None
     return _Columns(table, case_sensitive).expression(predicate, negated=False, is_conjunct=True)
+
+
+def _is_pyicebergs(where: str) -> bool:
+    """Tell whether a condition has what PyIceberg's own form alone has, and no LIKE that it would read otherwise."""
+    return bool(_PYICEBERGS.search(where)) and not _WILDCARD.search(where)
 
 
 class _Columns:
@@ -144,7 +157,9 @@ class _Columns:
             return column.null_safe_equals(predicate.value, negated)
         found = column.matches(predicate, negated)
         is_not_in = negated and isinstance(predicate, spark_sql.In) and column.distinct(predicate.values) > 1
-        return And(column.is_null(False), found) if is_conjunct or is_not_in else found
+        # isnan() is never NULL.
+        infers = is_conjunct and not isinstance(predicate, spark_sql.IsNan)
+        return And(column.is_null(False), found) if infers or is_not_in else found
 
     def _column(self, name: Name) -> _Column:
         path: list[NestedField] = []
@@ -256,4 +271,11 @@ class _Column:
         return Or(AlwaysFalse(), In(term=self._term, values=set(equal)) if equal else AlwaysFalse(), *others)
 
     def _is_none_of(self, values: Iterable[Value]) -> BooleanExpression:
+        values = tuple(values)
+        if len(values) > _FEW_VALUES:
+            found = [self.compare("=", value) for value in values]
+            if any(value.type == "null" for value in values):
+                return AlwaysFalse()
+            equal = {each.literal for each in found if isinstance(each, EqualTo)}
+            return NotIn(term=self._term, values=equal) if equal else AlwaysTrue()
         return And(AlwaysTrue(), AlwaysTrue(), *(self.compare("<>", value) for value in values))

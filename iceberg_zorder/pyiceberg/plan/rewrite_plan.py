@@ -125,13 +125,16 @@ class RewritePlan:
         ------
         InvalidInputError
             When a planned file is gone or has other deletes, the schema or the partition spec has changed, or the
-            branch or the table is another one.
+            branch or the table is another one; or its properties do not allow any more what was planned.
         """
-        if self.groups and (why := self._why_stale()):
+        if not self.groups:
+            return
+        if why := self._why_stale():
             raise InvalidInputError(
                 f"Cannot execute the plan of {display_name(self.request.table)}, because {why}. Nothing was rewritten: "
                 "plan again."
             )
+        _checked_order(self.request)
 
     @property
     def _tasks(self) -> list[DataFileTask]:
@@ -253,15 +256,11 @@ def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = ()) -> Rewrit
     InvalidInputError
         When the request cannot be honoured, or a property of the table.
     """
-    table, options = request.table, request.options
+    table = request.table
     refresh(table)
     snapshot = request.newest_snapshot()
     planner = request.planner()
-    order = request.row_order()
-    check_writable(table)
-    if options.spill_directory is not None:
-        check_directory(options.spill_directory)
-    check_committable(table)
+    order = _checked_order(request)
     at = table.schema().schema_id, table.spec().spec_id
     if snapshot is None:
         return RewritePlan(request, *at, None, order, message=no_snapshot(table))
@@ -272,3 +271,13 @@ def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = ()) -> Rewrit
         # Refuses what cannot be partitioned by.
         Partitions(spec, schema, schema_to_pyarrow(sanitize_column_names(schema)))
     return RewritePlan(request, *at, snapshot, order, plan.groups, plan.left, plan.message)
+
+
+def _checked_order(request: PlanRequest) -> RowOrder:
+    """Resolve the sort order, and refuse what else the table's properties, or the machine, do not allow."""
+    order = request.row_order()
+    check_writable(request.table)
+    if request.options.spill_directory is not None:
+        check_directory(request.options.spill_directory)
+    check_committable(request.table)
+    return order
