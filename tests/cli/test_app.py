@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -203,6 +204,20 @@ def test_kinds_of_failures_are_told_apart(
     object_ = run(*arguments, "--output", "json")
     assert (object_.exit_code, object_.stderr) == (code, text.stderr)
     assert json.loads(object_.stdout) == {"error": {"class": kind.__name__, "message": message, "exit_code": code}}
+
+
+@pytest.mark.parametrize("command", ["rewrite", "plan"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_command_says_so(monkeypatch: pytest.MonkeyPatch, command: str, number: signal.Signals) -> None:
+    def interrupt(*arguments: object, **more: object) -> None:
+        signal.raise_signal(number)
+
+    monkeypatch.setattr(PyIcebergEngine, command, interrupt)
+    result = run(command, "db.t", "--by", "a", "--engine", "pyiceberg", "--output", "json", *CATALOG)
+    message = f"the {command} of db.t was cancelled"
+    assert (result.exit_code, result.stderr) == (128 + number, f"Interrupted: {message}\n")
+    error = {"class": "Interrupted", "message": message, "exit_code": 128 + number}
+    assert json.loads(result.stdout) == {"error": error}
 
 
 @pytest.mark.parametrize(
