@@ -173,7 +173,11 @@ def _numeric(value: Value, to: str, precision: int, scale: int) -> int | float |
     exact = Decimal(content)
     if to == "decimal":
         unscaled = exact.scaleb(scale, _EXACT)
-        return exact if unscaled == unscaled.to_integral_value() and abs(unscaled) < Decimal(10) ** precision else None
+        return (
+            exact
+            if unscaled == unscaled.to_integral_value() and unscaled.copy_abs() < Decimal(10) ** precision
+            else None
+        )
     bits = _WHOLE_NUMBERS[to]
     return int(exact) if exact == exact.to_integral_value() and -(1 << bits - 1) <= exact < 1 << bits - 1 else None
 

@@ -34,7 +34,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[RewriteRequest]:
     """Requests that would be carried out; each ends well."""
     seen: list[RewriteRequest] = []
 
-    def record(self: object, request: RewriteRequest, output: object) -> RewriteResult:
+    def record(self: object, request: RewriteRequest, output: object, done: object) -> RewriteResult:
         seen.append(request)
         return RewriteResult(4, 2, 1000, 0, 0)
 
@@ -87,7 +87,7 @@ def test_request_of_a_plan(monkeypatch: pytest.MonkeyPatch, engine: type, sample
     """It is the request that ``rewrite`` has of the same arguments."""
     seen: list[RewriteRequest] = []
 
-    def record(self: object, request: RewriteRequest, output: object, sampled: bool = False) -> object:
+    def record(self: object, request: RewriteRequest, output: object, *_: object, sampled: bool = False) -> object:
         seen.append(request)
         flags.append(sampled)
         return PLAN

@@ -14,7 +14,7 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType
 
-from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
+from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError
 from iceberg_zorder.pyiceberg import RewriteResult, execute, plan_rewrite, rewrite_data_files
 from iceberg_zorder.pyiceberg.bounds import file_bounds
 from iceberg_zorder.report.scan_fraction import drawn_evenly, scan_fraction
@@ -239,6 +239,13 @@ class TestStale:
         change = self.other(catalog).manage_snapshots().set_current_snapshot(snapshot_id=first).commit
         self.stale(table, change, "snapshot .* is no longer in the history of branch main")
 
+    def test_properties_that_allow_it_no_more(self, catalog: SqlCatalog, table: Table) -> None:
+        plan = plan_rewrite(table, "a").sampled()
+        with self.other(catalog).transaction() as change:
+            change.set_properties({"write.metadata.metrics.default": "none"})
+        with pytest.raises(InvalidInputError, match="keeps no lower/upper bounds"):
+            execute(plan)
+
     def test_an_append_does_not_matter(self, catalog: SqlCatalog, table: Table) -> None:
         plan = plan_rewrite(table, "a").sampled()
         self.other(catalog).append(rows(6000, 10))
@@ -259,6 +266,18 @@ def test_what_changes_while_it_is_executed_is_planned_again(catalog: SqlCatalog,
     assert execute(plan, progress=interfere).rewritten_data_files_count == 6
     assert not changes
     assert table.scan().count() == 5998
+
+
+@pytest.mark.parametrize("partial", [True, False])
+def test_a_conflict_again_and_again_is_told_as_one(catalog: SqlCatalog, table: Table, partial: bool) -> None:
+    other = catalog.load_table("db.t")
+
+    def interfere(stage: str, rows: int, size: int) -> None:
+        if stage == "plan":
+            commit_files(other.refresh(), position_delete(other, data_files(other)[0], [0]))
+
+    with pytest.raises(RewriteConflictError, match="conflicted with another operation"):
+        rewrite_data_files(table, "a", options={"partial-progress.enabled": partial}, progress=interfere)
 
 
 def test_a_file_that_cannot_be_read_is_told_of_by_the_sample(table: Table) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from pyiceberg.expressions import And, GreaterThan, IsNaN, Reference
 from pyiceberg.expressions.literals import LongLiteral
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.transforms import MonthTransform
 from pyiceberg.types import (
     BinaryType,
     BooleanType,
@@ -74,6 +76,7 @@ def chosen(table: Table, where: Any) -> int:
         ("uuid = 'f79c3e09-677c-4bbd-a479-3f349cb785e7' OR uuid IS NULL AND long = 1", 1),
         ("timestamp > '2026-01-01' OR NOT (date < DATE '2026-01-01') OR long IN (8, 9, 10)", 2),
         # PyIceberg's own form, where it is no Spark SQL.
+        ('"my col" < 3 and "string" like \'x%\'', 0),
         ('"my col" < 3', 3),
         ("double is nan and long < 4", 4),
         (And(GreaterThan(term=Reference("long"), value=LongLiteral(1)), IsNaN(term=Reference("double"))), 8),
@@ -107,6 +110,10 @@ def test_chosen(table: Table, where: Any, files: int) -> None:
         ("st.nope = 1", "there is no column 'st.nope'"),
         ("long.x = 1", "column long of type long has no field x"),
         ("long = 1 OR", "an operand of Or is missing"),
+        # PyIceberg's own parser would take them for an equal text.
+        ("string LIKE 'x_'", "LIKE"),
+        ("long = 1 OR string LIKE '_x%'", "LIKE"),
+        ("string LIKE 'x_' AND isnan(double)", "LIKE"),
     ],
 )
 def test_refused_in_one_short_line(table: Table, where: str, said: str) -> None:
@@ -117,6 +124,50 @@ def test_refused_in_one_short_line(table: Table, where: str, said: str) -> None:
     assert said in message
     assert "\n" not in message
     assert len(message) < 400
+
+
+def test_what_is_not_nan_may_be_null(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.nulls", pa.schema([("d", pa.float64())]))
+    for value in (None, 1.0, float("nan")):
+        table.append(pa.table({"d": pa.array([value], pa.float64())}))
+    # PyIceberg's own writer counts no NaN.
+    assert chosen(table, "NOT isnan(d)") == 3
+    assert chosen(table, "NOT (isnan(d) OR d = 9)") == 2
+    assert chosen(table, "d IS NULL AND NOT isnan(d)") == 1
+
+
+@pytest.mark.parametrize("more", [0, 30])
+def test_none_of_many(table: Table, more: int) -> None:
+    numbers = ", ".join(map(str, [4, *range(100, 100 + more)]))
+    assert chosen(table, f"long NOT IN ({numbers})") == (10 if more else 9)
+    assert chosen(table, f"long NOT IN ({numbers}, NULL)") == 0
+
+
+def test_none_of_many_partitions(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.parts", pa.schema([("p", pa.int64())]))
+    with table.update_spec() as update:
+        update.add_identity("p")
+    table.append(pa.table({"p": pa.array([1, 2, 3, None], pa.int64())}))
+    assert chosen(table, f"p NOT IN ({', '.join(map(str, range(2, 60)))})") == 1
+
+
+def test_the_ends_of_the_calendar(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.dates", pa.schema([("d", pa.date32())]))
+    with table.update_spec() as update:
+        update.add_field("d", MonthTransform(), "m")
+    table.append(pa.table({"d": pa.array([0, 20000], pa.date32())}))
+    for where in ("d <> DATE '0001-01-01'", "d <> DATE '9999-12-31'", "d < DATE '9999-12-31'"):
+        assert chosen(table, where) == 2
+
+
+def test_decimals_of_38_digits(catalog: SqlCatalog) -> None:
+    number = Decimal("1234567890123456789012345678.1234567890")
+    table = catalog.create_table("db.decimals", pa.schema([("d", pa.decimal128(38, 10))]))
+    table.append(pa.table({"d": pa.array([number], pa.decimal128(38, 10))}))
+    assert chosen(table, f"d = CAST('{number}' AS DECIMAL(38, 10))") == 1
+    assert chosen(table, "d < CAST('9999999999999999999999999999.9999999999' AS DECIMAL(38,10))") == 1
+    with pytest.raises(InvalidInputError, match="has no equal of type decimal"):
+        chosen(table, f"d = CAST('{number}1' AS DECIMAL(38, 10))")
 
 
 def test_files_of_another_spec_are_refused_before_anything_is_read(catalog: SqlCatalog) -> None:
