@@ -58,6 +58,8 @@ def rewrite_error(error: Exception) -> InvalidInputError | RewriteFailedError:
     --------
     >>> rewrite_error(RuntimeError("Cannot tell whether the rewrite of db.t was committed, because it is silent"))
     UnknownOutcomeError('Cannot tell whether the rewrite of db.t was committed, because it is silent')
+    >>> rewrite_error(RuntimeError("Cannot execute the plan of db.t, because its schema has changed since"))
+    InvalidInputError('Cannot execute the plan of db.t, because its schema has changed since')
     """
     message = failure_message(error)
     if message.startswith("Cannot tell whether "):
@@ -67,7 +69,9 @@ def rewrite_error(error: Exception) -> InvalidInputError | RewriteFailedError:
     )
     if has_begun and "because it conflicted with another operation" in message:
         return RewriteConflictError(message)
-    if not has_begun and isinstance(error, AnalysisException | ParseException | IllegalArgumentException):
+    is_refusal = isinstance(error, AnalysisException | ParseException | IllegalArgumentException)
+    # A plan that has gone stale is refused before anything is begun.
+    if not has_begun and (is_refusal or message.startswith("Cannot execute the plan ")):
         return InvalidInputError(message)
     return RewriteFailedError(message)
 
