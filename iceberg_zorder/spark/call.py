@@ -59,16 +59,21 @@ class SparkCall(Generic[_T]):
         Exception
             As the call, which was cancelled in its midst.
         """
+        with self._lock:
+            self._is_cancelled = True
+            has_begun = self._is_begun
+        if not has_begun and not self._result.done():
+            return None
+        Thread(target=self._cancel_jobs, daemon=True).start()
+        return self._result.result()
+
+    def _cancel_jobs(self) -> None:
+        """Cancel jobs until the call is over, also those that start later: between two there is none to cancel."""
         while not self._result.done():
             with self._lock:
-                self._is_cancelled = True
-                if not self._is_begun:
-                    return None
-                # Jobs that start later, too: between two of them there is none to cancel.
                 if self._spark is not None:
                     self._spark.sparkContext.cancelJobGroup(_JOB_GROUP)
             wait([self._result], timeout=_SECONDS_BETWEEN_CANCELLATIONS)
-        return self._result.result()
 
     def _run(self) -> None:
         try:
