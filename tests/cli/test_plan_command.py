@@ -64,6 +64,7 @@ def rounded(plan: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("catalog")
+@pytest.mark.full
 def test_text(home: Path) -> None:
     done = run(home, *PLANNED, "--catalog", "files", "--quiet", command="plan")
     assert (done.returncode, done.stderr) == (0, "")
@@ -78,6 +79,7 @@ def test_text(home: Path) -> None:
 
 
 @pytest.mark.usefixtures("catalog")
+@pytest.mark.full
 def test_nothing_to_do_is_a_plan(home: Path) -> None:
     arguments = ("db.events", "--by", "ts", "--where", "ts < 0", "--sampled", "--quiet")
     done = run(home, *arguments, "--catalog", "files", command="plan")
@@ -87,6 +89,7 @@ def test_nothing_to_do_is_a_plan(home: Path) -> None:
 
 
 @pytest.mark.usefixtures("catalog")
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
@@ -112,6 +115,7 @@ def test_refusal_is_one_message(home: Path, arguments: tuple[str, ...], named: s
         assert done.stderr == f"Error: {error['message']}\n"
 
 
+@pytest.mark.full
 def test_a_sample_that_cannot_be_read(home: Path, catalog: Catalog) -> None:
     rows = catalog.load_table("db.events").scan().to_arrow()
     table = catalog.create_table("db.broken", rows.schema)

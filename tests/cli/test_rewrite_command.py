@@ -53,8 +53,8 @@ def test_catalog_of_arguments_and_quiet_text(home: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (("db.nosuch", "--by", "ts"), "nosuch"),
-        (("db.events", "--by", "nope"), "nope"),
+        pytest.param(("db.nosuch", "--by", "ts"), "nosuch", marks=pytest.mark.full),
+        pytest.param(("db.events", "--by", "nope"), "nope", marks=pytest.mark.full),
         (("db.events", "--by", "ts", "--where", "ts >>>"), "ts >>>"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -194,7 +195,8 @@ class TestOtherWriters:
             spark.sql(f"INSERT INTO {table.full_name} VALUES (1000000, 1, 2)")
 
         failure = self.during(table, upgrade)
-        assert "the table went from format version 2 to 3" in str(failure)
+        # On Spark 3.5 file groups that are begun after it cannot even be written.
+        assert re.search("the table went from format version 2 to 3|output column `_row_id`", str(failure))
         assert table.operations() == ["append", "append"]
         assert table.fingerprint().rows == rows + 1
         assert table.orphans() == set()
