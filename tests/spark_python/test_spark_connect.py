@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 # A process of its own: classic and Connect sessions cannot share one.
 SCRIPT = r"""
 import json, sys, warnings
