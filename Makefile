@@ -25,7 +25,7 @@ test-full: lint test-java $(INSTALLED) $(JAR) ## Run all there is: other servers
 	$(BIN)/python -m pytest
 	@$(MAKE) --no-print-directory test-iceberg test-lines test-fuzz test-kills test-races
 
-test-ways: $(INSTALLED) $(JAR) ## The plugin through a cluster, Connect, Thrift, REST, S3, PostgreSQL, about 5 minutes
+test-ways: $(INSTALLED) $(JAR) ## The plugin through a cluster, Connect, Thrift, REST, S3, PostgreSQL, about 10 minutes
 	$(BIN)/python -m pytest -m full
 
 stack: $(INSTALLED) $(JAR) ## Start PostgreSQL, a REST catalog, S3 and a Spark cluster on this machine, until Ctrl-C
@@ -55,7 +55,7 @@ dist: $(INSTALLED) ## Build what a release publishes into dist, and check it as 
 
 test-lines: $(LINES:%=test-line/%) ## The Spark tests on every other pair of Spark and Iceberg, an hour or more
 
-test-fuzz: $(INSTALLED) $(JAR) ## Rewrites of 2,000 random tables by PyIceberg, about 15 minutes, and of 300 by Spark, about 30
+test-fuzz: $(INSTALLED) $(JAR) ## Rewrites of 2,000 random tables by PyIceberg, about 6 minutes, and of 300 by Spark, about 15
 	@ZORDER_FUZZ_SEEDS=1000:2000 $(BIN)/python -m pytest tests/fuzz/test_pyiceberg.py & second=$$!; \
 	  ZORDER_FUZZ_SEEDS=0:1000 $(BIN)/python -m pytest tests/fuzz && wait $$second
 	ZORDER_FUZZ_SEEDS=0:300 $(BIN)/python -m pytest tests/spark/test_random.py
