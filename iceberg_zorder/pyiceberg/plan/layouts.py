@@ -58,20 +58,9 @@ def fit_layouts(
 
     Parameters
     ----------
-    table : pyiceberg.table.Table
-        The table.
-    groups : sequence of FileGroup
-        The plan's file groups.
-    order : RowOrder
-        The columns, their weights, and the curve.
-    options : ZOrderOptions
-        What the sample and the layouts are to be like.
-    progress : Progress, optional
-        Told of every file that was read.
-    failed : callable, optional
-        Told of a file group that cannot be read, and of its error; by default it raises that.
-    budget : MemoryBudget, optional
-        Where deleted rows are counted while they are held; by default they are not bounded.
+    table, groups, order, options, progress, failed, budget
+        As for :func:`iceberg_zorder.pyiceberg.plan.sampling.draw_samples`; the options say, too, what the layouts are
+        to be like.
 
     Returns
     -------
