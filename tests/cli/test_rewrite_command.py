@@ -40,6 +40,7 @@ def test_rewrites_says_so_and_then_has_nothing_to_do(home: Path, catalog: Catalo
     assert nothing.stdout.strip() not in nothing.stderr
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("catalog")
 def test_catalog_of_arguments_and_quiet_text(home: Path) -> None:
     where = ("--catalog", "files", "--uri", f"sqlite:///{home}/catalog.db", "--warehouse", f"{home}/warehouse")

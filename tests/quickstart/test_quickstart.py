@@ -104,6 +104,7 @@ def test_printed_spark_sql_command_answers(run: Run) -> None:
     assert int(done.stdout.split()[0]) == expected > 0
 
 
+@pytest.mark.full
 def test_second_run_starts_anew_on_the_generated_data(run: Run) -> None:
     exit_code, output = quickstart("--scale-factor", "0.05", "--files", "8", "--warehouse", str(run.warehouse))
     assert exit_code == 0, output

@@ -373,7 +373,7 @@ class TestPartitions:
     @pytest.mark.parametrize(
         ("column", "field"),
         [
-            ("cast(r * 5 AS string)", "k"),
+            ("cast(cast(r * 5 AS int) AS string)", "k"),
             ("element_at(array(-0.0D, 0.0D, double('NaN'), 1.5D, NULL), 1 + cast(r * 5 AS int))", "k"),
             ("cast(r * 5 AS decimal(20, 0))", "k"),
             ("cast(cast(r * 5 AS int) AS boolean)", "k"),

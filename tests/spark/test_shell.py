@@ -45,7 +45,8 @@ def spark_sql(
     )
 
 
-@pytest.mark.parametrize("catalog", ["in-memory", "hive"])  # the shell's own catalog, Hive's by default
+# The shell's own catalog, Hive's by default.
+@pytest.mark.parametrize("catalog", ["in-memory", pytest.param("hive", marks=pytest.mark.full)])
 def test_two_jars_are_all_the_setup(tmp_path: Path, jars: str, catalog: str) -> None:
     done = spark_sql(
         tmp_path,
