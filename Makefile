@@ -11,7 +11,7 @@ JAR := iceberg_zorder/jars/iceberg-zorder-spark.jar
 LINES := 3.5@3.5_2.12@1.12.0 3.5@3.5_2.12@1.11.0 3.5@3.5_2.12@1.10.1 4.0@4.0_2.13@1.11.0 4.0@4.0_2.13@1.10.1 4.1@4.1_2.13@1.11.0
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-full test-ways stack lint test-java test-python test-lines test-fuzz test-kills test-races test-iceberg jar dist bench bench-quick bench-memory bench-pyiceberg picture golden clean check-tools
+.PHONY: help quickstart test test-full test-ways stack lint test-java test-python test-lines test-fuzz test-kills test-races test-iceberg jar dist bench bench-quick bench-memory bench-pyiceberg bench-scale picture golden clean check-tools
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -100,6 +100,9 @@ bench-memory: $(INSTALLED) $(JAR) ## Rewrite a table ten times as large as the m
 bench-pyiceberg: $(INSTALLED) $(JAR) ## The PyIceberg engine beside DuckDB, zamboni and a plain copy, about 15 minutes
 	$(BIN)/python -m benchmarks.without_jvm
 	$(BIN)/python -m benchmarks.without_jvm --scale 8 --rounds 1 --only ours --limits 268435456
+
+bench-scale: $(INSTALLED) $(JAR) ## Many partitions, many files, 100,000 of them, about 30 minutes
+	$(BIN)/python -m benchmarks.scale
 
 picture: $(INSTALLED) $(JAR) ## Draw the README's picture
 	$(BIN)/python -m docs.boxes
