@@ -91,7 +91,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _loaded(table: Table) -> dict[str, Any]:
-    return {"metadata-location": table.metadata_location, "metadata": json.loads(table.metadata.model_dump_json())}
+    # As it was written: PyIceberg reads tables of version 3, and does not write them.
+    with table.io.new_input(table.metadata_location).open() as file:
+        return {"metadata-location": table.metadata_location, "metadata": json.loads(file.read())}
 
 
 @contextmanager
