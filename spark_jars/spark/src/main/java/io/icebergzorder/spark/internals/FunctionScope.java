@@ -26,7 +26,12 @@ public final class FunctionScope implements AutoCloseable {
 
   /** Sends a value to the executors, for functions to use until the scope is closed. */
   public <T extends Serializable> Shared<T> share(T value) {
-    Shared<T> sent = new Shared<>(session.spark().sparkContext(), value);
+    return shareAll(List.of(value));
+  }
+
+  /** Sends several values together, for functions to use some of them until the scope is closed. */
+  public <T extends Serializable> Shared<T> shareAll(List<T> values) {
+    Shared<T> sent = new Shared<>(session.spark().sparkContext(), values);
     shared.add(sent);
     return sent;
   }

@@ -8,6 +8,7 @@ import java.io.ObjectOutputStream;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.util.Collections;
+import java.util.List;
 import java.util.Map;
 import java.util.WeakHashMap;
 import org.apache.spark.SparkContext;
@@ -18,6 +19,8 @@ import org.apache.spark.broadcast.Broadcast;
  * A value that every task needs and that may be large: it is sent to each executor once and opened there once, where a plain
  * field of a function would travel with each stage and be read anew by each of its tasks.
  *
+ * <p>It may be several values, of which a task needs few: they travel together, and each is opened where it is asked for.
+ *
  * <p>It travels as bytes, because Spark writes broadcasts with the serializer that the user has chosen: Kryo may refuse classes
  * that are not registered, and does not honour {@code readResolve}.
  */
@@ -27,23 +30,29 @@ public final class Shared<T extends Serializable> implements Serializable, AutoC
   /** By the bytes that Spark keeps on this executor, so that a value goes when they do. */
   private static final Map<byte[], Object> OPENED = Collections.synchronizedMap(new WeakHashMap<>());
 
-  private final Broadcast<byte[]> bytes;
+  private final Broadcast<byte[][]> bytes;
 
   /** Found once for each task, for it is asked for by each row. */
-  private transient T value;
+  private transient T first;
 
-  /** Broadcasts a value, until it is closed. */
-  Shared(SparkContext context, T value) {
-    this.bytes = JavaSparkContext.fromSparkContext(context).broadcast(written(value));
+  /** Broadcasts values, until it is closed. */
+  Shared(SparkContext context, List<T> values) {
+    byte[][] written = values.stream().map(Shared::written).toArray(byte[][]::new);
+    this.bytes = JavaSparkContext.fromSparkContext(context).broadcast(written);
   }
 
-  /** The value, which all tasks on an executor share: do not change it. */
-  @SuppressWarnings("unchecked")
+  /** The first value, which all tasks on an executor share: do not change it. */
   public T value() {
-    if (value == null) {
-    value = (T) OPENED.computeIfAbsent(bytes.value(), Shared::read);
+    if (first == null) {
+      first = value(0);
     }
-    return value;
+    return first;
+  }
+
+  /** One of the values, which all tasks on an executor share: do not change it. Not for each row. */
+  @SuppressWarnings("unchecked")
+  public T value(int number) {
+    return (T) OPENED.computeIfAbsent(bytes.value()[number], Shared::read);
   }
 
   /** Takes the value from the driver and from all executors. */
