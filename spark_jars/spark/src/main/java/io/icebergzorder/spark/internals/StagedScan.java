@@ -2,10 +2,12 @@ package io.icebergzorder.spark.internals;
 
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.ScanTaskSetManager;
+import org.apache.iceberg.spark.SparkReadOptions;
 import org.apache.iceberg.spark.SparkTableCache;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -24,10 +26,32 @@ public final class StagedScan implements AutoCloseable {
   private final String id = UUID.randomUUID().toString();
   private final SparkSession session;
   private final Table table;
+  private final Map<String, String> planning;
 
+  /** Stages tasks, which Iceberg will split and put together as it does those of any scan. */
   public StagedScan(SparkSession session, Table table, List<FileScanTask> tasks) {
+    this(session, table, tasks, Map.of());
+  }
+
+  /**
+   * Stages the tasks of each partition of the data frame.
+   *
+   * @param partitions at least one task in each
+   */
+  public static StagedScan ofPartitions(SparkSession session, Table table, List<List<FileScanTask>> partitions) {
+    List<FileScanTask> placed = PlacedTask.of(partitions);
+    Map<String, String> planning =
+        Map.of(
+            SparkReadOptions.SPLIT_SIZE, String.valueOf(PlacedTask.weight(partitions)),
+            SparkReadOptions.LOOKBACK, "1",
+            SparkReadOptions.FILE_OPEN_COST, "0");
+    return new StagedScan(session, table, placed, planning);
+  }
+
+  private StagedScan(SparkSession session, Table table, List<FileScanTask> tasks, Map<String, String> planning) {
     this.session = session;
     this.table = table;
+    this.planning = planning;
     boolean isStaged = false;
     try {
       SparkTableCache.get().add(id, table);
@@ -46,7 +70,7 @@ public final class StagedScan implements AutoCloseable {
   }
 
   public Dataset<Row> rows() {
-    return session.read().format("iceberg").option("scan-task-set-id", id).load(id);
+    return session.read().format("iceberg").option("scan-task-set-id", id).options(planning).load(id);
   }
 
   /**
