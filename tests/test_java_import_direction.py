@@ -1,4 +1,4 @@
-"""The Spark engine's Java packages import one way: procedure -> api -> run -> commit, sample -> plan -> request -> internals."""
+"""The Spark engine's Java packages import one way: procedure -> api -> run -> commit, jobs, sample -> plan -> request -> internals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STAGES: list[set[str]] = [
     {"internals"},
     {"request"},
     {"plan"},
-    {"sample", "commit"},
+    {"sample", "commit", "jobs"},
     {"run"},
     {"api"},
     {"procedure"},

@@ -53,7 +53,7 @@ def test_settings_do_not_grow_with_file_groups_and_none_stays(spark: SparkSessio
     with unchanged(table), event_log(spark, tmp_path) as events:
         table.call("zorder(a, b)")
     jobs = [event["Properties"] for event in events if event["Event"] == "SparkListenerJobStart"]
-    assert len([job for job in jobs if OURS in str(job)]) >= 12
+    assert len([job for job in jobs if OURS in str(job)]) >= 2
     # The job that samples and those of the file groups carry one catalog, the same.
     assert {key for job in jobs for key in job if OURS in key} == {key for key in jobs[0] if OURS in key}
     assert len([key for key in jobs[0] if OURS in key]) == 1

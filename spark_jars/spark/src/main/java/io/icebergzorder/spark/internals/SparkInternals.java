@@ -123,18 +123,17 @@ public final class SparkInternals {
     return List.of();
   }
 
-  /** Where the files are that a task of Iceberg's write has finished. */
-  public static List<String> locations(WriterCommitMessage message) {
+  /** The files that a task of Iceberg's write has finished. */
+  public static List<DataFile> files(WriterCommitMessage message) {
     try {
-      DataFile[] files = (DataFile[]) filesOfTask().invoke(message);
-      return Arrays.stream(files).map(DataFile::location).toList();
+      return List.of((DataFile[]) filesOfTask().invoke(message));
     } catch (ReflectiveOperationException e) {
       throw missing(message.getClass(), "files", e);
     }
   }
 
-  /** Checks that {@link #locations} will find what it needs: in a task, its failure would be taken for one of the executor. */
-  public static void checkTellsLocations() {
+  /** Checks that {@link #files} will find what it needs: in a task, its failure would be taken for one of the executor. */
+  public static void checkTellsFiles() {
     filesOfTask();
   }
 

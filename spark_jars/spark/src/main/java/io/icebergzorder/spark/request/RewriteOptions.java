@@ -45,7 +45,12 @@ public record RewriteOptions(
    * @param maxCommits commits at most, at least 1
    * @param maxFailedCommits failed commits tolerated
    */
-  public record PartialProgress(int maxCommits, int maxFailedCommits) {}
+  public record PartialProgress(int maxCommits, int maxFailedCommits) {
+    /** How many file groups a commit takes, of so many in all. */
+    public int groupsPerCommit(int groups) {
+      return (groups + maxCommits - 1) / maxCommits;
+    }
+  }
 
   /** What a value must be, in words, and a function that throws if it is not. */
   private record Kind(String words, Function<String, Object> parse) {}

@@ -1,11 +1,12 @@
 package io.icebergzorder.spark.run;
 
-import io.icebergzorder.core.Layout;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.JobDescription;
+import io.icebergzorder.spark.jobs.GroupJob;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -13,32 +14,30 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
 import org.apache.spark.SparkContext;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The file groups of a plan, each with its layout, rewritten on a pool of threads. */
+/** The file groups of a plan, rewritten by Spark jobs on a pool of threads. */
 final class FileGroupPool {
   private static final Logger LOG = LoggerFactory.getLogger(FileGroupPool.class);
 
   private final GroupRewriter rewriter;
-  private final List<RewriteFileGroup> groups;
-  private final List<Layout> layouts;
+  private final List<GroupJob> jobs;
+  private final int groups;
   private final SparkContext context;
   private final AtomicBoolean stopped = new AtomicBoolean();
   private final AtomicInteger finished = new AtomicInteger();
   private final String tag = "iceberg-zorder-" + UUID.randomUUID();
 
-  /**
-   * Takes the file groups; each is rewritten once.
-   *
-   * @param layouts by group
-   */
-  FileGroupPool(GroupRewriter rewriter, List<RewriteFileGroup> groups, List<Layout> layouts) {
+  /** Takes the jobs; each file group is rewritten once. */
+  FileGroupPool(GroupRewriter rewriter, List<GroupJob> jobs) {
     this.rewriter = rewriter;
-    this.groups = groups;
-    this.layouts = layouts;
+    this.jobs = jobs;
+    this.groups = jobs.stream().mapToInt(job -> job.groups().size()).sum();
     this.context = rewriter.spark().sparkContext();
   }
 
@@ -50,13 +49,13 @@ final class FileGroupPool {
     /** A group was not, and nobody has cancelled it. */
     void failed(RewriteFileGroup group, Throwable failure);
 
-    /** Whether groups that are not begun are left when one has failed. */
+    /** Whether groups that are not begun are left when one has failed; otherwise those that shared its job are tried apart. */
     boolean stopOnFailure();
   }
 
   /** The number of file groups. */
   int size() {
-    return groups.size();
+    return groups;
   }
 
   /**
@@ -70,7 +69,7 @@ final class FileGroupPool {
     // The pool's threads inherit the tag, as they inherit whatever tags and groups the caller may cancel by.
     context.addJobTag(tag);
     ExecutorService pool =
-        Executors.newFixedThreadPool(Math.min(groups.size(), threads));
+        Executors.newFixedThreadPool(Math.min(jobs.size(), threads));
     List<Future<?>> futures = new ArrayList<>();
     try {
       submit(pool, futures, outcomes);
@@ -88,12 +87,11 @@ final class FileGroupPool {
       ExecutorService pool, List<Future<?>> futures, Outcomes outcomes) {
     boolean isComplete = false;
     try {
-      for (int i = 0; i < groups.size(); i++) {
-        int number = i;
+      for (GroupJob job : jobs) {
         futures.add(
             pool.submit(
                 () -> {
-                  rewrite(number, outcomes);
+                  rewrite(job, outcomes);
                   return null;
                 }));
       }
@@ -105,39 +103,57 @@ final class FileGroupPool {
     }
   }
 
-  private void rewrite(int number, Outcomes outcomes) throws Exception {
+  private void rewrite(GroupJob job, Outcomes outcomes) throws Exception {
     if (stopped.get()) {
       return;
     }
-    RewriteFileGroup group = groups.get(number);
     // Whatever the caller has set for threads such as this one: see the setting of the session.
     context.setInterruptOnCancel(false);
+    List<Set<DataFile>> files;
     try {
-      group.setOutputFiles(
-          new JobDescription(rewriter.spark())
-              .during(describe(group), () -> rewriter.rewrite(group, layouts.get(number))));
+      files = new JobDescription(rewriter.spark()).during(describe(job), () -> rewriter.rewrite(job));
     } catch (Throwable e) {
-      boolean isCancelled = Failures.isCancellation(e);
-      if (!isCancelled) {
-        outcomes.failed(group, e);
-      }
-      if (outcomes.stopOnFailure() || isCancelled) {
-        // File groups that are being rewritten go on to their end: a failure of each that is cancelled could hide this one.
+      if (outcomes.stopOnFailure() || Failures.isCancellation(e)) {
+        // Jobs that are running go on to their end: a failure of each that is cancelled could hide this one.
         stopped.set(true);
         throw e;
       }
+      afterFailure(job, e, outcomes);
       return;
     }
-    LOG.info("Rewrote file group {} of {} in {}", finished.incrementAndGet(), groups.size(), rewriter.table().name());
-    outcomes.done(group);
+    LOG.info(
+        "Rewrote {} of {} file groups in {}",
+        finished.addAndGet(files.size()), groups, rewriter.table().name());
+    for (int group = 0; group < files.size(); group++) {
+      RewriteFileGroup rewritten = job.groups().get(group).group();
+      rewritten.setOutputFiles(files.get(group));
+      outcomes.done(rewritten);
+    }
   }
 
-  private String describe(RewriteFileGroup group) {
-    String partition = group.info().partition().size() > 0 ? ", " + group.info().partition() : "";
+  /** Only the group that is to blame fails: of a shared job nobody knows which one that is. */
+  private void afterFailure(GroupJob job, Throwable failure, Outcomes outcomes) throws Exception {
+    if (!job.isShared()) {
+      outcomes.failed(job.groups().get(0).group(), failure);
+      return;
+    }
+    LOG.warn("Rewriting {} file groups of {} apart, because one failed", job.groups().size(), rewriter.table().name(), failure);
+    for (GroupJob half : job.halves()) {
+      rewrite(half, outcomes);
+    }
+  }
+
+  private String describe(GroupJob job) {
+    RewriteDataFiles.FileGroupInfo first = job.groups().get(0).group().info();
+    String which =
+        job.isShared()
+            ? String.format(Locale.ROOT, "%d file groups of %d", job.groups().size(), groups)
+            : String.format(
+                Locale.ROOT,
+                "file group %d/%d%s",
+                first.globalIndex(), groups, first.partition().size() > 0 ? ", " + first.partition() : "");
     return String.format(
-        Locale.ROOT,
-        "Rewriting %d files (zorder, file group %d/%d%s) in %s",
-        group.inputFileNum(), group.info().globalIndex(), groups.size(), partition, rewriter.table().name());
+        Locale.ROOT, "Rewriting %d files (zorder, %s) in %s", job.inputFiles(), which, rewriter.table().name());
   }
 
   private void await(List<Future<?>> futures) throws ExecutionException, InterruptedException {

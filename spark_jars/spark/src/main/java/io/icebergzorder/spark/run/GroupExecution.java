@@ -117,8 +117,7 @@ final class GroupExecution {
 
   private RewriteDataFiles.Result partially(FileGroupPool groups, RewriteOptions.PartialProgress progress)
       throws InterruptedException {
-    int groupsPerCommit = (groups.size() + progress.maxCommits() - 1) / progress.maxCommits();
-    PartialCommits commits = new PartialCommits(commit, groupsPerCommit);
+    PartialCommits commits = new PartialCommits(commit, progress.groupsPerCommit(groups.size()));
     SeveralCommits outcomes = new SeveralCommits(commits);
     try {
       groups.run(options.maxConcurrentFileGroupRewrites(), outcomes);

@@ -26,7 +26,7 @@ import org.slf4j.LoggerFactory;
 import scala.Option;
 
 /**
- * The tasks of a file group, and the data files that they have finished, so that those of a failed group can be deleted, and
+ * The tasks of a rewrite's job, and the data files that they have finished, so that those of a failed job can be deleted, and
  * those that lost against another attempt of their task.
  *
  * <p>Spark reports that a job has ended as soon as it has told its tasks to stop, and drops what they return from then on. But
@@ -40,8 +40,8 @@ final class GroupTasks implements AutoCloseable {
   /** The listeners' own queue: of one that is shared, Spark drops events while another listener is slow. */
   private static final String QUEUE = "iceberg-zorder";
 
-  /** A property of jobs, which tells those of a file group apart. */
-  private static final String PROPERTY = "iceberg-zorder.file-group";
+  /** A property of jobs, which tells them apart. */
+  private static final String PROPERTY = "iceberg-zorder.job";
 
   /** What Spark calls the tasks of a job's last stage, which write; those before are map tasks of the shuffle. */
   private static final String WRITING_TASK = "ResultTask";
@@ -220,7 +220,7 @@ final class GroupTasks implements AutoCloseable {
           long millis = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
           if (millis <= 0) {
             LOG.warn(
-                "Tasks of a failed file group still run after {} s; remove_orphan_files collects what they leave",
+                "Tasks of a failed rewrite still run after {} s; remove_orphan_files collects what they leave",
                 LONGEST_WAIT_SECONDS);
             return;
           }

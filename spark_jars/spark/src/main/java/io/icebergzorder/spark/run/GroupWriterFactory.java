@@ -1,15 +1,18 @@
 package io.icebergzorder.spark.run;
 
+import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import java.io.IOException;
+import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.iceberg.DataFile;
 import org.apache.spark.TaskContext;
 import org.apache.spark.TaskKilledException;
+import org.apache.spark.executor.OutputMetrics;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
-import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
@@ -19,37 +22,63 @@ import org.apache.spark.util.CollectionAccumulator;
 import scala.Function2;
 
 /**
- * Writers that get the fields of each row as ready values, and that tell which files they have finished even when nobody
- * takes the result of their task.
+ * Writers of one file after the other, each by a writer of Iceberg's own, which get the fields of each row as ready values, and that
+ * tell which files they have finished even when nobody takes the result of their task.
  *
  * <p>Iceberg asks a row for every field together with the field's type, and Spark's binary rows then look up how to read
  * that type each time: a tenth of the time of a rewrite. Here it is looked up once for each writer.
  *
  * @param staged Iceberg's own writers
- * @param schema the type of the rows
+ * @param schema the type of the rows that are written
+ * @param files how rows tell their file
  * @param locations where the locations of finished files go
  */
-record GroupWriterFactory(DataWriterFactory staged, StructType schema, CollectionAccumulator<String> locations)
+record GroupWriterFactory(
+    DataWriterFactory staged, StructType schema, FileNumbers files, CollectionAccumulator<String> locations)
     implements DataWriterFactory {
+  /**
+   * How rows tell their file.
+   *
+   * @param field the field that has the number of the file; negative if all rows of a task are of one, with the task's number
+   * @param tasks by file, the number of the task that writes it
+   */
+  record FileNumbers(int field, Shared<int[]> tasks) implements Serializable {}
+
   @Override
-  public DataWriter<InternalRow> createWriter(int partition, long task) {
-    return new Writer(staged.createWriter(partition, task), schema, locations);
+  public DataWriter<InternalRow> createWriter(int partition, long attempt) {
+    return new Writer(this, partition, attempt);
+  }
+
+  /** What a task has written. */
+  record TaskFiles(List<WriterCommitMessage> staged) implements WriterCommitMessage {
+    /** The files, which are all of one file group. */
+    List<DataFile> files() {
+      return staged.stream().flatMap(each -> SparkInternals.files(each).stream()).toList();
+    }
   }
 
   private static final class Writer implements DataWriter<InternalRow> {
-    private final DataWriter<InternalRow> staged;
-    private final CollectionAccumulator<String> locations;
+    private static final int NO_FILE = -1;
+
+    private final GroupWriterFactory factory;
+    private final int partition;
+    private final long attempt;
     private final List<Function2<SpecializedGetters, Object, Object>> fields = new ArrayList<>();
 
-    /** The one row that the writer ever sees: writers of files keep nothing of it. */
+    /** The one row that Iceberg's writers ever see: writers of files keep nothing of it. */
     private final Object[] values;
 
     private final InternalRow decoded;
+    private final List<DataWriter<InternalRow>> writers = new ArrayList<>();
+    private final List<WriterCommitMessage> finished = new ArrayList<>();
+    private int file = NO_FILE;
+    private DataWriter<InternalRow> writer;
 
-    Writer(DataWriter<InternalRow> staged, StructType schema, CollectionAccumulator<String> locations) {
-      this.staged = staged;
-      this.locations = locations;
-      for (StructField field : schema.fields()) {
+    Writer(GroupWriterFactory factory, int partition, long attempt) {
+      this.factory = factory;
+      this.partition = partition;
+      this.attempt = attempt;
+      for (StructField field : factory.schema.fields()) {
         fields.add(InternalRow.getAccessor(field.dataType(), true));
       }
       values = new Object[fields.size()];
@@ -58,10 +87,35 @@ record GroupWriterFactory(DataWriterFactory staged, StructType schema, Collectio
 
     @Override
     public void write(InternalRow row) throws IOException {
+      int next = factory.files.field < 0 ? partition : row.getInt(factory.files.field);
+      if (next != file) {
+        begin(next);
+      }
       for (int field = 0; field < values.length; field++) {
         values[field] = fields.get(field).apply(row, field);
       }
-      staged.write(decoded);
+      writer.write(decoded);
+    }
+
+    /** Begins a file. Two writers of one number would write to one place. */
+    private void begin(int next) throws IOException {
+      if (next < file || factory.files.tasks.value()[next] != partition) {
+        throw new IllegalStateException(
+            String.format(
+                "Cannot write file %d of a rewrite in task %d after file %d, because it is not the next one there",
+                next, partition, file));
+      }
+      finish();
+      file = next;
+      writer = factory.staged.createWriter(next, attempt);
+      writers.add(writer);
+    }
+
+    private void finish() throws IOException {
+      if (writer != null) {
+        finished.add(writer.commit());
+        writer = null;
+      }
     }
 
     /**
@@ -70,27 +124,44 @@ record GroupWriterFactory(DataWriterFactory staged, StructType schema, Collectio
      */
     @Override
     public WriterCommitMessage commit() throws IOException {
-      WriterCommitMessage message = staged.commit();
+      finish();
       if (TaskContext.get().isInterrupted()) {
         throw new TaskKilledException("the rewrite was cancelled");
       }
-      SparkInternals.locations(message).forEach(locations::add);
-      return message;
+      TaskFiles files = new TaskFiles(List.copyOf(finished));
+      files.files().forEach(each -> factory.locations.add(each.location()));
+      report(files.files());
+      return files;
     }
 
+    /** Tells Spark of all files: Iceberg's writers tell of one each, the last to be told stands. */
+    private static void report(List<DataFile> files) {
+      OutputMetrics metrics = TaskContext.get().taskMetrics().outputMetrics();
+      metrics.setBytesWritten(files.stream().mapToLong(DataFile::fileSizeInBytes).sum());
+      metrics.setRecordsWritten(files.stream().mapToLong(DataFile::recordCount).sum());
+    }
+
+    /** Deletes the files, those that are finished, too. */
     @Override
     public void abort() throws IOException {
-      staged.abort();
+      IOException failure = null;
+      for (DataWriter<InternalRow> each : writers) {
+        try {
+          each.abort();
+        } catch (IOException e) {
+          failure = failure == null ? e : failure;
+        }
+      }
+      if (failure != null) {
+        throw failure;
+      }
     }
 
     @Override
     public void close() throws IOException {
-      staged.close();
-    }
-
-    @Override
-    public CustomTaskMetric[] currentMetricsValues() {
-      return staged.currentMetricsValues();
+      for (DataWriter<InternalRow> each : writers) {
+        each.close();
+      }
     }
   }
 }

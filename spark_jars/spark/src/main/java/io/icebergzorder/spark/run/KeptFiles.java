@@ -1,10 +1,8 @@
 package io.icebergzorder.spark.run;
 
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -17,11 +15,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The data files of a file group that was rewritten, and where to find what attempts of its tasks left that lost.
+ * The data files of a job that has rewritten file groups, and where to find what attempts of its tasks left that lost.
  *
  * <p>Spark runs a task again when it is slow or its executor is lost, and takes the result of the first attempt to end well. The
  * others wrote the same rows in the same order, as far as they came, to files that are named alike but for the number of the
- * attempt: {@code <partition>-<attempt>-<operation>-<count>}. So their names follow from those of the files that are kept, even
+ * attempt: {@code <number>-<attempt>-<operation>-<count>}. So their names follow from those of the files that are kept, even
  * where the attempt told nothing: its executor died, or Spark dropped what it had returned.
  */
 final class KeptFiles {
@@ -31,19 +29,22 @@ final class KeptFiles {
   private final Table table;
   private final LocationProvider directory;
   private final Set<String> locations;
-  private final Map<Integer, List<DataFile>> filesOfPartitions = new HashMap<>();
+  private final List<List<DataFile>> filesOfPartitions = new ArrayList<>();
 
-  KeptFiles(Table table, Set<DataFile> files) {
+  /** Takes the files that are kept, by the number of the partition of Spark's that they were written in. */
+  KeptFiles(Table table, List<List<DataFile>> files) {
     this.table = table;
     this.directory = table.locationProvider();
-    this.locations = files.stream().map(DataFile::location).collect(Collectors.toUnmodifiableSet());
-    for (DataFile file : files) {
-      Matcher name = NAME.matcher(name(file));
+    this.locations = files.stream().flatMap(List::stream).map(DataFile::location).collect(Collectors.toUnmodifiableSet());
+    for (List<DataFile> ofPartition : files) {
       // Of a writer that names its files in another way nothing follows.
-      if (name.matches() && location(file, name, name.group(2)).equals(file.location())) {
-        filesOfPartitions.computeIfAbsent(Integer.valueOf(name.group(1)), partition -> new ArrayList<>()).add(file);
-      }
+      filesOfPartitions.add(ofPartition.stream().filter(this::isNamedAsExpected).toList());
     }
+  }
+
+  private boolean isNamedAsExpected(DataFile file) {
+    Matcher name = NAME.matcher(name(file));
+    return name.matches() && location(file, name, name.group(2)).equals(file.location());
   }
 
   /**
@@ -54,7 +55,8 @@ final class KeptFiles {
    */
   Set<String> others(int partition, long attempt) {
     Set<String> others = new HashSet<>();
-    for (DataFile file : filesOfPartitions.getOrDefault(partition, List.of())) {
+    List<DataFile> files = partition < filesOfPartitions.size() ? filesOfPartitions.get(partition) : List.of();
+    for (DataFile file : files) {
       Matcher name = NAME.matcher(name(file));
       if (name.matches()) {
         others.add(location(file, name, String.valueOf(attempt)));

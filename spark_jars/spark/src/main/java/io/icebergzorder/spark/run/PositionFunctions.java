@@ -1,18 +1,25 @@
 package io.icebergzorder.spark.run;
 
+import io.icebergzorder.core.Boundaries;
 import io.icebergzorder.core.BytesBoundaries;
 import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.KeyColumn;
+import io.icebergzorder.core.KeyDomain;
 import io.icebergzorder.core.Keys;
 import io.icebergzorder.core.LayoutColumn;
 import io.icebergzorder.core.LongBoundaries;
-import io.icebergzorder.core.Placement;
 import io.icebergzorder.spark.internals.ColumnFunction;
 import io.icebergzorder.spark.internals.FunctionScope;
 import io.icebergzorder.spark.internals.Shared;
+import io.icebergzorder.spark.jobs.Destination;
+import io.icebergzorder.spark.jobs.OfGroup;
+import io.icebergzorder.spark.jobs.StageGroups;
 import io.icebergzorder.spark.sample.KeyFunctions;
 import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
 import java.util.UUID;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
@@ -27,21 +34,55 @@ public final class PositionFunctions {
   /**
    * The function from a column's value to its position, at the column's place in a packed row.
    *
+   * @param layouts by group, the column in the group's layout; empty where it is left out, and every position is 0
+   * @param type the type of the values
+   * @param stage tells whose layout a task needs
    * @param scope shares the column's boundaries and positions
    */
-  public static ScalarFunction<Long> packed(LayoutColumn column, DataType type, FunctionScope scope) {
-    if (column.boundaries() instanceof LongBoundaries boundaries) {
-      return new LongPosition(type, scope.share(new Longs(boundaries, column.packed())));
+  static ScalarFunction<Long> packed(
+      ClusteringColumn column, List<Optional<LayoutColumn>> layouts, DataType type, StageGroups stage, FunctionScope scope) {
+    if (column.domain() == KeyDomain.LONG) {
+      List<Longs> longs = layouts.stream().map(Longs::of).toList();
+      return new LongPosition(type, new OfGroup<>(stage, scope.shareAll(longs)));
     }
-    BytesBoundaries boundaries = (BytesBoundaries) column.boundaries();
-    return DataTypes.StringType.equals(type)
-        ? new TextPosition(type, scope.share(Texts.of(texts(column.column(), boundaries), column.packed())))
-        : new BytesPosition(type, scope.share(new Bytes(boundaries, column.packed())));
+    if (DataTypes.StringType.equals(type)) {
+      List<Texts> texts = layouts.stream().map(layout -> Texts.of(column, layout)).toList();
+      return new TextPosition(type, new OfGroup<>(stage, scope.shareAll(texts)));
+    }
+    List<Bytes> bytes = layouts.stream().map(Bytes::of).toList();
+    return new BytesPosition(type, new OfGroup<>(stage, scope.shareAll(bytes)));
   }
 
-  /** The packed position of a NULL. */
-  public static long packedOfNull(LayoutColumn column) {
-    return column.packed()[column.boundaries().nullBucket()];
+  /**
+   * The function from whether a column is NULL, which it has to be, to the position of NULL.
+   *
+   * @param layouts as {@link #packed} takes them
+   */
+  static ScalarFunction<Long> packedOfNull(
+      List<Optional<LayoutColumn>> layouts, StageGroups stage, FunctionScope scope) {
+    List<Long> nulls =
+        layouts.stream()
+            .map(layout -> layout.map(each -> each.packed()[each.boundaries().nullBucket()]).orElse(0L))
+            .toList();
+    return new NullPosition(new OfGroup<>(stage, scope.shareAll(nulls)));
+  }
+
+  /** What stands for the boundaries of a column that a layout leaves out: none, so that there is one bucket of values. */
+  private static Boundaries noBoundaries(KeyDomain domain) {
+    byte[] noStates = new byte[0];
+    KeyColumn noKeys =
+        domain == KeyDomain.LONG
+            ? KeyColumn.ofLongs(new long[0], noStates)
+            : KeyColumn.ofBytes(new byte[0][], noStates);
+    return Boundaries.of(noKeys, 1);
+  }
+
+  private static Boundaries boundariesOf(Optional<LayoutColumn> column, KeyDomain domain) {
+    return column.map(LayoutColumn::boundaries).orElseGet(() -> noBoundaries(domain));
+  }
+
+  private static long[] packedOf(Optional<LayoutColumn> column, Boundaries boundaries) {
+    return column.map(LayoutColumn::packed).orElseGet(() -> new long[boundaries.buckets()]);
   }
 
   private static boolean isUuid(ClusteringColumn column) {
@@ -57,6 +98,11 @@ public final class PositionFunctions {
 
   /** Packed positions of a column of longs, by bucket, and the boundaries of the buckets. */
   private record Longs(LongBoundaries boundaries, long[] packed) implements Serializable {
+    static Longs of(Optional<LayoutColumn> column) {
+      Boundaries boundaries = boundariesOf(column, KeyDomain.LONG);
+      return new Longs((LongBoundaries) boundaries, packedOf(column, boundaries));
+    }
+
     long of(long key) {
       return packed[boundaries.bucket(key)];
     }
@@ -64,6 +110,11 @@ public final class PositionFunctions {
 
   /** The same of bytes. */
   private record Bytes(BytesBoundaries boundaries, long[] packed) implements Serializable {
+    static Bytes of(Optional<LayoutColumn> column) {
+      Boundaries boundaries = boundariesOf(column, KeyDomain.BYTES);
+      return new Bytes((BytesBoundaries) boundaries, packedOf(column, boundaries));
+    }
+
     long of(byte[] key) {
       return packed[boundaries.bucket(key)];
     }
@@ -78,8 +129,11 @@ public final class PositionFunctions {
    * text; only texts that share them are compared in full.
    */
   private record Texts(UTF8String[] boundaries, long[] beginnings, long[] packed) implements Serializable {
-    static Texts of(UTF8String[] boundaries, long[] packed) {
-      return new Texts(boundaries, Arrays.stream(boundaries).mapToLong(UTF8String::getPrefix).toArray(), packed);
+    static Texts of(ClusteringColumn type, Optional<LayoutColumn> column) {
+      BytesBoundaries boundaries = (BytesBoundaries) boundariesOf(column, KeyDomain.BYTES);
+      UTF8String[] texts = texts(type, boundaries);
+      long[] beginnings = Arrays.stream(texts).mapToLong(UTF8String::getPrefix).toArray();
+      return new Texts(texts, beginnings, packedOf(column, boundaries));
     }
 
     long of(UTF8String value) {
@@ -105,9 +159,9 @@ public final class PositionFunctions {
 
   /** Value of the long domain to its packed position. */
   public static final class LongPosition extends ColumnFunction<Long> {
-    private final Shared<Longs> positions;
+    private final OfGroup<Longs> positions;
 
-    LongPosition(DataType type, Shared<Longs> positions) {
+    LongPosition(DataType type, OfGroup<Longs> positions) {
       super(DataTypes.LongType, type);
       this.positions = positions;
     }
@@ -141,9 +195,9 @@ public final class PositionFunctions {
 
   /** Bytes or wide decimal to its packed position. */
   public static final class BytesPosition extends ColumnFunction<Long> {
-    private final Shared<Bytes> positions;
+    private final OfGroup<Bytes> positions;
 
-    BytesPosition(DataType type, Shared<Bytes> positions) {
+    BytesPosition(DataType type, OfGroup<Bytes> positions) {
       super(DataTypes.LongType, type);
       this.positions = positions;
     }
@@ -161,9 +215,9 @@ public final class PositionFunctions {
 
   /** Text to its packed position. */
   public static final class TextPosition extends ColumnFunction<Long> {
-    private final Shared<Texts> positions;
+    private final OfGroup<Texts> positions;
 
-    TextPosition(DataType type, Shared<Texts> positions) {
+    TextPosition(DataType type, OfGroup<Texts> positions) {
       super(DataTypes.LongType, type);
       this.positions = positions;
     }
@@ -173,39 +227,66 @@ public final class PositionFunctions {
     }
   }
 
+  /** Whether a value is NULL to the packed position of NULL. */
+  public static final class NullPosition extends ColumnFunction<Long> {
+    private final OfGroup<Long> position;
+
+    NullPosition(OfGroup<Long> position) {
+      super(DataTypes.LongType, DataTypes.BooleanType);
+      this.position = position;
+    }
+
+    /** Of a column that is never NULL Spark asks on the driver, and does not use the answer. */
+    public long invoke(boolean isNull) {
+      return isNull ? position.value() : 0;
+    }
+  }
+
   private static String uuidText(byte[] key) {
     ByteBuffer bytes = ByteBuffer.wrap(key);
     return new UUID(bytes.getLong(), bytes.getLong()).toString();
   }
 
-  /** Packed positions, and what breaks ties, to the number by which Spark's hash partitioning reaches the row's file. */
-  public static final class Route extends ColumnFunction<Integer> {
-    private final Shared<Placement> placement;
-    private final Shared<int[]> numbers;
+  /** Packed positions, and what breaks ties, to the number of the row's file in the job. */
+  public static final class FileNumber extends ColumnFunction<Integer> {
+    private final OfGroup<Destination> destination;
 
-    /** Takes a placement, and the numbers of {@link HashRouting} by its files. */
-    Route(Shared<Placement> placement, Shared<int[]> numbers) {
+    FileNumber(OfGroup<Destination> destination) {
       super(DataTypes.IntegerType, DataTypes.LongType, DataTypes.LongType);
-      this.placement = placement;
-      this.numbers = numbers;
+      this.destination = destination;
     }
 
     public int invoke(long packed, long tieBreaker) {
-      return numbers.value()[placement.value().file(packed, tieBreaker)];
+      return destination.value().file(packed, tieBreaker);
     }
   }
 
-  /** Packed positions to the index of the row among the rows of its file. */
-  public static final class Index extends ColumnFunction<Long> {
-    private final Shared<Placement> placement;
+  /** Packed positions and the number of the row's file to its place among the rows of the task that writes it. */
+  public static final class Place extends ColumnFunction<Long> {
+    private final OfGroup<Destination> destination;
 
-    Index(Shared<Placement> placement) {
-      super(DataTypes.LongType, DataTypes.LongType);
-      this.placement = placement;
+    Place(OfGroup<Destination> destination) {
+      super(DataTypes.LongType, DataTypes.LongType, DataTypes.IntegerType);
+      this.destination = destination;
     }
 
-    public long invoke(long packed) {
-      return placement.value().index(packed);
+    public long invoke(long packed, int file) {
+      return destination.value().place(packed, file);
+    }
+  }
+
+  /** The number of a file to the number by which Spark's hash partitioning reaches the task that writes it. */
+  public static final class Route extends ColumnFunction<Integer> {
+    private final Shared<int[]> numbers;
+
+    /** Takes, by file, the numbers of {@link HashRouting}. */
+    Route(Shared<int[]> numbers) {
+      super(DataTypes.IntegerType, DataTypes.IntegerType);
+      this.numbers = numbers;
+    }
+
+    public int invoke(int file) {
+      return numbers.value()[file];
     }
   }
 }

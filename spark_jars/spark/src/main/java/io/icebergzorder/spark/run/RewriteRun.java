@@ -3,16 +3,18 @@ package io.icebergzorder.spark.run;
 import io.icebergzorder.spark.commit.LayoutSummary;
 import io.icebergzorder.spark.commit.RewriteCommit;
 import io.icebergzorder.spark.internals.RewriteSession;
-import io.icebergzorder.spark.plan.PlannedGroup;
+import io.icebergzorder.spark.jobs.GroupJob;
+import io.icebergzorder.spark.jobs.JobPlanner;
+import io.icebergzorder.spark.jobs.LaidOutGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.sample.FittedLayouts;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
-import org.apache.iceberg.actions.RewriteFileGroup;
 
 /**
- * From a plan and its layouts to new files in the table: {@link GroupRewriter} reads, routes, sorts and writes each file group,
+ * From a plan and its layouts to new files in the table: {@link GroupRewriter} reads, routes, sorts and writes file groups,
  * {@link RewriteCommit} replaces the old files, through Iceberg's optimistic concurrency.
  */
 public final class RewriteRun {
@@ -37,9 +39,19 @@ public final class RewriteRun {
             plan.snapshotId().getAsLong(),
             plan.options(),
             LayoutSummary.properties(plan.order(), fitted.layouts()));
-    List<RewriteFileGroup> groups = plan.groups().stream().map(PlannedGroup::toRewrite).toList();
     GroupRewriter rewriter = new GroupRewriter(session, table, plan.order());
     return new GroupExecution(session.spark(), table, plan.options(), commit)
-        .run(new FileGroupPool(rewriter, groups, fitted.layouts()));
+        .run(new FileGroupPool(rewriter, jobs(session, plan, fitted)));
+  }
+
+  private static List<GroupJob> jobs(RewriteSession session, TablePlan plan, FittedLayouts fitted) {
+    int count = plan.groups().size();
+    List<LaidOutGroup> groups =
+        IntStream.range(0, count)
+            .mapToObj(group -> new LaidOutGroup(plan.groups().get(group).toRewrite(), fitted.layouts().get(group)))
+            .toList();
+    // What is committed together may as well be rewritten together, and no more than that.
+    int together = plan.options().partialProgress().map(progress -> progress.groupsPerCommit(count)).orElse(count);
+    return JobPlanner.jobs(groups, JobPlanner.Limits.of(together, session.spark().sparkContext().defaultParallelism()));
   }
 }

@@ -1,105 +1,149 @@
 package io.icebergzorder.spark.run;
 
-import io.icebergzorder.core.Layout;
+import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.LayoutColumn;
-import io.icebergzorder.core.Placement;
 import io.icebergzorder.core.PrefixOrder;
 import io.icebergzorder.spark.internals.FunctionScope;
 import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
+import io.icebergzorder.spark.jobs.Destination;
+import io.icebergzorder.spark.jobs.GroupJob;
+import io.icebergzorder.spark.jobs.LaidOutGroup;
+import io.icebergzorder.spark.jobs.OfGroup;
+import io.icebergzorder.spark.jobs.StageGroups;
 import io.icebergzorder.spark.request.RowOrder;
 import io.icebergzorder.spark.sample.KeySources;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import org.apache.iceberg.Table;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.functions;
-import org.apache.spark.sql.types.DataType;
 
 /**
- * The rows of a file group, arranged as a layout says: first each row goes to the partition of the data frame that stands for its
- * file, then each partition is sorted, by the index alone or by leading columns and then the index.
+ * The rows of a job, arranged as the layouts of its file groups say: each row goes to the partition of the data frame that stands for
+ * the task that writes its file, then each partition is sorted, file by file, by the index alone or by leading columns and then the
+ * index. In a job whose groups are rewritten in place, a row is in its partition already.
  *
- * <p>Route and index are expressions of the partitioning and of the sort, not columns, where that is possible: a column more would
- * have every row copied to add it and once more to drop it, which costs more than finding the positions a second time.
+ * <p>What rows are routed and sorted by is found as they are read, and travels with them in columns of its own, which
+ * {@link StagedWrite} drops: to take them off here would have every row copied once more.
  */
 final class RowArrangement {
   private final RowOrder order;
-  private final Layout layout;
-  private final Placement placement;
+  private final GroupJob job;
   private final KeySources sources;
   private final FunctionScope scope;
-  private final Shared<Placement> shared;
+  private final StageGroups stage;
 
-  RowArrangement(Table table, RowOrder order, Layout layout, FunctionScope scope) {
+  /**
+   * Arranges rows by the layouts of a job.
+   *
+   * @param groups by partition of the rows, the number of the group that they are of
+   */
+  RowArrangement(Table table, RowOrder order, GroupJob job, int[] groups, FunctionScope scope) {
     this.order = order;
-    this.layout = layout;
-    this.placement = layout.placement();
+    this.job = job;
     this.sources = new KeySources(table, order, scope);
     this.scope = scope;
-    this.shared = scope.share(placement);
+    this.stage = new StageGroups(scope.share(groups));
   }
+
+  /**
+   * Rows in order.
+   *
+   * @param rows a partition of the data frame for each task that writes; with the columns of the table, and after those the ones that
+   *     the rows were routed and sorted by
+   * @param columns how many columns the table has
+   * @param fileColumn the name of the column that has the number of a row's file; empty if all rows of a partition are of one
+   */
+  record Arranged(Dataset<Row> rows, int columns, Optional<String> fileColumn) {}
 
   /**
    * Arranges rows.
    *
    * @param rows of the table, by a staged scan
-   * @param changesSpec whether they may go to more than one partition of the table
-   * @return one partition of the data frame for each file of the layout, its rows in order; with the columns of the rows
    */
-  Dataset<Row> of(Dataset<Row> rows, boolean changesSpec) {
-    Column[] own = Arrays.stream(rows.columns()).map(name -> rows.col(quoted(name))).toArray(Column[]::new);
+  Arranged of(Dataset<Row> rows) {
+    List<Destination> destinations = Destination.of(job);
+    OfGroup<Destination> destination = new OfGroup<>(stage, scope.shareAll(destinations));
+    boolean hasTies = destinations.stream().anyMatch(each -> each.placement().needsTieBreakers());
+    Dataset<Row> located = hasTies ? SparkInternals.withFileAndPosition(rows) : rows;
     Column packed = packed();
-    Dataset<Row> routed = placement.needsTieBreakers() ? routedWithTies(rows, packed) : routed(rows, packed, functions.lit(0L));
-    Column index = scope.call(new PositionFunctions.Index(shared), packed);
-    // Within one partition the partition fields have one value each.
-    int first = changesSpec ? 0 : order.partition().size();
-    if (first < order.leadingOrders().size()) {
-      return sortedByLeading(routed, first, index).select(own);
+    Column file = scope.call(new PositionFunctions.FileNumber(destination), packed, tieBreaker(hasTies));
+    Column place = scope.call(new PositionFunctions.Place(destination), packed, file);
+    // Within one partition of the table its fields have one value each.
+    boolean changesSpec = job.groups().stream().anyMatch(LaidOutGroup::changesSpec);
+    int leading = changesSpec ? 0 : order.partition().size();
+    if (job.isInPlace() && leading == order.leadingOrders().size()) {
+      // A sort by one long evaluates it once for each row, and groups of one file have no ties to break.
+      return new Arranged(rows.sortWithinPartitions(place), rows.columns().length, Optional.empty());
     }
-    Dataset<Row> sorted = sortedByIndex(routed, index);
-    return placement.needsTieBreakers() ? sorted.select(own) : sorted;
-  }
-
-  /** Each row in the partition of its file. */
-  private Dataset<Row> routed(Dataset<Row> rows, Column packed, Column tieBreaker) {
-    Shared<int[]> numbers = scope.share(HashRouting.numbers(layout.files()));
-    Column route = scope.call(new PositionFunctions.Route(shared, numbers), packed, tieBreaker);
-    return rows.repartition(layout.files(), route);
-  }
-
-  /** The same, with two columns more: rows that are alike in every clustering column are told apart by where they came from. */
-  private Dataset<Row> routedWithTies(Dataset<Row> rows, Column packed) {
-    Dataset<Row> located = SparkInternals.withFileAndPosition(rows);
-    return routed(located, packed, functions.xxhash64(functions.col("_file"), functions.col("_pos")));
-  }
-
-  /** A sort by one long evaluates it once for each row. */
-  private static Dataset<Row> sortedByIndex(Dataset<Row> routed, Column index) {
-    return routed.sortWithinPartitions(index);
-  }
-
-  /** A sort by more keys evaluates them for each comparison, so the index and partition fields become columns first. */
-  private Dataset<Row> sortedByLeading(Dataset<Row> routed, int first, Column index) {
+    Keyed keyed = new Keyed(rows);
+    Column number = keyed.with("_zorder_file", file);
     List<Column> key = new ArrayList<>();
-    Dataset<Row> keyed = routed;
-    for (int ordinal = first; ordinal < order.leadingOrders().size(); ordinal++) {
+    if (job.filesPerTask() > 1
+        && !(leading == order.leadingOrders().size() && destinations.get(0).hasFilesInPlaces())) {
+      key.add(number);
+    }
+    for (int ordinal = leading; ordinal < order.leadingOrders().size(); ordinal++) {
       Column value = sources.value(ordinal);
       // Iceberg's writer has one file open at a time: the rows of a partition must come one after the other.
-      if (ordinal < order.partition().size()) {
-        String name = StagedScan.unusedName(keyed, "_zorder_partition");
-        keyed = keyed.withColumn(name, value);
-        value = functions.col(name);
-      }
-      key.add(directed(value, order.leadingOrders().get(ordinal)));
+      Column known = ordinal < order.partition().size() ? keyed.with("_zorder_partition_" + ordinal, value) : value;
+      key.add(directed(known, order.leadingOrders().get(ordinal)));
     }
-    String name = StagedScan.unusedName(keyed, "_zorder_index");
-    key.add(functions.col(name));
-    return keyed.withColumn(name, index).sortWithinPartitions(key.toArray(Column[]::new));
+    key.add(keyed.with("_zorder_place", place));
+    Dataset<Row> found = located.select(keyed.columns());
+    Dataset<Row> routed = job.isInPlace() ? found : routed(found, number);
+    Dataset<Row> sorted = routed.sortWithinPartitions(key.toArray(Column[]::new));
+    Optional<String> fileColumn = job.isInPlace() ? Optional.empty() : Optional.of(keyed.first());
+    return new Arranged(sorted, rows.columns().length, fileColumn);
+  }
+
+  /** Rows that are alike in every clustering column are told apart by where they came from. */
+  private static Column tieBreaker(boolean hasTies) {
+    return hasTies ? functions.xxhash64(functions.col("_file"), functions.col("_pos")) : functions.lit(0L);
+  }
+
+  /** Each row in the partition of the task that writes its file. */
+  private Dataset<Row> routed(Dataset<Row> rows, Column file) {
+    int[] tasks = job.tasksOfFiles();
+    int partitions = tasks[tasks.length - 1] + 1;
+    int[] numbers = HashRouting.numbers(partitions);
+    Shared<int[]> routes = scope.share(Arrays.stream(tasks).map(task -> numbers[task]).toArray());
+    return rows.repartition(partitions, scope.call(new PositionFunctions.Route(routes), file));
+  }
+
+  /** The columns of rows, and further ones under names that no column has. */
+  private static final class Keyed {
+    private final Dataset<Row> rows;
+    private final List<Column> columns = new ArrayList<>();
+    private final List<String> names = new ArrayList<>();
+
+    Keyed(Dataset<Row> rows) {
+      this.rows = rows;
+      Arrays.stream(rows.columns()).map(name -> rows.col(quoted(name))).forEach(columns::add);
+    }
+
+    /** Adds a column; returns a reference to it. */
+    Column with(String preferredName, Column column) {
+      String name = StagedScan.unusedName(rows, preferredName);
+      names.add(name);
+      columns.add(column.as(name));
+      return functions.col(name);
+    }
+
+    /** The name of the first column that was added. */
+    String first() {
+      return names.get(0);
+    }
+
+    Column[] columns() {
+      return columns.toArray(Column[]::new);
+    }
   }
 
   private static Column directed(Column column, PrefixOrder order) {
@@ -109,16 +153,36 @@ final class RowArrangement {
     return order.nullsFirst() ? column.asc_nulls_first() : column.asc_nulls_last();
   }
 
-  /** The positions of a row in all columns of the layout, side by side. */
+  /** The positions of a row in all columns of its group's layout, side by side. */
   private Column packed() {
-    Column packed = functions.lit(0L);
-    for (LayoutColumn column : layout.columns()) {
-      DataType type = sources.type(column.ordinal());
-      Column position = scope.call(PositionFunctions.packed(column, type, scope), sources.value(column.ordinal()));
-      Column known = functions.coalesce(position, functions.lit(PositionFunctions.packedOfNull(column)));
-      packed = column == layout.columns().get(0) ? known : packed.bitwiseOR(known);
+    List<ClusteringColumn> all = order.all();
+    Column packed = null;
+    for (int ordinal = 0; ordinal < all.size(); ordinal++) {
+      List<Optional<LayoutColumn>> layouts = layouts(ordinal);
+      // One column at least: Spark finds what depends on none without asking the task whose rows it has.
+      boolean isLastChance = packed == null && ordinal == all.size() - 1;
+      if (isLastChance || layouts.stream().anyMatch(Optional::isPresent)) {
+        Column known = known(ordinal, layouts);
+        packed = packed == null ? known : packed.bitwiseOR(known);
+      }
     }
     return packed;
+  }
+
+  /** By group, a column in the group's layout. */
+  private List<Optional<LayoutColumn>> layouts(int ordinal) {
+    return job.groups().stream()
+        .map(group -> group.layout().columns().stream().filter(each -> each.ordinal() == ordinal).findFirst())
+        .toList();
+  }
+
+  private Column known(int ordinal, List<Optional<LayoutColumn>> layouts) {
+    Column value = sources.value(ordinal);
+    Column position =
+        scope.call(
+            PositionFunctions.packed(order.all().get(ordinal), layouts, sources.type(ordinal), stage, scope), value);
+    Column ofNull = scope.call(PositionFunctions.packedOfNull(layouts, stage, scope), value.isNull());
+    return functions.coalesce(position, ofNull);
   }
 
   private static String quoted(String name) {

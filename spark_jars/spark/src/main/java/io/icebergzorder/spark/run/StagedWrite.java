@@ -2,10 +2,17 @@ package io.icebergzorder.spark.run;
 
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.SessionCatalog;
+import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
+import org.apache.iceberg.DataFile;
 import org.apache.spark.sql.DataFrameWriterV2;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -23,38 +30,74 @@ import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.util.CollectionAccumulator;
 
 /**
- * The write of a staged file group, with the writers of {@link GroupWriterFactory}. Iceberg's staged write "commits" by noting
- * the new files in {@code FileRewriteCoordinator}, no more.
+ * The write of what a job has staged, with the writers of {@link GroupWriterFactory}. Iceberg's staged write would "commit" by noting
+ * the new files in {@code FileRewriteCoordinator}, which does not tell whose they are: they are kept here, by task.
  */
 final class StagedWrite implements AutoCloseable {
   private static final String REWRITE = "org.apache.iceberg.spark.source.SparkWrite$RewriteFiles";
 
   private final RewriteSession session;
+  private final RowArrangement.Arranged arranged;
   private final String table;
+  private final AtomicReference<List<List<DataFile>>> written = new AtomicReference<>();
+
+  /** What the parts of the write share. */
+  private record Job(
+      StagedScan scan,
+      int columns,
+      List<StructField> furtherColumns,
+      GroupWriterFactory.FileNumbers files,
+      CollectionAccumulator<String> locations,
+      AtomicReference<List<List<DataFile>>> written) {}
 
   /**
    * Opens a write in the session of a rewrite.
    *
-   * @param written the table whose file group is written
-   * @param scan the staged file group, which is all that the write may read
+   * @param of the table whose file groups are written
+   * @param scan the staged file groups, which are all that the write may read
+   * @param arranged the rows
+   * @param tasksOfFiles by file, the number of the task that writes it
    * @param locations where tasks put the locations of the files that they have finished
    */
   StagedWrite(
       RewriteSession session,
-      org.apache.iceberg.Table written,
+      org.apache.iceberg.Table of,
       StagedScan scan,
+      RowArrangement.Arranged arranged,
+      Shared<int[]> tasksOfFiles,
       CollectionAccumulator<String> locations) {
-    Table staged = SparkInternals.stagedTable(written, scan.id());
+    StructType rows = arranged.rows().schema();
+    List<StructField> furtherColumns = Arrays.asList(rows.fields()).subList(arranged.columns(), rows.length());
+    int field = arranged.fileColumn().map(rows::fieldIndex).orElse(-1);
+    GroupWriterFactory.FileNumbers files = new GroupWriterFactory.FileNumbers(field, tasksOfFiles);
+    Job job = new Job(scan, arranged.columns(), furtherColumns, files, locations, written);
     this.session = session;
-    this.table = SessionCatalog.register(new GroupTable((SupportsWrite) staged, scan, locations));
+    this.arranged = arranged;
+    this.table = SessionCatalog.register(new GroupTable((SupportsWrite) SparkInternals.stagedTable(of, scan.id()), job));
   }
 
-  DataFrameWriterV2<Row> of(Dataset<Row> rows) {
-    return rows.writeTo(session.nameOf(table));
+  /** The writer of the rows. */
+  DataFrameWriterV2<Row> writer() {
+    return arranged.rows().writeTo(session.nameOf(table));
+  }
+
+  /**
+   * The new files, by task, once they are written.
+   *
+   * @throws IllegalStateException if they are not
+   */
+  List<List<DataFile>> files() {
+    List<List<DataFile>> files = written.get();
+    if (files == null) {
+      throw new IllegalStateException("Cannot tell the files of a rewrite, because Spark has not finished its write");
+    }
+    return files;
   }
 
   @Override
@@ -62,8 +105,8 @@ final class StagedWrite implements AutoCloseable {
     SessionCatalog.forget(table);
   }
 
-  private record GroupTable(SupportsWrite staged, StagedScan scan, CollectionAccumulator<String> locations)
-      implements SupportsWrite {
+  /** Iceberg's table, and the further columns that rows have. */
+  private record GroupTable(SupportsWrite staged, Job job) implements SupportsWrite {
     @Override
     public String name() {
       return staged.name();
@@ -71,7 +114,8 @@ final class StagedWrite implements AutoCloseable {
 
     @Override
     public Column[] columns() {
-      return staged.columns();
+      Stream<Column> further = job.furtherColumns.stream().map(each -> Column.create(each.name(), each.dataType()));
+      return Stream.concat(Arrays.stream(staged.columns()), further).toArray(Column[]::new);
     }
 
     @Override
@@ -91,18 +135,41 @@ final class StagedWrite implements AutoCloseable {
 
     @Override
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-      WriteBuilder builder = staged.newWriteBuilder(info);
+      StructType written = new StructType(Arrays.copyOf(info.schema().fields(), job.columns));
+      WriteBuilder builder = staged.newWriteBuilder(new WriteInfo(info, written));
       return new WriteBuilder() {
         @Override
         public Write build() {
-          return new GroupWrite(builder.build(), scan, info.schema(), locations);
+          return new GroupWrite(builder.build(), job, written);
         }
       };
     }
   }
 
-  private record GroupWrite(Write staged, StagedScan scan, StructType schema, CollectionAccumulator<String> locations)
-      implements Write {
+  /** What Iceberg is told of a write: of the columns only those that it writes. */
+  private record WriteInfo(LogicalWriteInfo of, StructType schema) implements LogicalWriteInfo {
+    @Override
+    public String queryId() {
+      return of.queryId();
+    }
+
+    @Override
+    public CaseInsensitiveStringMap options() {
+      return of.options();
+    }
+
+    @Override
+    public Optional<StructType> rowIdSchema() {
+      return of.rowIdSchema();
+    }
+
+    @Override
+    public Optional<StructType> metadataSchema() {
+      return of.metadataSchema();
+    }
+  }
+
+  private record GroupWrite(Write staged, Job job, StructType schema) implements Write {
     @Override
     public String description() {
       return staged.description();
@@ -117,8 +184,8 @@ final class StagedWrite implements AutoCloseable {
                 "Cannot write a rewritten file group, because this Iceberg does not stage it as expected (it planned %s)",
                 batch.getClass().getName()));
       }
-      SparkInternals.checkTellsLocations();
-      return new GroupBatchWrite(batch, scan, schema, locations);
+      SparkInternals.checkTellsFiles();
+      return new GroupBatchWrite(batch, job, schema);
     }
 
     @Override
@@ -132,13 +199,12 @@ final class StagedWrite implements AutoCloseable {
     }
   }
 
-  private record GroupBatchWrite(
-      BatchWrite staged, StagedScan scan, StructType schema, CollectionAccumulator<String> locations) implements BatchWrite {
+  private record GroupBatchWrite(BatchWrite staged, Job job, StructType schema) implements BatchWrite {
     /** Makes the writers, once Spark has planned the write, and before any task runs. */
     @Override
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
-      scan.checkIsAllThatIsRead();
-      return new GroupWriterFactory(staged.createBatchWriterFactory(info), schema, locations);
+      job.scan.checkIsAllThatIsRead();
+      return new GroupWriterFactory(staged.createBatchWriterFactory(info), schema, job.files, job.locations);
     }
 
     @Override
@@ -146,14 +212,10 @@ final class StagedWrite implements AutoCloseable {
       return staged.useCommitCoordinator();
     }
 
-    @Override
-    public void onDataWriterCommit(WriterCommitMessage message) {
-      staged.onDataWriterCommit(message);
-    }
-
+    /** Takes what each task has written, in the order of the tasks. */
     @Override
     public void commit(WriterCommitMessage[] messages) {
-      staged.commit(messages);
+      job.written.set(Arrays.stream(messages).map(each -> ((GroupWriterFactory.TaskFiles) each).files()).toList());
     }
 
     /** Leaves the files to {@link GroupRewriter}: Spark does not know of all, and Iceberg deletes none of a rewrite. */

@@ -94,13 +94,16 @@ class KeptFilesTest {
   @ValueSource(ints = {0, 1, 2, 3})
   void attemptsThatLost(int kind) throws IOException {
     Table table = table(kind % 2 == 1, kind / 2 == 1);
-    List<DataFile> won = write(table, 7, 12, "a", "a/b c", null);
-    List<DataFile> lost = write(table, 7, 9, "a", "a/b c", null);
-    KeptFiles kept = new KeptFiles(table, Set.copyOf(won));
+    // The second partition has written two files of one number each, which are not its own.
+    List<DataFile> won = new ArrayList<>(write(table, 7, 12, "a", "a/b c", null));
+    won.addAll(write(table, 8, 12, "a"));
+    List<DataFile> lost = new ArrayList<>(write(table, 7, 9, "a", "a/b c", null));
+    lost.addAll(write(table, 8, 9, "a"));
+    KeptFiles kept = new KeptFiles(table, List.of(List.of(), won));
 
-    assertEquals(locations(lost), kept.others(7, 9));
-    assertEquals(Set.of(), kept.others(7, 12));
-    assertEquals(Set.of(), kept.others(8, 9));
+    assertEquals(locations(lost), kept.others(1, 9));
+    assertEquals(Set.of(), kept.others(1, 12));
+    assertEquals(Set.of(), kept.others(0, 9));
   }
 
   @Test
@@ -108,7 +111,7 @@ class KeptFilesTest {
     Table table = table(true, false);
     List<DataFile> won = write(table, 0, 1, "a");
     List<DataFile> lost = write(table, 0, 0, "a");
-    KeptFiles kept = new KeptFiles(table, Set.copyOf(won));
+    KeptFiles kept = new KeptFiles(table, List.of(won));
     for (DataFile file : List.of(won.get(0), lost.get(0))) {
       kept.deleteOther(file.location());
     }
@@ -129,7 +132,7 @@ class KeptFilesTest {
               .withFileSizeInBytes(1)
               .withRecordCount(1)
               .build();
-      assertEquals(Set.of(), new KeptFiles(table, Set.of(file)).others(0, 0));
+      assertEquals(Set.of(), new KeptFiles(table, List.of(List.of(file))).others(0, 0));
     }
   }
 }

@@ -1,0 +1,111 @@
+package io.icebergzorder.spark.jobs;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Which file groups share a Spark job: neighbours in the plan, as many as fit the limits of a job, so that thousands of small
+ * partitions cost as many tasks and not as many jobs. A group that is larger than that has a job of its own.
+ */
+public final class JobPlanner {
+  /** The files that a task reads one after the other where others could read some of them meanwhile. */
+  private static final int MOST_FILES_IN_A_ROW = 32;
+
+  /** What a task writes at most, if that is more than one file: its start and end take as long as some of these. */
+  private static final long MOST_BYTES_OF_SMALL_FILES = 32L << 20;
+
+  /** Tasks for each core at least, if one writes several files, so that all are busy to the end. */
+  private static final int TASKS_PER_CORE = 4;
+
+  private final Limits limits;
+  private final Map<Kind, Open> open = new LinkedHashMap<>();
+  private final List<Open> jobs = new ArrayList<>();
+
+  private JobPlanner(Limits limits) {
+    this.limits = limits;
+  }
+
+  /**
+   * How large a job of several groups may be.
+   *
+   * @param groups at most
+   * @param files output files at most, each of which is a task
+   * @param shuffledBytes input bytes at most, where rows go from task to task: local disks hold them until the job is over
+   * @param parallelism tasks that run at the same time
+   */
+  public record Limits(int groups, int files, long shuffledBytes, int parallelism) {
+    /** Limits that suit any cluster: a thousand tasks, and as many bytes as a few large files. */
+    public static Limits of(int groups, int parallelism) {
+      return new Limits(groups, 1_000, 4L << 30, parallelism);
+    }
+  }
+
+  /** What the groups of a job have in common: how they are read, and the settings of Iceberg's writers. */
+  private record Kind(boolean isInPlace, int outputSpecId, long maxFileSize, boolean hasFewerFiles) {}
+
+  private static final class Open {
+    private final List<LaidOutGroup> groups = new ArrayList<>();
+    private final boolean isInPlace;
+    private long files;
+    private long bytes;
+
+    Open(boolean isInPlace) {
+      this.isInPlace = isInPlace;
+    }
+
+    boolean hasRoomFor(LaidOutGroup next, Limits limits) {
+      return groups.size() < limits.groups
+          && files + next.layout().files() <= limits.files
+          && (isInPlace || bytes + next.group().inputFilesSizeInBytes() <= limits.shuffledBytes);
+    }
+
+    void add(LaidOutGroup group) {
+      groups.add(group);
+      files += group.layout().files();
+      bytes += group.group().inputFilesSizeInBytes();
+    }
+  }
+
+  /**
+   * Shares out file groups.
+   *
+   * @param groups in the order in which they are to be rewritten
+   * @return each group in one job; jobs in the order of their first groups, which are in the given order in each
+   */
+  public static List<GroupJob> jobs(List<LaidOutGroup> groups, Limits limits) {
+    JobPlanner planner = new JobPlanner(limits);
+    // With a group for each core, none is idle while another reads.
+    boolean areMany = groups.stream().filter(LaidOutGroup::isOneFile).count() >= limits.parallelism;
+    for (LaidOutGroup each : groups) {
+      boolean isInPlace = each.isOneFile() && (areMany || each.group().inputFileNum() <= MOST_FILES_IN_A_ROW);
+      planner.add(each, isInPlace);
+    }
+    return planner.jobs.stream().map(planner::closed).toList();
+  }
+
+  private GroupJob closed(Open job) {
+    long bytesOfFile = Math.max(1, job.bytes / job.files);
+    long smallFiles =
+        Math.min(MOST_BYTES_OF_SMALL_FILES / bytesOfFile, job.files / (TASKS_PER_CORE * limits.parallelism));
+    return new GroupJob(job.groups, job.isInPlace, job.isInPlace ? 1 : (int) Math.max(1, smallFiles));
+  }
+
+  private void add(LaidOutGroup group, boolean isInPlace) {
+    Kind kind =
+        new Kind(isInPlace, group.group().outputSpecId(), group.group().maxOutputFileSize(), group.hasFewerFiles());
+    Open job = open.get(kind);
+    // The rows of a group that changes its spec go to any partition.
+    if (job == null || group.changesSpec() || !job.hasRoomFor(group, limits)) {
+      job = new Open(isInPlace);
+      jobs.add(job);
+    }
+    job.add(group);
+    if (group.changesSpec()) {
+      open.remove(kind, job);
+    } else {
+      open.put(kind, job);
+    }
+  }
+}

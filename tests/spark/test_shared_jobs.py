@@ -1,0 +1,169 @@
+"""Small file groups share Spark jobs: fewer jobs and stages, and the same files as if each group had been rewritten alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.spark.events import Event, event_log
+from tests.spark.tables import Table, create, local_path, unchanged
+from tests.spark.test_faults import corrupt
+from tests.spark.test_what_travels import task_binaries
+
+GROUPS = 12
+# In some partitions a column has one value only, is NULL, or sometimes NULL: each has a layout of its own.
+SELECT = (
+    f"SELECT id, cast(id % {GROUPS} AS int) AS p, if(id % {GROUPS} = 3, 7, hash(id)) AS a,"
+    f" CASE id % {GROUPS} WHEN 4 THEN NULL WHEN 5 THEN if(hash(id, 1) % 3 = 0, NULL, uuid()) ELSE sha(concat(id)) END AS b,"
+    f" if(id % {GROUPS} = 6, NULL, hash(id, 2) / 7) AS c FROM range(0, 12000, 1, 2)"
+)
+ALONE = {"partial-progress.enabled": "true", "partial-progress.max-commits": str(GROUPS)}
+
+
+def rewriting(events: list[Event]) -> list[Event]:
+    """The jobs that rewrite; the sample is another."""
+    jobs = [event for event in events if event["Event"] == "SparkListenerJobStart"]
+    return [job for job in jobs if job["Properties"].get("spark.job.description", "").startswith("Rewriting")]
+
+
+def tasks(events: list[Event]) -> list[int]:
+    """How many tasks each stage of the jobs that rewrite has."""
+    stages = {stage for job in rewriting(events) for stage in job["Stage IDs"]}
+    ended = [event["Stage ID"] for event in events if event["Event"] == "SparkListenerTaskEnd"]
+    return sorted(Counter(stage for stage in ended if stage in stages).values())
+
+
+def files(table: Table) -> set[tuple[int, ...]]:
+    """The ids of the rows of each file, in their order there."""
+    rows = table.spark.sql(
+        f"SELECT transform(array_sort(collect_list(struct(_pos, id))), each -> each.id) FROM {table.full_name} GROUP BY _file"
+    )
+    return {tuple(row[0]) for row in rows.collect()}
+
+
+def both_ways(table: Table, options: Mapping[str, str], directory: Path, sort_order: str) -> list[Event]:
+    """Rewrite a table's groups alone, and then together; returns the events of that."""
+    spark = table.spark
+    snapshot = spark.sql(f"SELECT snapshot_id FROM {table.full_name}.snapshots").collect()[0][0]
+    table.call(sort_order, options={**options, **ALONE})
+    alone = files(table)
+    assert table.operations().count("replace") == GROUPS
+    spark.sql(f"CALL lake.system.rollback_to_snapshot('{table.name}', {snapshot})")
+    with unchanged(table), event_log(spark, directory) as events:
+        table.call(sort_order, options=options)
+    assert files(table) == alone
+    return events
+
+
+@pytest.mark.parametrize("sort_order", ["zorder(a, b, c)", "b DESC NULLS FIRST, hilbert(a, c)"])
+def test_groups_of_one_file_are_sorted_where_they_are_read(
+    spark: SparkSession, tmp_path: Path, sort_order: str
+) -> None:
+    events = both_ways(create(spark, SELECT, partitioned_by="p"), {}, tmp_path, sort_order)
+    assert len(rewriting(events)) == 1
+    # No exchange: there is one stage, with a task for each group.
+    assert tasks(events) == [GROUPS]
+
+
+@pytest.mark.parametrize("sort_order", ["zorder(a, b, c)", "b DESC NULLS FIRST, hilbert(a, c)"])
+def test_groups_of_several_files_share_an_exchange(spark: SparkSession, tmp_path: Path, sort_order: str) -> None:
+    table = create(spark, SELECT, partitioned_by="p")
+    events = both_ways(table, table.target_for(6 * GROUPS), tmp_path, sort_order)
+    assert len(rewriting(events)) == 1
+    written = len(table.data_files())
+    assert written >= 4 * GROUPS
+    # The second stage writes, and tasks of it several small files, as there are more than enough for two cores.
+    reading, writing = tasks(events)
+    assert reading == GROUPS
+    assert GROUPS <= writing < written
+
+
+def test_a_large_group_of_small_files_has_few_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    table = create(spark, "SELECT id, hash(id) AS a, hash(id, 1) AS b, uuid() AS s FROM range(0, 60000, 1, 4)")
+    with unchanged(table), event_log(spark, tmp_path) as events:
+        table.call("zorder(a, b)", options=table.target_for(80))
+    counts = [row.record_count for row in table.data_files()]
+    assert len(counts) == 80
+    assert min(counts) >= 0.6 * 750
+    assert max(counts) <= 1.5 * 750
+    assert max(tasks(events)) == 8
+    reported = [event["Task Metrics"]["Output Metrics"] for event in events if event["Event"] == "SparkListenerTaskEnd"]
+    assert sum(each["Records Written"] for each in reported) == 60_000
+    assert sum(each["Bytes Written"] for each in reported) == table.bytes()
+
+
+def test_many_small_inputs_of_one_group_are_read_side_by_side(spark: SparkSession, tmp_path: Path) -> None:
+    table = create(
+        spark,
+        "SELECT id, hash(id) AS a FROM range(0, 8000, 1, 40)",
+        properties={"read.split.open-file-cost": str(32 << 20)},
+    )
+    with unchanged(table), event_log(spark, tmp_path) as events:
+        table.call("zorder(id, a)")
+    assert tasks(events) == [1, 10]
+
+
+def test_a_shared_job_has_no_more_groups_than_a_commit(spark: SparkSession, tmp_path: Path) -> None:
+    table = create(spark, SELECT, partitioned_by="p")
+    rows = table.fingerprint()
+    with event_log(spark, tmp_path) as events:
+        table.call("zorder(a, b)", options={"partial-progress.enabled": "true", "partial-progress.max-commits": "3"})
+    assert len(rewriting(events)) == 3
+    assert table.operations() == ["append", *["replace"] * 3]
+    assert table.fingerprint() == rows
+    assert table.orphans() == set()
+
+
+@pytest.mark.parametrize("files_per_group", [1, 4])
+def test_only_the_guilty_of_a_shared_job_fail(spark: SparkSession, files_per_group: int) -> None:
+    table = create(spark, SELECT, partitioned_by="p")
+    rows = table.fingerprint().rows
+    for partition in (2, 9):
+        paths = f"SELECT file_path FROM {table.full_name}.files WHERE partition.p = {partition}"
+        corrupt(Path(local_path(spark.sql(paths).collect()[0][0])), "id", spark)
+    healthy = f"SELECT count(*), count(DISTINCT id), sum(id) FROM {table.full_name} WHERE p NOT IN (2, 9)"
+    before = spark.sql(healthy).collect()
+    files_before = len(table.data_files())
+    result = table.call(
+        "zorder(a, b)",
+        options={
+            "partial-progress.enabled": "true",
+            "partial-progress.max-commits": "1",
+            **table.target_for(files_per_group * GROUPS),
+        },
+    )
+    assert result.failed_data_files_count == 2 * files_before // GROUPS
+    assert result.rewritten_data_files_count == 10 * files_before // GROUPS
+    assert table.operations() == ["append", "replace"]
+    assert spark.sql(healthy).collect() == before
+    assert before[0][0] == rows - 2 * rows // GROUPS
+    assert table.orphans() == set()
+
+
+def test_no_task_carries_more_for_more_groups(spark: SparkSession, tmp_path: Path) -> None:
+    largest: list[int] = []
+    events_of_a_group: list[float] = []
+    for groups in (8, 64):
+        table = create(
+            spark,
+            f"SELECT id, cast(id % {groups} AS int) AS p, hash(id) AS a FROM range(0, {groups * 100}, 1, 1)",
+            partitioned_by="p",
+        )
+        directory = tmp_path / str(groups)
+        directory.mkdir()
+        with event_log(spark, directory) as events:
+            table.call("zorder(id, a)")
+        assert len(rewriting(events)) == 1
+        largest.append(max(task_binaries(events)))
+        own = {stage for job in rewriting(events) for stage in job["Stage IDs"]}
+        events_of_a_group.append(
+            sum(event.get("Stage ID") in own for event in events if event["Event"].startswith("SparkListenerTask"))
+            / groups
+        )
+    # What is compressed, and has other ids in it, is not of the same length to the byte.
+    assert largest[1] < 1.02 * largest[0]
+    assert events_of_a_group == [2, 2]
