@@ -124,6 +124,27 @@ def test_a_large_layout_is_no_part_of_the_tasks_and_is_gone_in_the_end(spark: Sp
     assert not left
 
 
+def operators(plan: Event) -> list[Event]:
+    """The operators of a plan without branches, the last first, but for those that only hold others."""
+    found = [] if plan["nodeName"].startswith(("WholeStageCodegen", "InputAdapter")) else [plan]
+    return found + [operator for child in plan["children"] for operator in operators(child)]
+
+
+@pytest.mark.parametrize("sort_order", ["zorder(a, b)", "id DESC, zorder(a, b)"])
+@pytest.mark.parametrize("key", ["hash(id)", "1"], ids=["told apart", "alike"])
+def test_where_rows_belong_is_found_once_and_no_row_is_copied_after_that(
+    spark: SparkSession, tmp_path: Path, key: str, sort_order: str
+) -> None:
+    table = create(spark, f"SELECT id, {key} AS a, {key} + 1 AS b FROM range(0, 6000, 1, 2)")
+    with unchanged(table), event_log(spark, tmp_path) as events:
+        table.call(sort_order, options=table.target_for(4))
+    plans = [operators(event["sparkPlanInfo"]) for event in events if event["Event"].endswith("SQLExecutionStart")]
+    (plan,) = [plan for plan in plans if plan[0]["nodeName"] == "AppendData"]
+    assert [operator["nodeName"] for operator in plan[:4]] == ["AppendData", "Sort", "Exchange", "Project"]
+    assert "iceberg_zorder" not in plan[1]["simpleString"], "the sort calls no function"
+    assert not re.search(r"[\[ ]_file#", plan[3]["simpleString"]), "no location of a file goes through the shuffle"
+
+
 @pytest.mark.parametrize(("mode", "most"), [("truncate(16)", 68), ("full", 8192)])
 def test_long_strings_are_cut_in_the_sample(spark: SparkSession, tmp_path: Path, mode: str, most: int) -> None:
     """Tasks return what they have sampled compressed: of hexadecimal digits a little more than half."""

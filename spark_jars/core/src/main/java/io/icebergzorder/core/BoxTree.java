@@ -59,6 +59,9 @@ public final class BoxTree implements Cuts {
   private final int[] lower;
   private final int[] upper;
 
+  /** By file. */
+  private final int[] leafOf;
+
   /**
    * Makes a tree of its nodes.
    *
@@ -112,6 +115,10 @@ public final class BoxTree implements Cuts {
           "Cannot use adaptive cuts, because %d files are more than %d".formatted(file, Integer.MAX_VALUE));
     }
     files = (int) file;
+    leafOf = new int[files];
+    for (int of = 0; of < leaves; of++) {
+      Arrays.fill(leafOf, firstFile[of], firstFile[of] + filesOf[of], of);
+    }
   }
 
   private static IllegalArgumentException notWhole() {
@@ -178,6 +185,11 @@ public final class BoxTree implements Cuts {
   int file(int leaf, long tieBreaker) {
     int count = filesOf[leaf];
     return firstFile[leaf] + (count == 1 ? 0 : (int) Math.floorMod(tieBreaker, (long) count));
+  }
+
+  /** The leaf that a file is of. */
+  int leafOf(int file) {
+    return leafOf[file];
   }
 
   /**

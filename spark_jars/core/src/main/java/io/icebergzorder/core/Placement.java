@@ -80,7 +80,18 @@ public final class Placement implements Serializable {
    * @return in [0, 2^63)
    */
   public long index(long packed) {
-    return cuts instanceof BoxTree tree ? inBox(packed, tree) : global(packed);
+    return cuts instanceof BoxTree tree ? inBox(packed, tree, tree.leaf(packed)) : global(packed);
+  }
+
+  /**
+   * The same index, found sooner where the file is known already.
+   *
+   * @param packed its positions
+   * @param file what {@link #file} says of the row
+   * @return in [0, 2^63)
+   */
+  public long index(long packed, int file) {
+    return cuts instanceof BoxTree tree ? inBox(packed, tree, tree.leafOf(file)) : global(packed);
   }
 
   /** The positions of the leading columns, and then the index on the curve. */
@@ -97,8 +108,7 @@ public final class Placement implements Serializable {
   }
 
   /** The index on the curve over the box of the row's leaf. */
-  private long inBox(long packed, BoxTree tree) {
-    int leaf = tree.leaf(packed);
+  private long inBox(long packed, BoxTree tree, int leaf) {
     long interleaved = 0;
     for (int column = leading; column < columns; column++) {
       int stretched = tree.stretched(position(packed, column), leaf, column);

@@ -37,6 +37,7 @@ class PlacementTest {
                 ? (int) LongStream.of(even.starts()).filter(start -> start <= index).count()
                 : file((BoxTree) layout.cuts(), positions, tieBreaker);
         assertEquals(file, placement.file(packed, tieBreaker));
+        assertEquals(index, placement.index(packed, file));
         assertTrue(placement.needsTieBreakers() || placement.file(packed, 0) == file);
       }
     }

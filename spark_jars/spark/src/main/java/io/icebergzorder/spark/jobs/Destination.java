@@ -52,7 +52,7 @@ public record Destination(Placement placement, int firstFile, int filesPerTask, 
    * @param file what {@link #file} says of the row
    */
   public long place(long packed, int file) {
-    long index = placement.index(packed);
+    long index = placement.index(packed, file - firstFile);
     return hasFilesInPlaces() ? (long) ((file - firstFile) % filesPerTask) << indexBits | index : index;
   }
 }
