@@ -20,7 +20,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 ROWS = 300_000
-FILES = 12
+# Three of them are small enough to be written by one task, when there are eight tasks for two cores.
+FILES = 24
 # A third of the rows has one value, which fills several files: nothing but their place in the table tells many apart.
 TABLE = (
     "SELECT id, if(id % 3 = 0, 0, hash(id)) AS a, cast(id * 7919 % 5 AS int) AS b, concat('row ', id) AS payload "
