@@ -237,3 +237,45 @@ COLUMN_WEIGHTS = [
     "a=3,b=1", " a = 3 , `b c`.d=0.25 ", "a=1000000", "a=0.0000001", "", "a", "a=", "a=0", "a=0.0", "a=-1", "a=1e3", "a=1.", "a=.5", "a=1000001", "a=1,",
     "a=1 b=2", "a=1,,b=2", "=1", "a==1", "a=NaN", "a=1;b=2", "`a=1", "zorder(a)=1", "a=00012.50",
 ]  # fmt: skip
+
+
+def row_group_cases() -> list[dict[str, Any]]:
+    """File groups, by what manifests say of their data files, and what is asked of their samples."""
+    rng = random.Random(5)
+
+    def file(number: int, commit: int, rows: int, size: int, row_groups: int) -> list[Any]:
+        """A file of row groups that are equal, but for the last."""
+        offsets = [4 + i * (size - 4) // row_groups for i in range(row_groups)]
+        return [f"s3://lake/größe/{number:05d}-{rng.randrange(10**6)}.parquet", commit, rows, size, offsets]
+
+    even = [file(i, 1, 80_000, 4_000_000, 8) for i in range(50)]
+    appends = [file(i % 5, 1 + i // 5, 9_000 + 10 * i, 900_000, 1) for i in range(200)]
+    uneven = [*even[:25], *(file(i, 2, 70, 9_000, 1) for i in range(100))]
+    unknown = [[path, commit, rows, size, []] for path, commit, rows, size, _ in appends[:90]]
+    wrong = [[path, commit, rows, size, [4, 4, 900]] for path, commit, rows, size, _ in even]
+    huge = [file(i, 0, 10**12, 10**15, 80) for i in range(20)]
+    some_empty = [[str(i), 0, i % 2, 100, [4, 50]] for i in range(60)]
+    asked: list[tuple[list[list[Any]], list[tuple[int, int, int]]]] = [
+        (even, [(50_000, 64, 0), (50_000, 64, -7), (50_000, 10, 2**63 - 1), (300_000, 4, 1), (1_999_999, 64, 0), (2_000_000, 64, 0), (1, 1, 3)]),
+        (even[:2], [(1_000, 2, 0)]),
+        (appends, [(50_000, 20, 0), (50_000, 500, 0)]),
+        (rng.sample(appends, len(appends)), [(50_000, 20, 0)]),
+        (uneven, [(50_000, 10, 0), (500_000, 10, 0)]),
+        (unknown, [(50_000, 9, 9)]),
+        (wrong, [(50_000, 9, 0)]),
+        (huge, [(1_000_000, 2_000, 0)]),
+        (some_empty, [(14, 1, 0)]),
+        ([["a", 1, 0, 100, [4]], ["b", 1, 10, 100, [4, 50]]], [(1, 1, 0)]),
+        ([], [(5, 1, 0)]),
+    ]  # fmt: skip
+    return [
+        {
+            "files": files,
+            "asked": [
+                {"rows": rows, "output_files": count, "seed": seed, "are_clusters": are_clusters}
+                for rows, count, seed in of_these
+                for are_clusters in (False, True)
+            ],
+        }
+        for files, of_these in asked
+    ]

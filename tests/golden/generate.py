@@ -7,6 +7,7 @@ because the Python core is tested against a naive reference.
 from __future__ import annotations
 
 import json
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from iceberg_zorder.layout.keys import VALUE, KeyColumn
 from iceberg_zorder.layout.layout_json import layout_hash, to_json
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.request.sort_order import parse_column_weights, parse_sort_order
-from tests.golden.cases import COLUMN_WEIGHTS, SORT_ORDERS, Case, cases
+from iceberg_zorder.rows.sampled_row_groups import ManifestFile, sampled_row_groups
+from tests.golden.cases import COLUMN_WEIGHTS, SORT_ORDERS, Case, cases, row_group_cases
 
 DIRECTORY = Path(__file__).parent
 
@@ -71,6 +73,19 @@ def column_weights_document(text: str) -> dict[str, Any]:
     return {"text": text, "weights": [{"parts": list(parts), "weight": weight} for parts, weight in weights]}
 
 
+def row_groups_document(case: dict[str, Any]) -> dict[str, Any]:
+    """A file group, and which row groups its samples are read from."""
+    files = [
+        ManifestFile(path, commit, rows, size, tuple(offsets)) for path, commit, rows, size, offsets in case["files"]
+    ]
+    asked = []
+    for each in case["asked"]:
+        found = sampled_row_groups(files, **each)
+        read = None if found is None else [[list(astuple(one)) for one in file] for file in found]
+        asked.append({**each, "read": read})
+    return {"files": case["files"], "asked": asked}
+
+
 def _keys(column: KeyColumn) -> list[int | str | None]:
     keys = [key.hex() if isinstance(key, bytes) else key for key in column.keys.tolist()]
     return [key if state == VALUE else None for key, state in zip(keys, column.states.tolist(), strict=True)]
@@ -83,6 +98,7 @@ def main() -> None:
     documents: dict[str, Any] = {case.name: document(case) for case in cases()}
     documents["sort_order"] = [sort_order_document(text) for text in SORT_ORDERS]
     documents["column_weights"] = [column_weights_document(text) for text in COLUMN_WEIGHTS]
+    documents["sampled_row_groups"] = [row_groups_document(case) for case in row_group_cases()]
     for name, content in documents.items():
         text = json.dumps(content, ensure_ascii=True, indent=None, separators=(",", ":"))
         (DIRECTORY / f"{name}.json").write_text(text + "\n", encoding="utf-8")

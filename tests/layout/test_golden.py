@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.golden.cases import COLUMN_WEIGHTS, SORT_ORDERS, Column, cases
-from tests.golden.generate import DIRECTORY, column_weights_document, document, sort_order_document
+from tests.golden.cases import COLUMN_WEIGHTS, SORT_ORDERS, Column, cases, row_group_cases
+from tests.golden.generate import (
+    DIRECTORY,
+    column_weights_document,
+    document,
+    row_groups_document,
+    sort_order_document,
+)
 
 CASES = {case.name: case for case in cases()}
 
@@ -18,7 +24,12 @@ def golden(name: str) -> Any:
 
 
 def test_no_file_is_missing_or_extra() -> None:
-    assert {file.stem for file in DIRECTORY.glob("*.json")} == {*CASES, "sort_order", "column_weights"}
+    assert {file.stem for file in DIRECTORY.glob("*.json")} == {
+        *CASES,
+        "sort_order",
+        "column_weights",
+        "sampled_row_groups",
+    }
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -32,6 +43,10 @@ def test_sort_orders() -> None:
 
 def test_column_weights() -> None:
     assert [column_weights_document(text) for text in COLUMN_WEIGHTS] == golden("column_weights")
+
+
+def test_sampled_row_groups() -> None:
+    assert [row_groups_document(case) for case in row_group_cases()] == golden("sampled_row_groups")
 
 
 def test_a_tampered_file_is_noticed() -> None:

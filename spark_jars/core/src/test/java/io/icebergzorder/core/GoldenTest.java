@@ -15,6 +15,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -27,7 +28,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * {@code make golden}, never by a test, and must be exactly the cases listed here.
  */
 class GoldenTest {
-  /** The layouts; beside them there are {@link #SORT_ORDER} and {@link #COLUMN_WEIGHTS}. */
+  /** The layouts; beside them there are {@link #OTHERS}. */
   private static final List<String> CASES =
       List.of(
           "adaptive", "adaptive_all_left_out", "adaptive_constant_and_null",
@@ -52,6 +53,11 @@ class GoldenTest {
   private static final String SORT_ORDER = "sort_order";
   private static final String COLUMN_WEIGHTS = "column_weights";
 
+  /** See {@link SampledRowGroupsTest}. */
+  static final String SAMPLED_ROW_GROUPS = "sampled_row_groups";
+
+  private static final Set<String> OTHERS = Set.of(SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS);
+
   private static final Path DIRECTORY =
       Path.of(System.getProperty("basedir", ".")).resolve("../../tests/golden").normalize();
   private static final JsonMapper MAPPER = new JsonMapper();
@@ -70,7 +76,7 @@ class GoldenTest {
           .map(file -> file.getFileName().toString())
           .filter(name -> name.endsWith(".json"))
           .map(name -> name.substring(0, name.length() - ".json".length()))
-          .filter(name -> !name.equals(SORT_ORDER) && !name.equals(COLUMN_WEIGHTS))
+          .filter(name -> !OTHERS.contains(name))
           .sorted()
           .toList();
     }
@@ -188,7 +194,7 @@ class GoldenTest {
     return texts;
   }
 
-  private static JsonNode read(String name) throws IOException {
+  static JsonNode read(String name) throws IOException {
     return MAPPER.readTree(DIRECTORY.resolve(name + ".json").toFile());
   }
 

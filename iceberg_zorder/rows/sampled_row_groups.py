@@ -1,0 +1,297 @@
+"""Choose the row groups that the sample of a file group is read from: few of many, and evenly spread over its rows.
+
+Rows of one row group resemble each other, so rows of many row groups say more than as many rows of few. All rows are
+laid end to end in the order in which the table got them, and points at equal distances fall into the row groups to
+read, each point for as many sampled rows. There are three levels, the commits, the files of a commit, and the row
+groups of a file. Where the points begin turns from commit to commit and from file to file, so that no period of the
+data meets theirs.
+
+Java's ``SampledRowGroups`` chooses the same; a golden file holds the two together.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+LARGEST_CLUSTER_EFFECT = 0.1
+"""Above it, a sample of some row groups is no likeness of the table."""
+_AT_MOST_ONE_IN = 4
+_ENOUGH = 40
+_AT_LEAST_ONE_IN = 25
+_PER_OUTPUT_FILE = 18
+_CLUSTERS_PER_OUTPUT_FILE = 4
+_DENSEST = 2
+_PHASES = 1 << 16
+# 1/p and 1/p^2 of the plastic number p, which spread points evenly over two dimensions (M. Roberts' R2 sequence).
+_TURN_OF_FILES = 49_472
+_TURN_OF_ROW_GROUPS = 37_345
+_SEED_FACTOR = 0x9E3779B97F4A7C15
+_MASK = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class ManifestFile:
+    """What a manifest says of a data file.
+
+    Parameters
+    ----------
+    path : str
+        Its path.
+    sequence_number : int
+        Its data sequence number.
+    rows : int
+        Its rows, deleted ones included.
+    size : int
+        Its bytes.
+    offsets : tuple of int
+        Where its row groups begin; empty if that is not known.
+    """
+
+    path: str
+    sequence_number: int
+    rows: int
+    size: int
+    offsets: tuple[int, ...] = ()
+
+    def row_groups(self) -> list[tuple[int, int]]:
+        """Find where its row groups begin and end, in bytes; all of it is one if that is not known.
+
+        Examples
+        --------
+        >>> ManifestFile("a", 1, 30, 300, (4, 100)).row_groups(), ManifestFile("a", 1, 30, 300, (4, 300)).row_groups()
+        ([(0, 100), (100, 300)], [(0, 300)])
+        """
+        ends = (*self.offsets[1:], self.size)
+        if not self.offsets or not all(start < end for start, end in zip(self.offsets, ends, strict=True)):
+            return [(0, self.size)]
+        return list(zip((0, *self.offsets[1:]), ends, strict=True))
+
+    def row_at(self, offset: int) -> int:
+        """Estimate which row lies at a byte: rows take equally many, and after the last one there is the footer.
+
+        Examples
+        --------
+        >>> file = ManifestFile("a", 1, 30, 900, (4, 100, 200))
+        >>> [file.row_at(offset) for offset in (0, 100, 200, 290, 900)]
+        [0, 10, 20, 29, 30]
+        """
+        end = self.end_of_rows
+        return self.rows * min(offset, end) // end
+
+    @functools.cached_property
+    def end_of_rows(self) -> int:
+        """The byte after the last row, estimated: the last row group is no larger than the others on average."""
+        start, end = self.row_groups()[-1]
+        others = len(self.offsets) - 1
+        return min(end, start + start // others) if start else end
+
+
+@dataclass(frozen=True)
+class SampledRowGroup:
+    """A row group that is read for a sample.
+
+    Parameters
+    ----------
+    number : int
+        Its place among those of the file group that are read, in the order in which the table got them.
+    start, end : int
+        Bytes of the file: the row groups are read whose middle lies there.
+    first_position : int
+        The first position, estimated, that counts to it and not to the one before it of the same file.
+    sampled_rows : int
+        How many of its rows are sampled.
+    rows : int
+        Its rows, estimated.
+    """
+
+    number: int
+    start: int
+    end: int
+    first_position: int
+    sampled_rows: int
+    rows: int
+
+
+def sampled_row_groups(
+    files: Sequence[ManifestFile], rows: int, output_files: int, seed: int, *, are_clusters: bool = False
+) -> list[tuple[SampledRowGroup, ...]] | None:
+    """Choose the row groups that a sample is read from.
+
+    Parameters
+    ----------
+    files : sequence of ManifestFile
+        The data files of a file group.
+    rows : int
+        How many rows are wanted, at least 1.
+    output_files : int
+        How many files are to be written.
+    seed : int
+        On what it depends besides.
+    are_clusters : bool, optional
+        Whether the row groups are known to be clusters, by every column: then more of them are read.
+
+    Returns
+    -------
+    list of tuple of SampledRowGroup, or None
+        By data file, in the order of the files, those of its row groups that are read; None if all is to be read.
+
+    Examples
+    --------
+    >>> files = [ManifestFile(f"{i:02}", i, 1000, 400, (4, 100, 200, 300)) for i in range(64)]
+    >>> [[(each.start, each.end) for each in file] for file in sampled_row_groups(files, 500, 4, seed=0)][:3]
+    [[(200, 300)], [], [(0, 100)]]
+    >>> sampled_row_groups(files[:2], 500, 4, seed=0)
+    """
+    total = sum(file.rows for file in files)
+    if _DENSEST * rows >= total:
+        return None
+    row_groups = [file.row_groups() for file in files]
+    sizes = [
+        min(end, file.end_of_rows) - start for file, each in zip(files, row_groups, strict=True) for start, end in each
+    ]
+    # Row groups of equal sizes that would be as many, for the bytes of those that points fall into: with unequal
+    # sizes, few hold most of the rows.
+    effective = sum(sizes) ** 2 // sum(size * size for size in sizes)
+    points = _points(effective, total, rows, output_files)
+    if are_clusters:
+        points = max(points, effective // _AT_MOST_ONE_IN, _CLUSTERS_PER_OUTPUT_FILE * output_files)
+    if points >= min(effective, total):
+        return None
+    lengths = [
+        [file.row_at(end) - file.row_at(start) for start, end in each]
+        for file, each in zip(files, row_groups, strict=True)
+    ]
+    commits = _commits(files)
+    hits = _hits(files, commits, lengths, points, seed)
+    wanted = _rows_per_point(lengths, hits, rows)
+    if wanted is None:
+        return None
+    chosen: list[tuple[SampledRowGroup, ...]] = [()] * len(files)
+    first = 0
+    for at in itertools.chain.from_iterable(commits):
+        chosen[at] = _chosen(files[at], first, row_groups[at], lengths[at], [each * wanted for each in hits[at]])
+        first += len(chosen[at])
+    return chosen
+
+
+def _points(row_groups: int, total: int, rows: int, output_files: int) -> int:
+    """Tell how many points there are to be."""
+    of_files = math.isqrt(_PER_OUTPUT_FILE * output_files - 1) + 1
+    of_rows = -(-_DENSEST * rows * row_groups // total)
+    return max(min(row_groups // _AT_MOST_ONE_IN, _ENOUGH), row_groups // _AT_LEAST_ONE_IN, of_files, of_rows)
+
+
+def _commits(files: Sequence[ManifestFile]) -> list[list[int]]:
+    """Put the files in the order in which the table got them; a commit numbers its own by the tasks that wrote them."""
+    order = sorted(range(len(files)), key=lambda at: (files[at].sequence_number, files[at].path.encode()))
+    return [list(each) for _, each in itertools.groupby(order, key=lambda at: files[at].sequence_number)]
+
+
+def _hits(
+    files: Sequence[ManifestFile],
+    commits: Sequence[Sequence[int]],
+    lengths: Sequence[Sequence[int]],
+    points: int,
+    seed: int,
+) -> list[list[int]]:
+    """Count the points in every row group."""
+    phase = (seed * _SEED_FACTOR + (1 << 63) & _MASK) >> 48
+    hits = [[0] * len(each) for each in lengths]
+    commits_hit = files_hit = 0
+    in_commits = _spread([sum(files[at].rows for at in commit) for commit in commits], points, phase)
+    for commit, in_commit in zip(commits, in_commits, strict=True):
+        if not in_commit:
+            continue
+        in_files = _spread([files[at].rows for at in commit], in_commit, phase + commits_hit * _TURN_OF_FILES)
+        commits_hit += 1
+        for at, in_file in zip(commit, in_files, strict=True):
+            if in_file:
+                hits[at] = _spread(lengths[at], in_file, phase + files_hit * _TURN_OF_ROW_GROUPS)
+                files_hit += 1
+    return hits
+
+
+def _spread(lengths: Sequence[int], points: int, phase: int) -> list[int]:
+    """Lay stretches end to end, and count the points in each that stand at equal distances."""
+    step = sum(lengths) // points
+    begin = phase % _PHASES * step // _PHASES
+    below = [min(points, max(0, -(-(end - begin) // step))) for end in itertools.accumulate(lengths, initial=0)]
+    return [after - before for before, after in itertools.pairwise(below)]
+
+
+def _rows_per_point(lengths: Sequence[Sequence[int]], hits: Sequence[Sequence[int]], rows: int) -> int | None:
+    """Tell for how many sampled rows a point stands, so that there are enough; None if there cannot be."""
+    read = [
+        (count, length)
+        for each in zip(hits, lengths, strict=True)
+        for count, length in zip(*each, strict=True)
+        if count
+    ]
+    if sum(length for _, length in read) < rows:
+        return None
+    points = sum(count for count, _ in read)
+    wanted = 0
+    while (lacking := rows - sum(min(length, count * wanted) for count, length in read)) > 0:
+        wanted += -(-lacking // points)
+    return wanted
+
+
+def _chosen(
+    file: ManifestFile,
+    first: int,
+    row_groups: Sequence[tuple[int, int]],
+    lengths: Sequence[int],
+    sampled: Sequence[int],
+) -> tuple[SampledRowGroup, ...]:
+    chosen: list[SampledRowGroup] = []
+    for (start, end), rows, of_these in zip(row_groups, lengths, sampled, strict=True):
+        if of_these:
+            position = file.row_at((chosen[-1].end + start) // 2) if chosen else 0
+            chosen.append(SampledRowGroup(first + len(chosen), start, end, position, of_these, rows))
+    return tuple(chosen)
+
+
+def cluster_effect(files: npt.NDArray[np.int64], row_groups: npt.NDArray[np.int64], output_files: int) -> float:
+    """Estimate how uneven output files will be because the rows of row groups resemble each other.
+
+    Each file was cut so that it has its share of the sampled rows. Where they come alike from one row group and the
+    next, it has its share of the table's. Where they come from one and not from the next, nothing is known of the row
+    groups in between.
+
+    Parameters
+    ----------
+    files : ndarray of int64
+        The output files of sampled rows, at least one row.
+    row_groups : ndarray of int64
+        The numbers of the row groups that they were read from.
+    output_files : int
+        How many output files there are.
+
+    Returns
+    -------
+    float
+        The variance of the rows of a file over their mean, squared: half the mean squared difference from one row group
+        to the next, less what chance makes of it.
+
+    Examples
+    --------
+    >>> alike, apart = np.arange(200) % 2, np.arange(200) // 100
+    >>> cluster_effect(alike, apart, 2), cluster_effect(apart, apart, 2)
+    (-0.01, 0.49)
+    """
+    pairs, counts = np.unique(np.stack([files, row_groups]).astype(np.int64), axis=1, return_counts=True)
+    last = int(row_groups.max())
+    # Before the first row group and after the last there is none that could differ.
+    follows = (np.diff(pairs[0]) == 0) & (np.diff(pairs[1]) == 1)
+    begins = np.concatenate([[True], ~follows]) & (pairs[1] > 0)
+    ends = np.concatenate([~follows, [True]]) & (pairs[1] < last)
+    squares = (np.diff(counts)[follows] ** 2).sum() + (counts[begins] ** 2).sum() + (counts[ends] ** 2).sum()
+    rows = len(files)
+    return float(squares - 2 * rows) * output_files / (2.0 * rows * rows)

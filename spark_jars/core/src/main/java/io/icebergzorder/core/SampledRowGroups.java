@@ -1,0 +1,282 @@
+package io.icebergzorder.core;
+
+import java.math.BigInteger;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.IntStream;
+
+/**
+ * Chooses the row groups that the sample of a file group is read from: few of many, and evenly spread over its rows.
+ *
+ * <p>Rows of one row group resemble each other, so rows of many row groups say more than as many rows of few. Rows are laid end
+ * to end in the order in which the table got them, and points at equal distances fall into the row groups to read, each point for
+ * as many sampled rows. There are three levels, the commits, the files of a commit, and the row groups of a file. Where the points
+ * begin turns from commit to commit and from file to file, so that no period of the data meets theirs.
+ */
+public final class SampledRowGroups {
+  private static final long AT_MOST_ONE_IN = 4;
+  private static final long ENOUGH = 40;
+  private static final long AT_LEAST_ONE_IN = 25;
+  private static final long PER_OUTPUT_FILE = 18;
+  private static final long CLUSTERS_PER_OUTPUT_FILE = 4;
+  private static final long DENSEST = 2;
+  private static final int PHASE_BITS = 16;
+  // 1/p and 1/p^2 of the plastic number p, which spread points evenly over two dimensions (M. Roberts' R2 sequence).
+  private static final long TURN_OF_FILES = 49_472;
+  private static final long TURN_OF_ROW_GROUPS = 37_345;
+  private static final long SEED_FACTOR = 0x9E3779B97F4A7C15L;
+
+  private final List<ManifestFile> files;
+  private final List<List<Range>> rowGroups;
+  private final long[] ends;
+  private final long[][] lengths;
+  private final long[][] hits;
+
+  private SampledRowGroups(List<ManifestFile> files) {
+    this.files = files;
+    this.rowGroups = files.stream().map(ManifestFile::rowGroups).toList();
+    this.lengths = new long[files.size()][];
+    this.hits = new long[files.size()][];
+    this.ends = rowGroups.stream().mapToLong(SampledRowGroups::endOfRows).toArray();
+    Arrays.setAll(
+        lengths,
+        at -> rowGroups.get(at).stream().mapToLong(range -> rowAt(at, range.end()) - rowAt(at, range.start())).toArray());
+    Arrays.setAll(hits, at -> new long[lengths[at].length]);
+  }
+
+  /**
+   * What a manifest says of a data file.
+   *
+   * @param path its path
+   * @param sequenceNumber its data sequence number
+   * @param rows its rows, deleted ones included
+   * @param size its bytes
+   * @param offsets where its row groups begin; empty if that is not known
+   */
+  public record ManifestFile(String path, long sequenceNumber, long rows, long size, List<Long> offsets) {
+    /** Takes a copy of the list. */
+    public ManifestFile {
+      offsets = List.copyOf(offsets);
+    }
+
+    /** Its row groups; all of it is one if that is not known. */
+    List<Range> rowGroups() {
+      List<Range> found = new ArrayList<>();
+      for (int i = 0; i < offsets.size(); i++) {
+        long end = i + 1 < offsets.size() ? offsets.get(i + 1) : size;
+        if (offsets.get(i) >= end) {
+          return List.of(new Range(0, size));
+        }
+        found.add(new Range(i == 0 ? 0 : offsets.get(i), end));
+      }
+      return found.isEmpty() ? List.of(new Range(0, size)) : found;
+    }
+  }
+
+  /**
+   * Bytes of a file.
+   *
+   * @param start the first
+   * @param end the one after the last
+   */
+  public record Range(long start, long end) {}
+
+  /**
+   * A row group that is read for a sample.
+   *
+   * @param number its place among those of the file group that are read, in the order in which the table got them
+   * @param range the row groups whose middle lies there
+   * @param firstPosition the first position, estimated, that counts to it and not to the one before it of the same file
+   * @param sampledRows how many of its rows are sampled
+   * @param rows its rows, estimated
+   */
+  public record RowGroup(int number, Range range, long firstPosition, long sampledRows, long rows) {}
+
+  /**
+   * Chooses the row groups that a sample is read from.
+   *
+   * @param files the data files of a file group
+   * @param rows how many rows are wanted, at least 1
+   * @param outputFiles how many files are to be written
+   * @param seed on what it depends besides
+   * @param areClusters whether the row groups are known to be clusters, by every column: then more of them are read
+   * @return by data file, in the order of the files, those of its row groups that are read; empty if all is to be read
+   */
+  public static Optional<List<List<RowGroup>>> of(
+      List<ManifestFile> files, long rows, long outputFiles, long seed, boolean areClusters) {
+    long total = files.stream().mapToLong(ManifestFile::rows).sum();
+    if (DENSEST * rows >= total) {
+      return Optional.empty();
+    }
+    SampledRowGroups choice = new SampledRowGroups(files);
+    long effective = choice.effective();
+    long points = points(effective, total, rows, outputFiles);
+    if (areClusters) {
+      points = Math.max(points, Math.max(effective / AT_MOST_ONE_IN, CLUSTERS_PER_OUTPUT_FILE * outputFiles));
+    }
+    if (points >= Math.min(effective, total)) {
+      return Optional.empty();
+    }
+    List<List<Integer>> commits = choice.commits();
+    choice.hit(commits, points, seed);
+    long wanted = choice.rowsPerPoint(points, rows);
+    return wanted == 0 ? Optional.empty() : Optional.of(choice.chosen(commits, wanted));
+  }
+
+  /** The byte after a file's last row, estimated: the last row group is no larger than the others on average. */
+  private static long endOfRows(List<Range> rowGroups) {
+    Range last = rowGroups.get(rowGroups.size() - 1);
+    return last.start() > 0 ? Math.min(last.end(), last.start() + last.start() / (rowGroups.size() - 1)) : last.end();
+  }
+
+  /** Estimates which row lies at a byte: rows take equally many, and after the last one there is the footer. */
+  private long rowAt(int file, long offset) {
+    return timesOver(files.get(file).rows(), Math.min(offset, ends[file]), ends[file]);
+  }
+
+  /** By commit and path, compared as UTF-8: a commit numbers its files by the tasks that wrote them. */
+  private static int compare(ManifestFile one, ManifestFile other) {
+    int bySequence = Long.compare(one.sequenceNumber(), other.sequenceNumber());
+    return bySequence != 0
+        ? bySequence
+        : Arrays.compareUnsigned(
+            one.path().getBytes(StandardCharsets.UTF_8), other.path().getBytes(StandardCharsets.UTF_8));
+  }
+
+  /**
+   * Row groups of equal sizes that would be as many, for the bytes of those that points fall into: with unequal sizes, few hold most
+   * of the rows.
+   */
+  private long effective() {
+    BigInteger sum = BigInteger.ZERO;
+    BigInteger ofSquares = BigInteger.ZERO;
+    for (int at = 0; at < files.size(); at++) {
+      for (Range range : rowGroups.get(at)) {
+        BigInteger size = BigInteger.valueOf(Math.min(range.end(), ends[at]) - range.start());
+        sum = sum.add(size);
+        ofSquares = ofSquares.add(size.multiply(size));
+      }
+    }
+    return sum.multiply(sum).divide(ofSquares).longValueExact();
+  }
+
+  /** How many points there are to be. */
+  private static long points(long rowGroups, long total, long rows, long outputFiles) {
+    long ofFiles = BigInteger.valueOf(PER_OUTPUT_FILE * outputFiles - 1).sqrt().longValueExact() + 1;
+    long ofRows = -Math.floorDiv(-DENSEST * rows * rowGroups, total);
+    long ofRowGroups = Math.max(Math.min(rowGroups / AT_MOST_ONE_IN, ENOUGH), rowGroups / AT_LEAST_ONE_IN);
+    return Math.max(ofRowGroups, Math.max(ofFiles, ofRows));
+  }
+
+  /** Counts the points in every row group. */
+  private void hit(List<List<Integer>> commits, long points, long seed) {
+    long phase = seed * SEED_FACTOR + Long.MIN_VALUE >>> 64 - PHASE_BITS;
+    long[] inCommits = spread(commits.stream().mapToLong(this::rows).toArray(), points, phase);
+    long commitsHit = 0;
+    long filesHit = 0;
+    for (int commit = 0; commit < inCommits.length; commit++) {
+      if (inCommits[commit] == 0) {
+        continue;
+      }
+      List<Integer> members = commits.get(commit);
+      long[] rows = members.stream().mapToLong(at -> files.get(at).rows()).toArray();
+      long[] inFiles = spread(rows, inCommits[commit], phase + commitsHit++ * TURN_OF_FILES);
+      for (int member = 0; member < inFiles.length; member++) {
+        if (inFiles[member] > 0) {
+          int at = members.get(member);
+          hits[at] = spread(lengths[at], inFiles[member], phase + filesHit++ * TURN_OF_ROW_GROUPS);
+        }
+      }
+    }
+  }
+
+  /** The files of each commit, in the order in which the table got them. */
+  private List<List<Integer>> commits() {
+    List<Integer> order =
+        IntStream.range(0, files.size())
+            .boxed()
+            .sorted(Comparator.comparing(files::get, SampledRowGroups::compare))
+            .toList();
+    List<List<Integer>> commits = new ArrayList<>();
+    for (int i = 0; i < order.size(); i++) {
+      if (i == 0 || files.get(order.get(i)).sequenceNumber() != files.get(order.get(i - 1)).sequenceNumber()) {
+        commits.add(new ArrayList<>());
+      }
+      commits.get(commits.size() - 1).add(order.get(i));
+    }
+    return commits;
+  }
+
+  private long rows(List<Integer> commit) {
+    return commit.stream().mapToLong(at -> files.get(at).rows()).sum();
+  }
+
+  /** Lays stretches end to end, and counts the points in each that stand at equal distances. */
+  private static long[] spread(long[] lengths, long points, long phase) {
+    long step = Arrays.stream(lengths).sum() / points;
+    long begin = timesOver(phase & (1 << PHASE_BITS) - 1, step, 1 << PHASE_BITS);
+    long[] counts = new long[lengths.length];
+    long end = 0;
+    long before = 0;
+    for (int i = 0; i < lengths.length; i++) {
+      end += lengths[i];
+      long after = Math.min(points, Math.max(0, -Math.floorDiv(begin - end, step)));
+      counts[i] = after - before;
+      before = after;
+    }
+    return counts;
+  }
+
+  /** For how many sampled rows a point stands, so that there are enough; 0 if there cannot be. */
+  private long rowsPerPoint(long points, long rows) {
+    if (sampled(Long.MAX_VALUE / points) < rows) {
+      return 0;
+    }
+    long wanted = 0;
+    for (long lacking = rows; lacking > 0; lacking = rows - sampled(wanted)) {
+      wanted += -Math.floorDiv(-lacking, points);
+    }
+    return wanted;
+  }
+
+  /** The rows that are sampled if a point stands for so many. */
+  private long sampled(long rowsPerPoint) {
+    long rows = 0;
+    for (int at = 0; at < hits.length; at++) {
+      for (int place = 0; place < hits[at].length; place++) {
+        rows += Math.min(lengths[at][place], hits[at][place] * rowsPerPoint);
+      }
+    }
+    return rows;
+  }
+
+  private List<List<RowGroup>> chosen(List<List<Integer>> commits, long rowsPerPoint) {
+    List<List<RowGroup>> chosen = new ArrayList<>(Collections.nCopies(files.size(), List.of()));
+    int number = 0;
+    for (List<Integer> commit : commits) {
+      for (int at : commit) {
+        List<RowGroup> ofFile = new ArrayList<>();
+        long end = 0;
+        for (int place = 0; place < hits[at].length; place++) {
+          if (hits[at][place] > 0) {
+            Range range = rowGroups.get(at).get(place);
+            long firstPosition = ofFile.isEmpty() ? 0 : rowAt(at, (end + range.start()) / 2);
+            end = range.end();
+            ofFile.add(new RowGroup(number++, range, firstPosition, hits[at][place] * rowsPerPoint, lengths[at][place]));
+          }
+        }
+        chosen.set(at, List.copyOf(ofFile));
+      }
+    }
+    return List.copyOf(chosen);
+  }
+
+  private static long timesOver(long one, long other, long by) {
+    return BigInteger.valueOf(one).multiply(BigInteger.valueOf(other)).divide(BigInteger.valueOf(by)).longValueExact();
+  }
+}
