@@ -16,11 +16,12 @@ from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.plan.sampling import Failed, draw_samples, draw_several, kept_length, reraised
+from iceberg_zorder.pyiceberg.plan.sampling import DrawnSample, Failed, draw_samples, group_scans, kept_length, reraised
 from iceberg_zorder.pyiceberg.progress import Progress, silent
 from iceberg_zorder.report.scan_prediction import SampledGroup, scan_prediction
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.rows.memory_budget import MemoryBudget
+from iceberg_zorder.rows.sampled_row_groups import LARGEST_CLUSTER_EFFECT, cluster_effect
 
 _LOG = logging.getLogger(__name__)
 _CODINGS = {True: "utf-8", False: "latin-1"}
@@ -59,8 +60,8 @@ def fit_layouts(
     Parameters
     ----------
     table, groups, order, options, progress, failed, budget
-        As for :func:`iceberg_zorder.pyiceberg.plan.sampling.draw_samples`; the options say, too, what the layouts are
-        to be like.
+        The file groups are those of a plan; the options say how they are sampled and what the layouts are to be like,
+        and the others are as for :func:`iceberg_zorder.pyiceberg.plan.sampling.draw_samples`.
 
     Returns
     -------
@@ -68,7 +69,8 @@ def fit_layouts(
         The file groups that could be read, in the same order, and the layouts that the Spark engine fits to the same
         snapshot.
     """
-    return _fitted(table, draw_samples(table, groups, order, options, progress, failed, budget), order, options)
+    fitted = _fitted(table, groups, order, options, 1, progress, failed, budget)
+    return [(sample.scan.group, layout) for sample, layout in fitted]
 
 
 def predict_layouts(
@@ -93,11 +95,9 @@ def predict_layouts(
     scan_fractions : Mapping of str to float
         By column, that among the new files of all groups.
     """
-    drawn = draw_several(table, groups, order, options, 2, progress, reraised, budget)
-    layouts = _fitted(table, [(group, sample) for group, sample, _ in drawn], order, options)
     sampled = [
-        SampledGroup(layout, fitted, held_out, group.rows, group.input_size)
-        for (_, layout), (group, fitted, held_out) in zip(layouts, drawn, strict=True)
+        SampledGroup(layout, sample.fitted, sample.held_out, sample.scan.group.rows, sample.scan.group.input_size)
+        for sample, layout in _fitted(table, groups, order, options, 2, progress, reraised, budget)
     ]
     return (
         tuple(PlannedLayout(each.layout, _scan_fractions(table, order, [each])) for each in sampled),
@@ -124,23 +124,49 @@ def _cut_to_bounds(table: Table, column: ClusteringColumn) -> Callable[[bytes], 
 
 
 def _fitted(
-    table: Table, drawn: Sequence[tuple[FileGroup, Sample]], order: RowOrder, options: ZOrderOptions
-) -> list[tuple[FileGroup, Layout]]:
-    _warn_of_truncated_bounds(table, order, [sample for _, sample in drawn])
+    table: Table,
+    groups: Sequence[FileGroup],
+    order: RowOrder,
+    options: ZOrderOptions,
+    samples: int,
+    progress: Progress,
+    failed: Failed,
+    budget: MemoryBudget | None,
+) -> list[tuple[DrawnSample, Layout]]:
+    seed = options.sample_seed
     fitted = []
-    for group, sample in drawn:
-        wanted = LayoutRequest(
-            group.expected_output_files,
-            options.cuts,
-            order.curve,
-            order.leading_orders,
-            options.boundaries,
-            options.size_tolerance,
-            order.weights,
-        )
-        fitted.append((group, fit(order.all, sample, wanted)))
+    for sample in draw_samples(table, group_scans(groups, options), order, seed, samples, progress, failed, budget):
+        layout = _layout(sample, order, options)
+        if not _is_of_clusters(sample, layout):
+            fitted.append((sample, layout))
+            continue
+        scan = sample.scan.of_clusters(seed)
+        again = draw_samples(table, [scan], order, seed, samples, silent, failed, budget)
+        fitted += [(denser, _layout(denser, order, options)) for denser in again]
+    _warn_of_truncated_bounds(table, order, [sample.fitted for sample, _ in fitted])
     _log_left_out(table, order.named, [layout for _, layout in fitted])
     return fitted
+
+
+def _layout(sample: DrawnSample, order: RowOrder, options: ZOrderOptions) -> Layout:
+    wanted = LayoutRequest(
+        sample.scan.group.expected_output_files,
+        options.cuts,
+        order.curve,
+        order.leading_orders,
+        options.boundaries,
+        options.size_tolerance,
+        order.weights,
+    )
+    return fit(order.all, sample.fitted, wanted)
+
+
+def _is_of_clusters(sample: DrawnSample, layout: Layout) -> bool:
+    """Tell whether the row groups that were read turn out to be clusters, so that more of them must be read."""
+    if not sample.fitted.rows or sample.scan.row_groups is None:
+        return False
+    files = layout.file(sample.fitted)
+    return cluster_effect(files, sample.row_groups, layout.files) > LARGEST_CLUSTER_EFFECT
 
 
 def _warn_of_truncated_bounds(table: Table, order: RowOrder, samples: Sequence[Sample]) -> None:

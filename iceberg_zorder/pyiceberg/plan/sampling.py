@@ -1,14 +1,14 @@
 """Draw the joint row samples of all file groups: the same as Spark draws.
 
-A row is drawn when ``xxhash64(file_path, position, seed)`` falls below its file group's threshold: the same rows for
-the same files. Each file group is drawn as densely as its share of the output files asks.
+Only the clustering columns are read, and of large file groups only some row groups. A row is drawn when
+``xxhash64(file_path, position, seed)`` falls below a threshold: the same rows for the same files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from pyiceberg.table import Table
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.sample import Sample, cut, is_cut, sampled_bytes
-from iceberg_zorder.pyiceberg.file_groups import FileGroup
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_fields
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
@@ -30,8 +30,10 @@ from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.nested import leaf, type_at
 from iceberg_zorder.rows.row_hash import row_hashes
+from iceberg_zorder.rows.sampled_row_groups import ManifestFile, SampledRowGroup, sampled_row_groups
 
 _MOST_FILES = 2**31 - 1
+_LARGEST_HASH = 2**63 - 1
 
 
 Failed = Callable[[FileGroup, Exception], None]
@@ -44,7 +46,7 @@ def reraised(group: FileGroup, error: Exception) -> None:  # noqa: ARG001
 
 
 def threshold(share: int, rows: int) -> int:
-    """Find the signed hash below which so many of a file group's rows fall, on average.
+    """Find the signed hash below which so many of so many rows fall, on average.
 
     Examples
     --------
@@ -54,27 +56,124 @@ def threshold(share: int, rows: int) -> int:
     return (share << 64) // rows - (1 << 63)
 
 
+@dataclass(frozen=True, eq=False)
+class GroupScan:
+    """What is read of a file group for its sample.
+
+    Parameters
+    ----------
+    group : FileGroup
+        The file group.
+    wanted : int
+        How many of its rows are sampled.
+    most : int
+        How many are sampled at most, of all file groups.
+    row_groups : sequence of tuple of SampledRowGroup, or None
+        By data file, what is read of it; None if that is all.
+    """
+
+    group: FileGroup
+    wanted: int
+    most: int
+    row_groups: Sequence[tuple[SampledRowGroup, ...]] | None
+
+    def of_clusters(self, seed: int) -> GroupScan:
+        """Choose more row groups for the same sample: they are known to be clusters."""
+        return replace(self, row_groups=_row_groups(self.group, self.wanted, seed, are_clusters=True))
+
+    def ranges(self) -> list[tuple[DataFileTask, list[tuple[int, int]] | None]]:
+        """List what is read of each data file: begins and ends, in bytes, none or more; None for all of it."""
+        if self.row_groups is None:
+            return [(task, None) for task in self.group.tasks]
+        ranges = [[(each.start, each.end) for each in of_file] for of_file in self.row_groups]
+        return list(zip(self.group.tasks, ranges, strict=True))
+
+
+def group_scans(groups: Sequence[FileGroup], options: ZOrderOptions) -> list[GroupScan]:
+    """Choose what is read of each file group: each is sampled as densely as its share of the output files asks.
+
+    Parameters
+    ----------
+    groups : sequence of FileGroup
+        The plan's file groups.
+    options : ZOrderOptions
+        How many rows in all, and the seed.
+
+    Returns
+    -------
+    list of GroupScan
+        In the same order.
+    """
+    files = sum(group.expected_output_files for group in groups)
+    rows = options.sample_rows_for(min(_MOST_FILES, files))
+    most = max(1, min(rows, sum(group.rows for group in groups)))
+    scans = []
+    for group in groups:
+        wanted = -(-rows * group.expected_output_files // files)
+        row_groups = _row_groups(group, wanted, options.sample_seed, are_clusters=False)
+        scans.append(GroupScan(group, wanted, most, row_groups))
+    return scans
+
+
+def _row_groups(
+    group: FileGroup, wanted: int, seed: int, *, are_clusters: bool
+) -> list[tuple[SampledRowGroup, ...]] | None:
+    files = [_manifest_file(task) for task in group.tasks]
+    return sampled_row_groups(files, wanted, group.expected_output_files, seed, are_clusters=are_clusters)
+
+
+def _manifest_file(task: DataFileTask) -> ManifestFile:
+    file = task.data_file
+    offsets = tuple(file.split_offsets or ())
+    return ManifestFile(file.file_path, task.data_sequence_number, file.record_count, file.file_size_in_bytes, offsets)
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnSample:
+    """What is sampled of a file group.
+
+    Parameters
+    ----------
+    scan : GroupScan
+        What was read.
+    fitted : Sample
+        The sample.
+    held_out : Sample
+        Other rows.
+    row_groups : ndarray of int64
+        Of the rows of the sample, the numbers of the row groups that they were read from; all 0 if everything was read.
+    """
+
+    scan: GroupScan
+    fitted: Sample
+    held_out: Sample
+    row_groups: npt.NDArray[np.int64]
+
+
 def draw_samples(
     table: Table,
-    groups: Sequence[FileGroup],
+    scans: Sequence[GroupScan],
     order: RowOrder,
-    options: ZOrderOptions,
+    seed: int,
+    samples: int = 1,
     progress: Progress = silent,
     failed: Failed = reraised,
     budget: MemoryBudget | None = None,
-) -> list[tuple[FileGroup, Sample]]:
+) -> list[DrawnSample]:
     """Draw a sample of every file group.
 
     Parameters
     ----------
     table : pyiceberg.table.Table
         The table.
-    groups : sequence of FileGroup
-        The plan's file groups.
+    scans : sequence of GroupScan
+        What to read of its file groups.
     order : RowOrder
         The columns.
-    options : ZOrderOptions
-        How many rows in all, and the seed.
+    seed : int
+        On what it depends besides.
+    samples : int, optional
+        2 if as many rows more are to be held out, or all others if there are fewer; by default none.
     progress : Progress, optional
         Told of every file that was read.
     failed : callable, optional
@@ -84,103 +183,105 @@ def draw_samples(
 
     Returns
     -------
-    list of (FileGroup, Sample)
-        The file groups that could be read, in the same order.
+    list of DrawnSample
+        Of the file groups that could be read, in the same order.
     """
-    drawn = draw_several(table, groups, order, options, 1, progress, failed, budget)
-    return [(group, sample) for group, sample, _ in drawn]
-
-
-def draw_several(
-    table: Table,
-    groups: Sequence[FileGroup],
-    order: RowOrder,
-    options: ZOrderOptions,
-    samples: int,
-    progress: Progress,
-    failed: Failed,
-    budget: MemoryBudget | None,
-) -> list[tuple[FileGroup, Sample, Sample]]:
-    """Draw so many samples of the same size from each file group: the first, and the others in one, held out of it."""
-    files = sum(group.expected_output_files for group in groups)
-    wanted = options.sample_rows_for(min(_MOST_FILES, files))
-    most = max(1, min(wanted, sum(group.rows for group in groups)))
     drawn = []
-    for group in groups:
-        share = -(-wanted * group.expected_output_files // files)
-        drawing = _Drawing(_limit(share, group.rows), _limit(samples * share, group.rows), options.sample_seed, most)
+    for scan in scans:
+        drawing = _Drawing(scan, seed, samples)
         try:
-            drawn.append((group, *_sample(table, group, order, drawing, progress, budget)))
+            drawn.append(_sample(table, scan, order, drawing, progress, budget))
         except Exception as error:
-            failed(group, error)
+            failed(scan.group, error)
     return drawn
 
 
-@dataclass(frozen=True)
 class _Drawing:
-    """Which rows of a file group are drawn.
+    """Which rows of a file group are drawn, by their hashes.
+
+    Those of the sample lie below the threshold of their row group, those held out of it between that and another.
 
     Parameters
     ----------
-    fitted : numpy.int64 or None
-        The hash that those of the rows of the sample lie below; None for all.
-    all : numpy.int64 or None
-        The same with those of the rows held out of it.
+    scan : GroupScan
+        What is read.
     seed : int
         What it depends on besides the row's file and place.
-    most : int
-        Rows that are sampled at most, of all file groups.
+    samples : int
+        How many samples of the same size, of which all but the first are held out.
     """
 
-    fitted: np.int64 | None
-    all: np.int64 | None
-    seed: int
-    most: int
+    def __init__(self, scan: GroupScan, seed: int, samples: int) -> None:
+        self._seed = seed
+        self._samples = samples
+        rows = scan.group.rows
+        self._all = (SampledRowGroup(0, 0, 0, 0, scan.wanted, rows),)
+        read = scan.row_groups or [self._all] * len(scan.group.tasks)
+        paths = (task.data_file.file_path for task in scan.group.tasks)
+        self._row_groups = dict(zip(paths, read, strict=True))
 
     def is_drawn(self, path: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_] | None:
-        return None if self.all is None else row_hashes(path, positions, self.seed) < self.all
+        return self._are_below(self._samples, path, positions)
 
     def is_fitted(self, path: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        if self.fitted is None or self.fitted == self.all:
-            return np.ones(len(positions), np.bool_)
-        return row_hashes(path, positions, self.seed) < self.fitted
+        below = self._are_below(1, path, positions)
+        return np.ones(len(positions), np.bool_) if below is None else below
+
+    def row_groups(self, path: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Find the numbers of the row groups of rows."""
+        return self._row_groups[path][0].number + self._places(path, positions)
+
+    def _places(self, path: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        first = np.array([each.first_position for each in self._row_groups[path]], np.int64)
+        return np.searchsorted(first, positions, side="right").astype(np.int64) - 1
+
+    def _are_below(self, samples: int, path: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_] | None:
+        last = [_last_hash(samples * each.sampled_rows, each.rows) for each in self._row_groups[path]]
+        if all(each == _LARGEST_HASH for each in last):
+            return None
+        limits = np.array(last, np.int64)
+        return row_hashes(path, positions, self._seed) <= limits[self._places(path, positions)]
 
 
-def _limit(share: int, rows: int) -> np.int64 | None:
-    return None if share >= rows else np.int64(threshold(share, rows))
+def _last_hash(share: int, rows: int) -> int:
+    return _LARGEST_HASH if share >= rows else threshold(share, rows) - 1
 
 
 def _sample(
     table: Table,
-    group: FileGroup,
+    scan: GroupScan,
     order: RowOrder,
     drawing: _Drawing,
     progress: Progress,
     budget: MemoryBudget | None,
-) -> tuple[Sample, Sample]:
+) -> DrawnSample:
+    group = scan.group
     spec = table.specs()[group.spec_id]
     sources = {field.source_id for field in partition_fields(table.schema(), spec)} if order.partition else set()
     wanted = prune_columns(table.schema(), {*order.field_ids, *sources}, select_full_types=True)
-    reader = Reader(table, list(group.tasks), wanted, budget=budget)
+    parts = scan.ranges()
+    reader = Reader(table, [task for task, ranges in parts if ranges != []], wanted, budget=budget)
     paths = field_paths(file_fields(reader.schema, None))
     lengths = [
-        sampled_bytes(kept_length(table, column), drawing.most) if is_cut(column.type) else None
-        for column in order.named
+        sampled_bytes(kept_length(table, column), scan.most) if is_cut(column.type) else None for column in order.named
     ]
     partitions = Partitions(spec, table.schema(), reader.schema) if order.partition else None
     found: list[list[pa.Array]] = [[] for _ in order.all]
     is_fitted = [np.ones(0, np.bool_)]
+    row_groups = [np.ones(0, np.int64)]
     with closing(reader):
-        for task in group.tasks:
-            for rows in reader.rows(task, drawing.is_drawn):
+        for task, ranges in parts:
+            path = task.data_file.file_path
+            for rows in reader.rows(task, drawing.is_drawn, ranges) if ranges != [] else ():
                 values = [leaf(rows.batch, paths[each]) for each in order.field_ids]
                 columns = [
                     *(partitions.keys(partitions.transformed(rows.batch)) if partitions else []),
-                    *(part if at is None else cut(part, at) for part, at in zip(values, lengths, strict=True)),
+                    *(each if at is None else cut(each, at) for each, at in zip(values, lengths, strict=True)),
                 ]
-                for column, part in zip(found, columns, strict=True):
-                    column.append(part)
-                is_fitted.append(drawing.is_fitted(task.data_file.file_path, rows.positions))
+                for column, values in zip(found, columns, strict=True):
+                    column.append(values)
+                is_fitted.append(drawing.is_fitted(path, rows.positions))
+                row_groups.append(drawing.row_groups(path, rows.positions))
             progress(SAMPLE, task.data_file.record_count, task.data_file.file_size_in_bytes)
     types = [
         *(partitions.key_types if partitions else []),
@@ -190,11 +291,12 @@ def _sample(
         ),
     ]
     encoded = [
-        encode(pa.chunked_array(parts, kind), column.type)
-        for parts, kind, column in zip(found, types, order.all, strict=True)
+        encode(pa.chunked_array(arrays, kind), column.type)
+        for arrays, kind, column in zip(found, types, order.all, strict=True)
     ]
     sample, fitted = Sample(tuple(encoded)), np.concatenate(is_fitted)
-    return (sample if fitted.all() else sample.where(fitted)), sample.where(~fitted)
+    numbers = np.concatenate(row_groups)[fitted]
+    return DrawnSample(scan, sample if fitted.all() else sample.where(fitted), sample.where(~fitted), numbers)
 
 
 def kept_length(table: Table, column: ClusteringColumn) -> int | None:

@@ -98,7 +98,12 @@ class Reader:
         """Forget the deleted rows that are held."""
         self._deletes.close()
 
-    def rows(self, task: DataFileTask, select: _Select | None = None) -> Iterator[Rows]:
+    def rows(
+        self,
+        task: DataFileTask,
+        select: _Select | None = None,
+        ranges: Sequence[tuple[int, int]] | None = None,
+    ) -> Iterator[Rows]:
         """Read a data file.
 
         Parameters
@@ -107,6 +112,8 @@ class Reader:
             The data file, one of those that the reader was made for.
         select : callable, optional
             Tells for the file's path and the positions of some rows which of them to read; by default all.
+        ranges : sequence of (int, int), optional
+            Begins and ends, in bytes, of which to read the row groups whose middle lies there; by default all.
 
         Yields
         ------
@@ -127,7 +134,7 @@ class Reader:
                 raise InvalidInputError(
                     f"it has {file.rows:,} rows, and its manifest says {task.data_file.record_count:,}"
                 )
-            yield from self._of_file(file, task, deleted, select)
+            yield from self._of_file(file, task, deleted, select, ranges)
 
     def _keys(self, task: DataFileTask, field_ids: Sequence[int]) -> Iterator[list[pa.Array]]:
         """Read equality fields of a data file."""
@@ -136,19 +143,25 @@ class Reader:
             file = _OpenFile(stream)
             everything = {e.field_id: e for top in file_fields(file.schema, self._mapping) for e in top.walk()}
             columns = [".".join(everything[each].path) for each in field_ids if each in everything]
-            for batch in file.batches(columns, []):
+            for _, batch in file.batches(columns, []):
                 paths = field_paths(file_fields(batch.schema, self._mapping)) if batch.num_columns else {}
                 yield [self._key(batch, self._fields[each], paths.get(each), constants) for each in field_ids]
 
-    def _of_file(self, file: _OpenFile, task: DataFileTask, deleted: Deleted, select: _Select | None) -> Iterator[Rows]:
+    def _of_file(
+        self,
+        file: _OpenFile,
+        task: DataFileTask,
+        deleted: Deleted,
+        select: _Select | None,
+        ranges: Sequence[tuple[int, int]] | None,
+    ) -> Iterator[Rows]:
         fields = file_fields(file.schema, self._mapping)
         constants = self._constants(task)
         equality = [self._fields[each] for each in sorted(deleted.fields)]
         columns = self._columns(fields, deleted)
         dictionaries = file.small_dictionaries(columns) if self._keep_dictionaries else []
         project: Projection | None = None
-        start = 0
-        for batch in file.batches(columns, dictionaries):
+        for start, batch in file.batches(columns, dictionaries, ranges):
             if project is None:
                 fields = file_fields(batch.schema, self._mapping) if batch.num_columns else ()
                 project = projection(
@@ -156,7 +169,6 @@ class Reader:
                 )
                 paths = field_paths(fields)
             positions = np.arange(start, start + batch.num_rows, dtype=np.int64)
-            start += batch.num_rows
             if select:
                 batch, positions = _filtered(batch, positions, select(task.data_file.file_path, positions))
             batch, positions = _filtered(batch, positions, deleted.kept_by_position(positions))
@@ -198,7 +210,10 @@ class _OpenFile:
         self.rows: int = file.metadata.num_rows
         self.schema: pa.Schema = file.schema_arrow
 
-    def batches(self, columns: list[str], dictionaries: list[str]) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, columns: list[str], dictionaries: list[str], ranges: Sequence[tuple[int, int]] | None = None
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Read batches of rows, each with the position of its first."""
         buffered = all(
             sum(group.column(place).total_compressed_size for place in range(group.num_columns)) <= _PREBUFFERED
             for group in self._groups()
@@ -211,13 +226,17 @@ class _OpenFile:
             pre_buffer=buffered,
             buffer_size=0 if buffered else 1024 * 1024,
         )
+        end = 0
         for place, group in enumerate(self._groups()):
-            if not columns:
-                yield from _without_columns(group.num_rows)
+            start, end = end, end + group.num_rows
+            if ranges is not None and not _lies_in(group, ranges):
                 continue
             # Rows as wide as these may come in no larger batches.
-            rows = max(1024, _BATCH_BYTES * group.num_rows // max(1, group.total_byte_size))
-            yield from file.iter_batches(min(BATCH_ROWS, rows), row_groups=[place], columns=columns, use_threads=False)
+            rows = min(BATCH_ROWS, max(1024, _BATCH_BYTES * group.num_rows // max(1, group.total_byte_size)))
+            read = file.iter_batches(rows, row_groups=[place], columns=columns, use_threads=False) if columns else None
+            for batch in _without_columns(group.num_rows) if read is None else read:
+                yield start, batch
+                start += batch.num_rows
 
     def small_dictionaries(self, columns: list[str]) -> list[str]:
         """Find the columns of strings that have a small dictionary in every row group, and nothing beside it."""
@@ -246,6 +265,15 @@ class _OpenFile:
 
     def _groups(self) -> Iterator[Any]:
         return (self._metadata.row_group(place) for place in range(self._metadata.num_row_groups))
+
+
+def _lies_in(group: Any, ranges: Sequence[tuple[int, int]]) -> bool:
+    """Tell whether the middle of a row group lies in a range: as Parquet's Java implementation divides files."""
+    chunk = group.column(0)
+    dictionary = chunk.dictionary_page_offset
+    begin = chunk.data_page_offset if dictionary is None else min(dictionary, chunk.data_page_offset)
+    size = sum(group.column(place).total_compressed_size for place in range(group.num_columns))
+    return any(start <= begin + size // 2 < end for start, end in ranges)
 
 
 def _without_columns(rows: int) -> Iterator[pa.RecordBatch]:
