@@ -1,9 +1,9 @@
 package io.icebergzorder.spark.sample;
 
 import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.Clusters;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
-import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.spark.internals.JobDescription;
@@ -12,11 +12,13 @@ import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.apache.iceberg.Table;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -40,56 +42,76 @@ public final class LayoutFitter {
 
   /** Fits the layouts. */
   public FittedLayouts fitted() {
-    List<Sample> samples = sampled(sampler()::sample);
-    return new FittedLayouts(layouts(samples), List.of(), Map.of());
+    return new FittedLayouts(layouts(1).stream().map(SampledLayout::layout).toList(), List.of(), Map.of());
   }
 
   /** Fits the same layouts, and predicts scan fractions by as many rows more. */
   public FittedLayouts predicted() {
-    List<Sampler.Halves> samples = sampled(sampler()::halves);
-    List<Layout> layouts = layouts(samples.stream().map(Sampler.Halves::fitted).toList());
+    List<SampledLayout> sampled = layouts(2);
     List<ScanPrediction.SampledGroup> groups = new ArrayList<>();
-    for (int i = 0; i < layouts.size(); i++) {
+    for (int i = 0; i < sampled.size(); i++) {
       PlannedGroup group = plan.groups().get(i);
-      Sampler.Halves sample = samples.get(i);
+      Sampler.Drawn sample = sampled.get(i).sample();
       groups.add(
-          new ScanPrediction.SampledGroup(layouts.get(i), sample.fitted(), sample.heldOut(), group.rows(), group.bytes()));
+          new ScanPrediction.SampledGroup(
+              sampled.get(i).layout(), sample.fitted(), sample.heldOut(), group.rows(), group.bytes()));
     }
     return new FittedLayouts(
-        layouts, groups.stream().map(group -> scanFractions(List.of(group))).toList(), scanFractions(groups));
+        sampled.stream().map(SampledLayout::layout).toList(),
+        groups.stream().map(group -> scanFractions(List.of(group))).toList(),
+        scanFractions(groups));
   }
 
-  private Sampler sampler() {
-    return new Sampler(session, table, order);
-  }
-
-  /** How samples are drawn of file groups. */
-  private interface Draw<T> {
-    List<T> of(List<PlannedGroup> groups, ZOrderOptions options);
-  }
-
-  private <T> List<T> sampled(Draw<T> draw) {
-    String description =
-        String.format(
-            Locale.ROOT, "Sampling %s for %d file groups of %s", order.names(", "), plan.groups().size(), table.name());
-    return new JobDescription(session.spark())
-        .during(description, () -> draw.of(plan.groups(), plan.options().layout()));
-  }
-
-  private List<Layout> layouts(List<Sample> samples) {
-    TruncatedBounds.warn(table, order, samples);
-    List<Layout> layouts = new ArrayList<>();
-    for (int i = 0; i < samples.size(); i++) {
-      layouts.add(Layout.fit(order.all(), samples.get(i), request(plan.groups().get(i).expectedFiles())));
+  /** A layout, and the sample that it is fitted to. */
+  private record SampledLayout(Sampler.Drawn sample, Layout layout) {
+    /** Whether the row groups that were read turn out to be clusters, so that more of them must be read. */
+    boolean isOfClusters() {
+      return sample.scan().rowGroups().isPresent()
+          && Clusters.areClusters(layout, sample.fitted(), sample.rowGroups());
     }
-    warnOfLeftOut(layouts);
+  }
+
+  private List<SampledLayout> layouts(int samples) {
+    List<SampledLayout> layouts = new ArrayList<>(layouts(GroupScan.of(plan.groups(), plan.options().layout()), samples));
+    int[] clusters = IntStream.range(0, layouts.size()).filter(i -> layouts.get(i).isOfClusters()).toArray();
+    if (clusters.length > 0) {
+      long seed = plan.options().layout().sampleSeed();
+      List<GroupScan> scans =
+          Arrays.stream(clusters).mapToObj(i -> layouts.get(i).sample().scan().ofClusters(seed)).toList();
+      List<SampledLayout> again = layouts(scans, samples);
+      for (int i = 0; i < clusters.length; i++) {
+        layouts.set(clusters[i], again.get(i));
+      }
+    }
+    TruncatedBounds.warn(table, order, layouts.stream().map(layout -> layout.sample().fitted()).toList());
+    warnOfLeftOut(layouts.stream().map(SampledLayout::layout).toList());
     return layouts;
   }
 
-  private LayoutRequest request(int files) {
+  private List<SampledLayout> layouts(List<GroupScan> scans, int samples) {
+    String description =
+        String.format(
+            Locale.ROOT, "Sampling %s for %d file groups of %s", order.names(", "), scans.size(), table.name());
+    Sampler sampler = new Sampler(session, table, order, mostRows());
+    List<Sampler.Drawn> drawn =
+        new JobDescription(session.spark())
+            .during(description, () -> sampler.draw(scans, plan.options().layout().sampleSeed(), samples));
+    return drawn.stream()
+        .map(sample -> new SampledLayout(sample, Layout.fit(order.all(), sample.fitted(), request(sample))))
+        .toList();
+  }
+
+  /** How many rows are sampled at most, of all file groups: no more than there are, and one if there are none. */
+  private long mostRows() {
+    long files = plan.groups().stream().mapToLong(PlannedGroup::expectedFiles).sum();
+    long wanted = plan.options().layout().sampleRows((int) Math.min(Integer.MAX_VALUE, files));
+    return Math.max(1, Math.min(wanted, plan.groups().stream().mapToLong(PlannedGroup::rows).sum()));
+  }
+
+  private LayoutRequest request(Sampler.Drawn sample) {
     ZOrderOptions wanted = plan.options().layout();
     return new LayoutRequest(
-        files,
+        sample.scan().group().expectedFiles(),
         wanted.cuts(),
         order.curve(),
         order.leadingOrders(),

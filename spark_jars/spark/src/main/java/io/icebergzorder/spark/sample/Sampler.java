@@ -5,19 +5,15 @@ import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.KeyDomain;
 import io.icebergzorder.core.Keys;
 import io.icebergzorder.core.Sample;
-import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.spark.internals.ColumnFunction;
 import io.icebergzorder.spark.internals.FunctionScope;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
-import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.request.RowOrder;
-import java.io.Serializable;
-import java.math.BigInteger;
 import java.util.ArrayList;
-import java.util.HashMap;
+import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.apache.iceberg.FileScanTask;
@@ -31,192 +27,146 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Draws the joint row samples of all file groups in one job that reads the clustering columns only.
+ * Draws the joint row samples of all file groups in one job that reads the clustering columns only, of large file groups in some row
+ * groups only.
  *
- * <p>A row is drawn when {@code xxhash64(_file, _pos, seed)} falls below its file group's threshold: the same rows for the
- * same files, however the scan is split. Each file group is drawn as densely as its share of the output files asks.
+ * <p>A row is drawn when {@code xxhash64(_file, _pos, seed)} falls below a threshold: the same rows for the same files, however the
+ * scan is split.
  */
 public final class Sampler {
-  private static final BigInteger HASHES = BigInteger.ONE.shiftLeft(64);
-  private static final BigInteger SMALLEST_HASH = BigInteger.valueOf(Long.MIN_VALUE);
-  private static final String GROUP = "group";
+  private static final String DRAWN = "drawn";
 
   private final RewriteSession session;
   private final Table table;
   private final RowOrder order;
+  private final long mostRows;
 
-  Sampler(RewriteSession session, Table table, RowOrder order) {
+  /**
+   * Takes what is sampled.
+   *
+   * @param mostRows how many rows are sampled at most, of all file groups
+   */
+  Sampler(RewriteSession session, Table table, RowOrder order, long mostRows) {
     this.session = session;
     this.table = table;
     this.order = order;
+    this.mostRows = mostRows;
   }
 
   /**
-   * Two samples of the same rows.
+   * What is sampled of a file group.
    *
-   * @param fitted what {@link #sample} draws
-   * @param heldOut as many other rows, or all others if there are fewer
+   * @param scan what was read
+   * @param fitted the sample
+   * @param heldOut other rows
+   * @param rowGroups of the rows of the sample, the numbers of the row groups that they were read from; all 0 if everything was read
    */
-  record Halves(Sample fitted, Sample heldOut) {}
+  record Drawn(GroupScan scan, Sample fitted, Sample heldOut, int[] rowGroups) {}
 
   /**
    * Draws a sample of every file group.
    *
-   * @param groups the plan's file groups
-   * @param options how many rows in all, and the seed
+   * @param scans what is read of them
+   * @param seed on what it depends besides
+   * @param samples 2 if as many rows more are to be held out, or all others if there are fewer; 1 if none
    * @return as many samples, in the same order
    */
-  List<Sample> sample(List<PlannedGroup> groups, ZOrderOptions options) {
-    return draw(groups, options, Drawing.of(groups, options, 1)).subList(0, groups.size());
-  }
-
-  /** Draws the same samples, and as many rows more of every file group. */
-  List<Halves> halves(List<PlannedGroup> groups, ZOrderOptions options) {
-    List<Sample> samples = draw(groups, options, Drawing.of(groups, options, 2));
-    return IntStream.range(0, groups.size())
-        .mapToObj(group -> new Halves(samples.get(group), samples.get(groups.size() + group)))
-        .toList();
-  }
-
-  /** The samples of all groups, then the rows held out of them. */
-  private List<Sample> draw(List<PlannedGroup> groups, ZOrderOptions options, Drawing drawing) {
-    List<FileScanTask> tasks = groups.stream().flatMap(group -> group.files().stream()).toList();
+  List<Drawn> draw(List<GroupScan> scans, long seed, int samples) {
+    List<FileScanTask> tasks = scans.stream().flatMap(scan -> scan.tasks().stream()).toList();
     try (StagedScan scan = new StagedScan(session.spark(), table, tasks);
         FunctionScope scope = new FunctionScope(session)) {
       Dataset<Row> rows = SparkInternals.withFileAndPosition(scan.rows());
-      Column hash =
-          functions.xxhash64(functions.col("_file"), functions.col("_pos"), functions.lit(options.sampleSeed()));
-      Column group = scope.call(new SampledGroup(scope.share(drawing)), functions.col("_file"), hash);
-      Dataset<Row> keys = rows.select(selection(scope, group, mostRows(groups, options)));
-      Dataset<Row> sampled = keys.where(functions.col(GROUP).geq(0));
+      Column file = functions.col("_file");
+      Column position = functions.col("_pos");
+      Column hash = functions.xxhash64(file, position, functions.lit(seed));
+      Column drawn = scope.call(new DrawnRow(scope.share(Drawing.of(scans, samples))), file, position, hash);
+      Dataset<Row> keys = rows.select(selection(scope, drawn));
+      Dataset<Row> sampled = keys.where(functions.col(DRAWN).geq(0));
       scan.checkReadsOnlyStaged(sampled);
-      return samples(sampled.collectAsList(), 2 * groups.size());
+      return drawn(sampled.collectAsList(), scans);
     }
   }
 
-  /** The group, then for every clustering column its key and whether it is NaN. */
-  private Column[] selection(FunctionScope scope, Column group, long sampledRows) {
-    List<Column> selection = new ArrayList<>(List.of(group.as(GROUP)));
+  /** Where a row belongs, then for every clustering column its key and whether it is NaN. */
+  private Column[] selection(FunctionScope scope, Column drawn) {
+    List<Column> selection = new ArrayList<>(List.of(drawn.as(DRAWN)));
     KeySources sources = new KeySources(table, order, scope);
     List<ClusteringColumn> columns = order.all();
     for (int i = 0; i < columns.size(); i++) {
       ClusteringColumn column = columns.get(i);
       Column value = sources.value(i);
       DataType type = sources.type(i);
-      selection.add(scope.call(KeyFunctions.key(column, type, keyLength(i, sampledRows)), value).as("key" + i));
+      selection.add(scope.call(KeyFunctions.key(column, type, keyLength(i)), value).as("key" + i));
       selection.add((isFloating(type) ? value.isNaN() : functions.lit(false)).as("nan" + i));
     }
     return selection.toArray(Column[]::new);
   }
 
   /** The bytes at which the keys of a column are cut; partitions are told apart by all of theirs. */
-  private int keyLength(int ordinal, long sampledRows) {
+  private int keyLength(int ordinal) {
     return ordinal < order.partition().size()
         ? Integer.MAX_VALUE
-        : Keys.sampledBytes(TruncatedBounds.length(table, order.all().get(ordinal)), sampledRows);
+        : Keys.sampledBytes(TruncatedBounds.length(table, order.all().get(ordinal)), mostRows);
   }
 
-  private List<Sample> samples(List<Row> rows, int parts) {
-    List<ClusteringColumn> columns = order.all();
-    int[] counts = new int[parts];
-    rows.forEach(row -> counts[row.getInt(0)]++);
-    List<List<KeyBuffer>> buffers = new ArrayList<>();
-    for (int count : counts) {
-      buffers.add(columns.stream().map(column -> new KeyBuffer(column.domain(), count)).toList());
-    }
-    for (Row row : rows) {
-      List<KeyBuffer> buffer = buffers.get(row.getInt(0));
-      for (int i = 0; i < columns.size(); i++) {
-        buffer.get(i).add(row.get(1 + 2 * i), row.isNullAt(2 + 2 * i) ? false : row.getBoolean(2 + 2 * i));
-      }
-    }
-    return buffers.stream().map(buffer -> new Sample(buffer.stream().map(KeyBuffer::keyColumn).toList())).toList();
+  private List<Drawn> drawn(List<Row> rows, List<GroupScan> scans) {
+    int groups = scans.size();
+    int[] counts = new int[2 * groups];
+    rows.forEach(row -> counts[(int) row.getLong(0)]++);
+    List<SampleBuffer> buffers = Arrays.stream(counts).mapToObj(count -> new SampleBuffer(order.all(), count)).toList();
+    rows.forEach(row -> buffers.get((int) row.getLong(0)).add(row));
+    return IntStream.range(0, groups)
+        .mapToObj(i -> buffers.get(i).drawn(scans.get(i), buffers.get(groups + i).sample()))
+        .toList();
   }
 
   private static boolean isFloating(DataType type) {
     return type.equals(DataTypes.FloatType) || type.equals(DataTypes.DoubleType);
   }
 
-  private static long outputFiles(List<PlannedGroup> groups) {
-    return groups.stream().mapToLong(PlannedGroup::expectedFiles).sum();
-  }
-
-  private static long sampledRows(List<PlannedGroup> groups, ZOrderOptions options) {
-    return options.sampleRows((int) Math.min(Integer.MAX_VALUE, outputFiles(groups)));
-  }
-
-  /** How many rows are sampled at most: no more than there are, and one if there are none. */
-  private static long mostRows(List<PlannedGroup> groups, ZOrderOptions options) {
-    return Math.max(1, Math.min(sampledRows(groups, options), groups.stream().mapToLong(PlannedGroup::rows).sum()));
-  }
-
-  /** The signed hash below which {@code share} of {@code rows} rows fall, on average. */
-  public static long threshold(long share, long rows) {
-    return BigInteger.valueOf(share).multiply(HASHES).divide(BigInteger.valueOf(rows)).add(SMALLEST_HASH).longValueExact();
-  }
-
-  /**
-   * Which rows are drawn, by their hashes: those of a file group's sample lie below its threshold, those held out of it between that
-   * and another.
-   *
-   * @param groupOf the file group of every data file; empty if there is one group only
-   * @param thresholds by group, the hash that those of its sampled rows lie below
-   * @param complete by group, whether all of its rows are sampled
-   * @param heldOut by group, the hash that those of the rows held out lie below
-   */
-  private record Drawing(HashMap<UTF8String, Integer> groupOf, long[] thresholds, boolean[] complete, long[] heldOut)
-      implements Serializable {
-    /** Draws so many samples of the same size from each group, of which all but the first are held out. */
-    static Drawing of(List<PlannedGroup> groups, ZOrderOptions options, int samples) {
-      long outputFiles = outputFiles(groups);
-      long wanted = sampledRows(groups, options);
-      long[] thresholds = new long[groups.size()];
-      boolean[] complete = new boolean[groups.size()];
-      long[] heldOut = new long[groups.size()];
-      HashMap<UTF8String, Integer> groupOf = new HashMap<>();
-      for (int i = 0; i < groups.size(); i++) {
-        PlannedGroup group = groups.get(i);
-        long share = (wanted * group.expectedFiles() + outputFiles - 1) / outputFiles;
-        complete[i] = share >= group.rows();
-        thresholds[i] = thresholdOrAll(share, group.rows());
-        heldOut[i] = thresholdOrAll(samples * share, group.rows());
-        for (FileScanTask task : group.files()) {
-          groupOf.put(UTF8String.fromString(task.file().location()), i);
-        }
-      }
-      return new Drawing(groups.size() == 1 ? new HashMap<>() : groupOf, thresholds, complete, heldOut);
-    }
-
-    private static long thresholdOrAll(long share, long rows) {
-      return share >= rows ? Long.MAX_VALUE : threshold(share, rows);
-    }
-
-    /** The file group of a row, or that number plus the number of groups if it is held out, or -1 if it is not drawn. */
-    int group(UTF8String file, long hash) {
-      int group = groupOf.isEmpty() ? 0 : groupOf.get(file);
-      if (complete[group] || hash < thresholds[group]) {
-        return group;
-      }
-      return hash < heldOut[group] ? thresholds.length + group : -1;
-    }
-  }
-
-  /** File and hash of a row to its sample, or to -1 if the row is not drawn. Public for the code that Spark generates. */
-  public static final class SampledGroup extends ColumnFunction<Integer> {
+  /** Where a row belongs, see {@link Drawing#draw}. Public for the code that Spark generates. */
+  public static final class DrawnRow extends ColumnFunction<Long> {
     private final Shared<Drawing> drawing;
 
-    SampledGroup(Shared<Drawing> drawing) {
-      super(DataTypes.IntegerType, DataTypes.StringType, DataTypes.LongType);
+    DrawnRow(Shared<Drawing> drawing) {
+      super(DataTypes.LongType, DataTypes.StringType, DataTypes.LongType, DataTypes.LongType);
       this.drawing = drawing;
     }
 
-    public int invoke(UTF8String file, long hash) {
-      return drawing.value().group(file, hash);
+    public long invoke(UTF8String file, long position, long hash) {
+      return drawing.value().draw(file, position, hash);
     }
 
     @Override
     public boolean isResultNullable() {
       return false;
+    }
+  }
+
+  /** The rows of one sample, filled row by row. */
+  private static final class SampleBuffer {
+    private final List<KeyBuffer> keys;
+    private final int[] rowGroups;
+    private int size;
+
+    SampleBuffer(List<ClusteringColumn> columns, int rows) {
+      this.keys = columns.stream().map(column -> new KeyBuffer(column.domain(), rows)).toList();
+      this.rowGroups = new int[rows];
+    }
+
+    void add(Row row) {
+      for (int i = 0; i < keys.size(); i++) {
+        keys.get(i).add(row.get(1 + 2 * i), row.isNullAt(2 + 2 * i) ? false : row.getBoolean(2 + 2 * i));
+      }
+      rowGroups[size++] = (int) (row.getLong(0) >> 32);
+    }
+
+    Drawn drawn(GroupScan scan, Sample heldOut) {
+      return new Drawn(scan, sample(), heldOut, rowGroups);
+    }
+
+    Sample sample() {
+      return new Sample(keys.stream().map(KeyBuffer::keyColumn).toList());
     }
   }
 

@@ -1,0 +1,103 @@
+package io.icebergzorder.spark.sample;
+
+import io.icebergzorder.core.SampledRowGroups.RowGroup;
+import java.io.Serializable;
+import java.math.BigInteger;
+import java.util.HashMap;
+import java.util.List;
+import org.apache.iceberg.FileScanTask;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * Which rows are drawn, by their hashes: those of a file group's sample lie below the threshold of their row group, those held out
+ * of it between that and another.
+ *
+ * @param files by data file; empty if there is one file group only, and all of it is read
+ * @param other of the data files that are not there
+ * @param groups how many file groups there are
+ */
+record Drawing(HashMap<UTF8String, SampledFile> files, SampledFile other, int groups) implements Serializable {
+  private static final BigInteger HASHES = BigInteger.ONE.shiftLeft(64);
+  private static final BigInteger SMALLEST_HASH = BigInteger.valueOf(Long.MIN_VALUE);
+
+  /** Draws so many samples of the same size from each group, of which all but the first are held out. */
+  static Drawing of(List<GroupScan> scans, int samples) {
+    HashMap<UTF8String, SampledFile> files = new HashMap<>();
+    SampledFile other = null;
+    for (int group = 0; group < scans.size(); group++) {
+      GroupScan scan = scans.get(group);
+      if (scan.rowGroups().isEmpty()) {
+        other = SampledFile.whole(group, scan, samples);
+      }
+      for (int i = 0; i < scan.group().files().size(); i++) {
+        FileScanTask task = scan.group().files().get(i);
+        files.put(
+            UTF8String.fromString(task.file().location()),
+            scan.rowGroups().isEmpty() ? other : SampledFile.parts(group, scan.rowGroups().get().get(i), samples));
+      }
+    }
+    boolean isOneWhole = scans.size() == 1 && other != null;
+    return new Drawing(isOneWhole ? new HashMap<>() : files, other, scans.size());
+  }
+
+  /** The signed hash below which {@code share} of {@code rows} rows fall, on average. */
+  static long threshold(long share, long rows) {
+    return BigInteger.valueOf(share).multiply(HASHES).divide(BigInteger.valueOf(rows)).add(SMALLEST_HASH).longValueExact();
+  }
+
+  /**
+   * Where a row belongs: its file group, or that number plus the number of groups if it is held out, in the lower 32 bits; above them
+   * the number of its row group. Or -1, if it is not drawn.
+   */
+  long draw(UTF8String path, long position, long hash) {
+    SampledFile file = files.isEmpty() ? other : files.get(path);
+    int place = file.place(position);
+    if (hash <= file.fitted()[place]) {
+      return (long) (file.first() + place) << 32 | file.group();
+    }
+    return hash <= file.heldOut()[place] ? (long) (file.first() + place) << 32 | groups + file.group() : -1;
+  }
+
+  /**
+   * What is drawn of a data file.
+   *
+   * @param group its file group
+   * @param first the number of the first of its row groups that are read; the others follow
+   * @param positions the first position, estimated, of each of its row groups that are read
+   * @param fitted by row group, the last hash of the rows of the sample
+   * @param heldOut by row group, the last hash of the rows that are held out
+   */
+  private record SampledFile(int group, int first, long[] positions, long[] fitted, long[] heldOut) implements Serializable {
+    static SampledFile whole(int group, GroupScan scan, int samples) {
+      long rows = scan.group().rows();
+      return new SampledFile(
+          group,
+          0,
+          new long[1],
+          new long[] {lastHash(scan.wanted(), rows)},
+          new long[] {lastHash(samples * scan.wanted(), rows)});
+    }
+
+    static SampledFile parts(int group, List<RowGroup> read, int samples) {
+      return new SampledFile(
+          group,
+          read.isEmpty() ? 0 : read.get(0).number(),
+          read.stream().mapToLong(RowGroup::firstPosition).toArray(),
+          read.stream().mapToLong(part -> lastHash(part.sampledRows(), part.rows())).toArray(),
+          read.stream().mapToLong(part -> lastHash(samples * part.sampledRows(), part.rows())).toArray());
+    }
+
+    private static long lastHash(long share, long rows) {
+      return share >= rows ? Long.MAX_VALUE : threshold(share, rows) - 1;
+    }
+
+    /** The place of a row's row group among those that are read. */
+    int place(long position) {
+      int place = positions.length - 1;
+      while (positions[place] > position) {
+        place--;
+      }
+      return place;
+    }
+  }
+}

@@ -1,0 +1,70 @@
+package io.icebergzorder.spark.sample;
+
+import io.icebergzorder.core.SampledRowGroups;
+import io.icebergzorder.core.SampledRowGroups.ManifestFile;
+import io.icebergzorder.core.SampledRowGroups.RowGroup;
+import io.icebergzorder.core.ZOrderOptions;
+import io.icebergzorder.spark.internals.FilePart;
+import io.icebergzorder.spark.plan.PlannedGroup;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.FileFormat;
+import org.apache.iceberg.FileScanTask;
+
+/**
+ * What is read of a file group for its sample.
+ *
+ * @param group the file group
+ * @param wanted how many of its rows are sampled
+ * @param rowGroups by data file, what is read of it; empty if that is all
+ */
+record GroupScan(PlannedGroup group, long wanted, Optional<List<List<RowGroup>>> rowGroups) {
+  /** Chooses what is read of each file group: each is sampled as densely as its share of the output files asks. */
+  static List<GroupScan> of(List<PlannedGroup> groups, ZOrderOptions options) {
+    long outputFiles = groups.stream().mapToLong(PlannedGroup::expectedFiles).sum();
+    long rows = options.sampleRows((int) Math.min(Integer.MAX_VALUE, outputFiles));
+    return groups.stream()
+        .map(group -> of(group, (rows * group.expectedFiles() + outputFiles - 1) / outputFiles, options.sampleSeed(), false))
+        .toList();
+  }
+
+  private static GroupScan of(PlannedGroup group, long wanted, long seed, boolean areClusters) {
+    List<ManifestFile> files = group.files().stream().map(GroupScan::manifestFile).toList();
+    return new GroupScan(group, wanted, SampledRowGroups.of(files, wanted, group.expectedFiles(), seed, areClusters));
+  }
+
+  /** The same sample of more row groups, which are known to be clusters. */
+  GroupScan ofClusters(long seed) {
+    return of(group, wanted, seed, true);
+  }
+
+  /** The data files, or the parts of them, to read. */
+  List<FileScanTask> tasks() {
+    if (rowGroups.isEmpty()) {
+      return group.files();
+    }
+    List<FileScanTask> tasks = new ArrayList<>();
+    for (int i = 0; i < group.files().size(); i++) {
+      FileScanTask file = group.files().get(i);
+      for (RowGroup part : rowGroups.get().get(i)) {
+        tasks.add(new FilePart(file, part.range().start(), part.range().end() - part.range().start()));
+      }
+    }
+    return tasks;
+  }
+
+  private static ManifestFile manifestFile(FileScanTask task) {
+    DataFile file = task.file();
+    // Row groups of Parquet only: Iceberg reads other formats by rules of theirs.
+    boolean isKnown = file.format() == FileFormat.PARQUET && file.splitOffsets() != null;
+    long sequenceNumber = file.dataSequenceNumber() == null ? 0 : file.dataSequenceNumber();
+    return new ManifestFile(
+        file.location(),
+        sequenceNumber,
+        file.recordCount(),
+        file.fileSizeInBytes(),
+        isKnown ? file.splitOffsets() : List.of());
+  }
+}
