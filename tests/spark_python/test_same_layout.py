@@ -13,17 +13,19 @@ from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.fit import LayoutRequest, fit
+from iceberg_zorder.layout.layout_json import layout_hash
 from iceberg_zorder.pyiceberg import plan_rewrite
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.plan.row_order import resolve
-from iceberg_zorder.pyiceberg.plan.sampling import draw_samples
+from iceberg_zorder.pyiceberg.plan.sampling import draw_samples, group_scans
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
 from iceberg_zorder.spark import rewrite_data_files
 from tests.conftest import CATALOG
 from tests.pyiceberg.committing import commit_files
-from tests.pyiceberg.lake import rewrite
+from tests.pyiceberg.lake import equality_delete, rewrite
 
 
 @pytest.fixture(scope="module")
@@ -119,8 +121,8 @@ def test_long_values_are_cut_alike(spark: SparkSession, catalog: Catalog) -> Non
 
     options = rewrite_options(given)
     order, groups = resolve(table, parse_sort_order(by)), Planner(table, options, None).plan(before).groups
-    [(_, sample)] = draw_samples(table, groups, order, options.layout)
-    lengths = [max(len(key) for key in column.values.tolist()) for column in sample.columns]
+    [sample] = draw_samples(table, group_scans(groups, options.layout), order, seed=0)
+    lengths = [max(len(key) for key in column.values.tolist()) for column in sample.fitted.columns]
     assert lengths == [68, 4196, 64]
 
     result = rewrite_without_spark(table, by, options=given)
@@ -129,6 +131,65 @@ def test_long_values_are_cut_alike(spark: SparkSession, catalog: Catalog) -> Non
     assert ids(spark, full) == rows
     spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('db.same_long', {before.snapshot_id})")
     assert rewrite_data_files(spark, full, by, options=given) == replace(result, removed_delete_files_count=0)
+    assert ids(spark, full) == rows
+    assert outcome(spark, full) == ours
+
+
+PARTS = {
+    # Values of a and b, by a row's number and its row group's; and whether row groups are clusters by both of them.
+    "in order": ("id", "id * 104729 % 99991", False),
+    "boxes": ("id div 250 * 97 % 160 * 1000 + id * 31 % 997", "id div 250 * 61 % 160 * 1000 + id * 17 % 997", True),
+}
+
+
+@pytest.mark.parametrize("case", PARTS)
+def test_both_engines_read_the_same_row_groups(spark: SparkSession, catalog: Catalog, case: str) -> None:
+    """Parts of files, with deletes of both kinds; and more parts of those whose row groups are clusters."""
+    a, b, are_clusters = PARTS[case]
+    name = f"same_row_groups_{case.replace(' ', '_')}"
+    full = f"{CATALOG}.db.{name}"
+    spark.sql(f"DROP TABLE IF EXISTS {full}")
+    spark.sql(
+        f"CREATE TABLE {full} (id BIGINT, a BIGINT, b BIGINT) USING iceberg "
+        "TBLPROPERTIES ('format-version'='2', 'write.delete.mode'='merge-on-read')"
+    )
+    small = {"size-bytes": "1", "check-min-record-count": "250", "check-max-record-count": "250"}
+    properties = {f"write.parquet.row-group-{key}": value for key, value in small.items()}
+    pairs = ", ".join(f"'{key}'='{value}'" for key, value in properties.items())
+    spark.sql(f"ALTER TABLE {full} SET TBLPROPERTIES ({pairs})")
+    for start in range(0, 40_000, 10_000):
+        spark.sql(
+            f"INSERT INTO {full} SELECT /*+ REPARTITION(1) */ id, {a}, {b} FROM range({start}, {start + 10_000}, 1, 1)"
+        )
+    # Iceberg's writer goes by them, too, when it ends a file.
+    spark.sql(f"ALTER TABLE {full} UNSET TBLPROPERTIES ({', '.join(map(repr, properties))})")
+    spark.sql(f"DELETE FROM {full} WHERE id % 7 = 1")
+    table = catalog.load_table(f"db.{name}")
+    commit_files(table, equality_delete(table, [{"id": each} for each in range(0, 40_000, 11)], ["id"]))
+    spark.sql(f"REFRESH TABLE {full}")
+    before, rows = table.current_snapshot(), ids(spark, full)
+    assert before is not None
+    target = str(size(spark, full) // 24)
+    given = {"rewrite-all": "true", "target-file-size-bytes": target, "sample-rows": "3000"}
+    options = rewrite_options(given).layout
+    [group] = Planner(table, rewrite_options(given), None).plan(before).groups
+    [scan] = group_scans([group], options)
+    all_row_groups = sum(len(task.data_file.split_offsets or ()) for task in group.tasks)
+    read = [sum(len(file) for file in each.row_groups or ()) for each in (scan, scan.of_clusters(0))]
+    assert 0 < read[0] <= 0.3 * all_row_groups <= read[1] <= 0.6 * all_row_groups
+    order = resolve(table, parse_sort_order("zorder(a, b)"))
+    [sample] = draw_samples(table, [scan.of_clusters(0) if are_clusters else scan], order, seed=0)
+    layout = fit(order.all, sample.fitted, LayoutRequest(group.expected_output_files))
+
+    result = rewrite_without_spark(table, "zorder(a, b)", options=given)
+    spark.sql(f"REFRESH TABLE {full}")
+    ours = outcome(spark, full)
+    assert ids(spark, full) == rows
+    assert ours[0]["zorder.layout-hash"] == layout_hash(layout)
+    spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('db.{name}', {before.snapshot_id})")
+    assert rewrite_data_files(spark, full, "zorder(a, b)", options=given) == replace(
+        result, removed_delete_files_count=0
+    )
     assert ids(spark, full) == rows
     assert outcome(spark, full) == ours
 
