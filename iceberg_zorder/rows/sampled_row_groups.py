@@ -22,10 +22,11 @@ import numpy.typing as npt
 
 LARGEST_CLUSTER_EFFECT = 0.1
 """Above it, a sample of some row groups is no likeness of the table."""
+_FEWEST = 8
 _AT_MOST_ONE_IN = 4
-_ENOUGH = 40
-_AT_LEAST_ONE_IN = 25
-_PER_OUTPUT_FILE = 18
+_ENOUGH = 32
+_AT_LEAST_ONE_IN = 32
+_PER_OUTPUT_FILE = 9
 _CLUSTERS_PER_OUTPUT_FILE = 4
 _DENSEST = 2
 _PHASES = 1 << 16
@@ -146,7 +147,7 @@ def sampled_row_groups(
     --------
     >>> files = [ManifestFile(f"{i:02}", i, 1000, 400, (4, 100, 200, 300)) for i in range(64)]
     >>> [[(each.start, each.end) for each in file] for file in sampled_row_groups(files, 500, 4, seed=0)][:3]
-    [[(200, 300)], [], [(0, 100)]]
+    [[], [(200, 300)], []]
     >>> sampled_row_groups(files[:2], 500, 4, seed=0)
     """
     total = sum(file.rows for file in files)
@@ -185,7 +186,8 @@ def _points(row_groups: int, total: int, rows: int, output_files: int) -> int:
     """Tell how many points there are to be."""
     of_files = math.isqrt(_PER_OUTPUT_FILE * output_files - 1) + 1
     of_rows = -(-_DENSEST * rows * row_groups // total)
-    return max(min(row_groups // _AT_MOST_ONE_IN, _ENOUGH), row_groups // _AT_LEAST_ONE_IN, of_files, of_rows)
+    of_row_groups = max(_FEWEST, min(row_groups // _AT_MOST_ONE_IN, _ENOUGH), row_groups // _AT_LEAST_ONE_IN)
+    return max(of_row_groups, of_files, of_rows)
 
 
 def _commits(files: Sequence[ManifestFile]) -> list[list[int]]:

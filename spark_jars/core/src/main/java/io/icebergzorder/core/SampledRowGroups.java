@@ -9,6 +9,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 
 /**
  * Chooses the row groups that the sample of a file group is read from: few of many, and evenly spread over its rows.
@@ -19,10 +20,11 @@ import java.util.stream.IntStream;
  * begin turns from commit to commit and from file to file, so that no period of the data meets theirs.
  */
 public final class SampledRowGroups {
+  private static final long FEWEST = 8;
   private static final long AT_MOST_ONE_IN = 4;
-  private static final long ENOUGH = 40;
-  private static final long AT_LEAST_ONE_IN = 25;
-  private static final long PER_OUTPUT_FILE = 18;
+  private static final long ENOUGH = 32;
+  private static final long AT_LEAST_ONE_IN = 32;
+  private static final long PER_OUTPUT_FILE = 9;
   private static final long CLUSTERS_PER_OUTPUT_FILE = 4;
   private static final long DENSEST = 2;
   private static final int PHASE_BITS = 16;
@@ -170,7 +172,7 @@ public final class SampledRowGroups {
     long ofFiles = BigInteger.valueOf(PER_OUTPUT_FILE * outputFiles - 1).sqrt().longValueExact() + 1;
     long ofRows = -Math.floorDiv(-DENSEST * rows * rowGroups, total);
     long ofRowGroups = Math.max(Math.min(rowGroups / AT_MOST_ONE_IN, ENOUGH), rowGroups / AT_LEAST_ONE_IN);
-    return Math.max(ofRowGroups, Math.max(ofFiles, ofRows));
+    return LongStream.of(FEWEST, ofRowGroups, ofFiles, ofRows).max().getAsLong();
   }
 
   /** Counts the points in every row group. */
