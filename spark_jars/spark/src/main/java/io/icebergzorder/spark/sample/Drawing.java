@@ -5,7 +5,6 @@ import java.io.Serializable;
 import java.math.BigInteger;
 import java.util.HashMap;
 import java.util.List;
-import org.apache.iceberg.FileScanTask;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
@@ -30,10 +29,12 @@ record Drawing(HashMap<UTF8String, SampledFile> files, SampledFile other, int gr
         other = SampledFile.whole(group, scan, samples);
       }
       for (int i = 0; i < scan.group().files().size(); i++) {
-        FileScanTask task = scan.group().files().get(i);
-        files.put(
-            UTF8String.fromString(task.file().location()),
-            scan.rowGroups().isEmpty() ? other : SampledFile.parts(group, scan.rowGroups().get().get(i), samples));
+        UTF8String path = UTF8String.fromString(scan.group().files().get(i).file().location());
+        if (scan.rowGroups().isEmpty()) {
+          files.put(path, other);
+        } else if (!scan.rowGroups().get().get(i).isEmpty()) {
+          files.put(path, SampledFile.parts(group, scan.rowGroups().get().get(i), samples));
+        }
       }
     }
     boolean isOneWhole = scans.size() == 1 && other != null;
@@ -81,7 +82,7 @@ record Drawing(HashMap<UTF8String, SampledFile> files, SampledFile other, int gr
     static SampledFile parts(int group, List<RowGroup> read, int samples) {
       return new SampledFile(
           group,
-          read.isEmpty() ? 0 : read.get(0).number(),
+          read.get(0).number(),
           read.stream().mapToLong(RowGroup::firstPosition).toArray(),
           read.stream().mapToLong(part -> lastHash(part.sampledRows(), part.rows())).toArray(),
           read.stream().mapToLong(part -> lastHash(samples * part.sampledRows(), part.rows())).toArray());
