@@ -1,6 +1,5 @@
 package io.icebergzorder.spark.run;
 
-import io.icebergzorder.spark.internals.FieldValues;
 import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import java.io.IOException;

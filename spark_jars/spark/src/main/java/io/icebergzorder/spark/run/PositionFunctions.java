@@ -12,6 +12,7 @@ import io.icebergzorder.spark.internals.ColumnFunction;
 import io.icebergzorder.spark.internals.FunctionScope;
 import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.jobs.Destination;
+import io.icebergzorder.spark.jobs.HashRouting;
 import io.icebergzorder.spark.jobs.OfGroup;
 import io.icebergzorder.spark.jobs.StageGroups;
 import io.icebergzorder.spark.sample.KeyFunctions;

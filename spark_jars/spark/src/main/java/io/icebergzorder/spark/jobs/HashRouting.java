@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.run;
+package io.icebergzorder.spark.jobs;
 
 import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 
@@ -20,7 +20,7 @@ public final class HashRouting {
    * @param partitions how many, at least 1
    * @return numbers {@code v} with {@code floorMod(murmur3(v[p], 42), partitions) == p} for every p
    */
-  static int[] numbers(int partitions) {
+  public static int[] numbers(int partitions) {
     int[] numbers = new int[partitions];
     boolean[] found = new boolean[partitions];
     int missing = partitions;

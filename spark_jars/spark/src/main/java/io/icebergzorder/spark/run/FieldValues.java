@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.internals;
+package io.icebergzorder.spark.run;
 
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -24,7 +24,7 @@ import scala.Function2;
  * <p>Iceberg asks a row for every field together with the field's type, and Spark's binary rows then look up how to read
  * that type each time: a tenth of the time of a rewrite. Here it is looked up once for each field.
  */
-public final class FieldValues {
+final class FieldValues {
   private enum Kind {
     BOOLEAN,
     INT,
@@ -49,7 +49,7 @@ public final class FieldValues {
 
   /** Takes the type of the rows, which may have further fields after those. */
   @SuppressWarnings("unchecked")
-  public FieldValues(StructType schema) {
+  FieldValues(StructType schema) {
     int size = schema.length();
     kinds = new Kind[size];
     precisions = new int[size];
@@ -98,7 +98,7 @@ public final class FieldValues {
    *
    * @return the same row each time, with other values
    */
-  public InternalRow of(InternalRow from) {
+  InternalRow of(InternalRow from) {
     for (int field = 0; field < values.length; field++) {
       values[field] = from.isNullAt(field) ? null : value(from, field);
     }
