@@ -24,9 +24,9 @@ LARGEST_CLUSTER_EFFECT = 0.1
 """Above it, a sample of some row groups is no likeness of the table."""
 _FEWEST = 8
 _AT_MOST_ONE_IN = 4
-_ENOUGH = 32
-_AT_LEAST_ONE_IN = 32
-_PER_OUTPUT_FILE = 9
+_ENOUGH = 40
+_AT_LEAST_ONE_IN = 25
+_PER_OUTPUT_FILE = 18
 _CLUSTERS_PER_OUTPUT_FILE = 4
 _DENSEST = 2
 _PHASES = 1 << 16
@@ -147,7 +147,7 @@ def sampled_row_groups(
     --------
     >>> files = [ManifestFile(f"{i:02}", i, 1000, 400, (4, 100, 200, 300)) for i in range(64)]
     >>> [[(each.start, each.end) for each in file] for file in sampled_row_groups(files, 500, 4, seed=0)][:3]
-    [[], [(200, 300)], []]
+    [[(200, 300)], [], [(0, 100)]]
     >>> sampled_row_groups(files[:2], 500, 4, seed=0)
     """
     total = sum(file.rows for file in files)

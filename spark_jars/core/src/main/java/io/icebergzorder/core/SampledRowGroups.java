@@ -22,9 +22,9 @@ import java.util.stream.LongStream;
 public final class SampledRowGroups {
   private static final long FEWEST = 8;
   private static final long AT_MOST_ONE_IN = 4;
-  private static final long ENOUGH = 32;
-  private static final long AT_LEAST_ONE_IN = 32;
-  private static final long PER_OUTPUT_FILE = 9;
+  private static final long ENOUGH = 40;
+  private static final long AT_LEAST_ONE_IN = 25;
+  private static final long PER_OUTPUT_FILE = 18;
   private static final long CLUSTERS_PER_OUTPUT_FILE = 4;
   private static final long DENSEST = 2;
   private static final int PHASE_BITS = 16;
