@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,8 @@ class Driver:
 
     process: subprocess.Popen[str]
     directory: Path
+    begun_with: set[str] = field(default_factory=set)
+    """The files that there were before any rewrite: of attempts that lost as the table was created, Iceberg deletes nothing."""
 
     def rewrite(self, **request: object) -> Answer:
         assert self.process.stdin is not None
@@ -85,7 +87,7 @@ class Driver:
         known = {local_path(path) for path in table.inspect.all_files()["file_path"].to_pylist()}
         # What loses goes when Spark tells of its end, which may be after the CALL's.
         deadline = time.monotonic() + 60
-        while (left := self.data_files() - known) and time.monotonic() < deadline:
+        while (left := self.data_files() - known - self.begun_with) and time.monotonic() < deadline:
             time.sleep(0.1)
         assert left == set()
         files = table.inspect.files()["file_path"].to_pylist()
@@ -127,6 +129,7 @@ def driver(directory: Path, jars: str, master: str, extra: dict[str, str]) -> It
         try:
             driver = Driver(process, directory)
             driver.answer()
+            driver.begun_with.update(driver.data_files())
             yield driver
         finally:
             assert process.stdin is not None
