@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from threading import Lock
 from typing import Any
 from uuid import UUID
 
@@ -48,6 +49,7 @@ class Partitions:
         self.records: list[Record] = []
         """The partitions, by their number."""
         self._numbers: dict[tuple[Hashable, ...], int] = {}
+        self._lock = Lock()
         self._fields = [_Field.of(field, schema, arrow) for field in spec.fields]
         kinds = {field.field_id: _result_type(schema, field) for field in partition_fields(schema, spec)}
         self._keyed = [(place, kinds[f.field_id]) for place, f in enumerate(spec.fields) if f.field_id in kinds]
@@ -81,7 +83,8 @@ class Partitions:
             before, place = np.divmod(found, max(1, len(values[-1])))
             places = np.vstack([places[:, before], place])
         partitions = [tuple(values[field][place] for field, place in enumerate(each)) for each in places.T.tolist()]
-        return np.array([self._number(each) for each in partitions], np.int64)[combination]
+        with self._lock:
+            return np.array([self._number(each) for each in partitions], np.int64)[combination]
 
     def _number(self, partition: tuple[Any, ...]) -> int:
         key = tuple(map(identity, partition))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass, field
+from threading import Event, Lock
 
+import numpy as np
+import numpy.typing as npt
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 
 from iceberg_zorder.errors import RewriteFailedError
+from iceberg_zorder.layout.box_tree import BoxTree
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
 from iceberg_zorder.pyiceberg.partitions import Partitions
@@ -22,19 +25,22 @@ from iceberg_zorder.pyiceberg.read.reader import Reader, Rows
 from iceberg_zorder.pyiceberg.write.file_writer import FileSettings, FileWriter, delete_files
 from iceberg_zorder.pyiceberg.write.parquet_settings import row_group_size
 from iceberg_zorder.rows.bucket_sorter import BucketSorter, PrefixColumns
+from iceberg_zorder.rows.buckets import parted
 from iceberg_zorder.rows.codecs import Codecs
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.nested import leaf
 from iceberg_zorder.rows.read_ahead import ReadAhead
 from iceberg_zorder.rows.routing import Router
-from iceberg_zorder.rows.spill import Bucket, Spill
+from iceberg_zorder.rows.spill import Spill
+from iceberg_zorder.rows.threads import StoppedError, Turns, run_together
 
 # What is spilled takes at most about so many times the room that it has in files: TPC-H's lineitem 1.65 times, orders
 # 1.54, customer 1.52 and partsupp 1.48, events with random keys 1.5, and rows that hardly differ 0.92 times the room of
 # files in zstd; of files in Snappy 0.75 to 1.32 times.
 _INFLATION = 1.75
-_WRITERS = 2
+_MOST_RANGES = 256
 _AHEAD = 1
+_Longs = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +59,10 @@ class RewriteContext:
         Where rows are held that have no room in memory, by default where temporary files are.
     progress : Progress, optional
         Told of every file that was read, and of every row group that was written.
+    threads : int, optional
+        How many threads a file group has.
+    stopped : threading.Event, optional
+        Has all file groups end when it is set.
     """
 
     table: Table
@@ -60,6 +70,8 @@ class RewriteContext:
     budget: MemoryBudget
     spill_directory: str | None = None
     progress: Progress = silent
+    threads: int = 1
+    stopped: Event = field(default_factory=Event)
 
 
 def rewrite_group(context: RewriteContext, group: FileGroup, layout: Layout) -> list[DataFile]:
@@ -78,15 +90,19 @@ def rewrite_group(context: RewriteContext, group: FileGroup, layout: Layout) -> 
     -------
     list of pyiceberg.manifest.DataFile
         The new data files, which the caller owns. Whatever goes wrong, or interrupts, the files are deleted.
+
+    Raises
+    ------
+    StoppedError
+        When the context has all file groups end.
     """
     budget = context.budget
     reader = Reader(context.table, list(group.tasks), keep_dictionaries=True, budget=budget)
     codecs = Codecs(reader.schema)
-    with Spill(budget, codecs, context.spill_directory) as spill, closing(reader):
-        expected = int(group.input_size * _INFLATION)
-        if expected > budget.limit:
-            spill.check_space(expected)
-        rewrite = _GroupRewrite(context, group, layout, reader)
+    rewrite = _GroupRewrite(context, group, layout, reader)
+    with Spill(budget, codecs, context.spill_directory, rewrite.ranges) as spill, closing(reader):
+        if rewrite.expected_size > budget.limit:
+            spill.check_space(rewrite.expected_size)
         rewrite.read(spill, codecs)
         reader.close()
         try:
@@ -105,6 +121,7 @@ class _GroupRewrite:
         self._group = group
         self._layout = layout
         self._reader = reader
+        self._stopped = Event()
         self._writers: list[FileWriter] = []
         self._rows_read = 0
         paths = field_paths(file_fields(reader.schema, None))
@@ -115,6 +132,8 @@ class _GroupRewrite:
             if context.order.partition or group.partition is None
             else None
         )
+        self.expected_size = int(group.input_size * _INFLATION)
+        """About how many bytes the rows take while they are held."""
 
     @property
     def prefix(self) -> PrefixColumns:
@@ -122,47 +141,84 @@ class _GroupRewrite:
         order = self._context.order
         return PrefixColumns(order.prefix, order.prefix_orders, tuple(self._paths[: len(order.prefix)]))
 
+    @property
+    def ranges(self) -> int:
+        """Into how many ranges of their indexes the rows of each file are divided, so that few are sorted at a time."""
+        limit = self._context.budget.limit
+        if self.expected_size <= limit or self._context.order.prefix or not isinstance(self._layout.cuts, BoxTree):
+            return 1
+        # So many that every thread has room for a range, for its copy, and for a row group.
+        wanted = 4 * self._context.threads * self.expected_size // (limit * self._layout.files)
+        return min(_MOST_RANGES, 1 << wanted.bit_length(), 1 << self._index_bits)
+
+    @property
+    def _index_bits(self) -> int:
+        return self._layout.bits * (len(self._layout.columns) - self._layout.leading)
+
     def read(self, spill: Spill, codecs: Codecs) -> None:
         """Read all rows, and hold each with those of its file."""
-        router = Router(self._layout)
-        with ReadAhead(self._rows(), _AHEAD) as ahead:
-            for task, rows in ahead:
-                transformed = self._partitions.transformed(rows.batch) if self._partitions else []
-                keys = self._partitions.keys(transformed) if self._partitions and self._context.order.partition else []
-                columns = [*keys, *(leaf(rows.batch, path) for path in self._paths)]
-                file, index = router.route(columns, task.data_file.file_path, rows.positions)
-                if self._partitions and self._group.partition is None:
-                    number = self._partitions.number(transformed, rows.batch.num_rows)
-                    file = number * self._layout.files + file
-                spill.add(codecs.encoded(rows.batch), index, file)
-                self._rows_read += rows.batch.num_rows
+        streams = _dealt(self._group.tasks, self._context.threads)
+        router, turns = Router(self._layout), Turns(len(streams))
 
-    def _rows(self) -> Generator[tuple[DataFileTask, Rows], None, None]:
-        for task in self._group.tasks:
+        def read_stream(place: int) -> None:
+            try:
+                with self._batches(streams[place], len(streams)) as batches:
+                    for task, rows in batches:
+                        self._check_running()
+                        slots, index = self._routed(router, task, rows, spill.ranges)
+                        parts = parted(codecs.encoded(rows.batch), index, slots, spill.ranges)
+                        with turns.turn(place):
+                            spill.add(parts)
+                            self._rows_read += rows.batch.num_rows
+            finally:
+                turns.leave(place)
+
+        run_together(len(streams), read_stream, self._stopped.set)
+        spill.complete()
+
+    def _batches(
+        self, tasks: list[DataFileTask], streams: int
+    ) -> AbstractContextManager[Iterator[tuple[DataFileTask, Rows]]]:
+        """Read some data files, ahead where there are threads to spare."""
+        rows = self._rows(tasks)
+        return ReadAhead(rows, _AHEAD) if streams < self._context.threads else closing(rows)
+
+    def _rows(self, tasks: list[DataFileTask]) -> Generator[tuple[DataFileTask, Rows], None, None]:
+        for task in tasks:
             for rows in self._reader.rows(task):
                 yield task, rows
             self._context.progress(READ, task.data_file.record_count, task.data_file.file_size_in_bytes)
 
+    def _routed(self, router: Router, task: DataFileTask, rows: Rows, ranges: int) -> tuple[_Longs, _Longs]:
+        """Find the bucket of every row, times the ranges, plus its range there; and its index."""
+        transformed = self._partitions.transformed(rows.batch) if self._partitions else []
+        keys = self._partitions.keys(transformed) if self._partitions and self._context.order.partition else []
+        columns = [*keys, *(leaf(rows.batch, path) for path in self._paths)]
+        bucket, index = router.route(columns, task.data_file.file_path, rows.positions)
+        if self._partitions and self._group.partition is None:
+            bucket += self._partitions.number(transformed, rows.batch.num_rows) * self._layout.files
+        if ranges == 1:
+            return bucket, index
+        return bucket * ranges + (index >> self._index_bits - (ranges.bit_length() - 1)), index
+
     def write(self, spill: Spill, sorter: BucketSorter, row_width: int) -> list[DataFile]:
-        """Sort and write the rows of one file after the other, of two at a time while there is room for both."""
-        running: set[Future[None]] = set()
-        with ThreadPoolExecutor(_WRITERS, "iceberg-zorder-write") as pool:
-            for number in spill.buckets:
-                need = sorter.need(spill.bucket(number))
-                while running and (len(running) == _WRITERS or not spill.make_room(need, keep=number)):
-                    running = _unfinished(running)
-                fits = spill.make_room(need, keep=number)
-                writer = self._writer(number, sorter.row_group_rows, row_width)
-                bucket = spill.pop(number)
-                if fits:
-                    spill.budget.take(need)
-                    running.add(pool.submit(_write_bucket, sorter, spill, bucket, writer, need))
-                else:
-                    spill.flush_all()
-                    sorter.write_in_ranges(spill, bucket, writer)
-                    writer.close()
-            while running:
-                running = _unfinished(running)
+        """Sort and write the rows of one file after the other, in several threads while there is room."""
+        numbers = spill.buckets
+        self._writers = [self._writer(number, sorter.row_group_rows, row_width) for number in numbers]
+        waiting = iter(zip(numbers, self._writers, strict=True))
+        lock = Lock()
+
+        def write_files(_: int) -> None:
+            while True:
+                with lock:
+                    number, writer = next(waiting, (None, None))
+                if number is None or writer is None:
+                    return
+                self._check_running()
+                sorter.write_bucket(spill, number, writer)
+                writer.close()
+
+        run_together(min(self._context.threads, max(1, len(numbers))), write_files, self._stopped.set)
         files = [file for writer in self._writers for file in writer.files]
         rows = sum(file.record_count for file in files)
         if rows != self._rows_read:
@@ -192,9 +248,16 @@ class _GroupRewrite:
             row_width=row_width,
             row_size=self._group.input_size / max(1, self._group.rows),
         )
-        writer = FileWriter(self._table, settings, self._context.progress)
-        self._writers.append(writer)
-        return writer
+        return FileWriter(self._table, settings, self._written)
+
+    def _written(self, stage: str, rows: int, size: int) -> None:
+        """Pass on that a row group was written, unless no more is to be."""
+        self._check_running()
+        self._context.progress(stage, rows, size)
+
+    def _check_running(self) -> None:
+        if self._stopped.is_set() or self._context.stopped.is_set():
+            raise StoppedError
 
     def _roll_at(self) -> int:
         """Tell at which length another file is started: only where there are fewer files than planned."""
@@ -204,18 +267,12 @@ class _GroupRewrite:
         return size + row_group_size(self._table)
 
 
-def _write_bucket(sorter: BucketSorter, spill: Spill, bucket: Bucket, writer: FileWriter, need: int) -> None:
-    """Write one file; the memory that this needs was counted before."""
-    try:
-        sorter.write(spill, bucket, writer)
-        writer.close()
-    finally:
-        spill.budget.give_back(need)
-
-
-def _unfinished(running: set[Future[None]]) -> set[Future[None]]:
-    """Wait until one is finished, and raise what went wrong with it."""
-    done, rest = wait(running, return_when=FIRST_COMPLETED)
-    for future in done:
-        future.result()
-    return rest
+def _dealt(tasks: Sequence[DataFileTask], streams: int) -> list[list[DataFileTask]]:
+    """Deal data files to so many streams at most, each to the one that has the fewest bytes so far."""
+    dealt: list[list[DataFileTask]] = [[] for _ in range(min(streams, len(tasks)))]
+    sizes = [0] * len(dealt)
+    for task in tasks:
+        least = sizes.index(min(sizes))
+        dealt[least].append(task)
+        sizes[least] += max(1, task.data_file.file_size_in_bytes)
+    return dealt

@@ -15,11 +15,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.rows.buckets import Bucket, parted
 from iceberg_zorder.rows.codecs import Codecs
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.nested import leaf
 from iceberg_zorder.rows.sorting import SortKey, sort_keys, sort_permutation, split
-from iceberg_zorder.rows.spill import Bucket, Spill
+from iceberg_zorder.rows.spill import Spill
 
 
 class RowGroupSink(Protocol):
@@ -85,30 +86,44 @@ class BucketSorter:
         return self._budget.limit // 4
 
     def need(self, bucket: Bucket) -> int:
-        """Tell how many bytes sorting takes, beside what the rows take already: one column more, and a row group."""
+        """Tell how many bytes sorting takes, beside what the rows take that are in memory.
+
+        A range of the rows is copied, unless it is all of them; then there is one column more, or a row group.
+        """
+        size = bucket.size * max(bucket.rows_of_range) // max(1, bucket.rows)
         row_group = min(bucket.rows * self._codecs.width, self._row_group_bytes)
-        return bucket.size - bucket.in_memory + int(bucket.size * self._codecs.largest_share) + row_group
+        copied = size if len(bucket.rows_of_range) > 1 else size - bucket.in_memory
+        return copied + max(int(size * self._codecs.largest_share), row_group)
 
     def write(self, spill: Spill, bucket: Bucket, sink: RowGroupSink) -> None:
         """Write the rows of a bucket that was taken out of a spill; what this needs must be counted before."""
-        parts = list(spill.read(bucket))
+        row_group = _RowGroup(sink)
+        for place in range(spill.ranges):
+            parts = list(spill.read(bucket, place))
+            if place == spill.ranges - 1:
+                bucket.parts.clear()
+            self._sort(parts, row_group)
+        row_group.write()
+
+    def _sort(self, parts: list[tuple[list[pa.Array], npt.NDArray[np.int64]]], row_group: _RowGroup) -> None:
+        """Add rows in order to a row group, and to the next when it is full."""
+        if not parts:
+            return
         index = np.concatenate([part for _, part in parts])
         by_column = [[columns[place] for columns, _ in parts] for place in range(len(self._codecs))]
-        del parts
-        spill.drop(bucket)
-        for place in self._prefix.places:
-            by_column[place] = [self._codecs.joined(place, by_column[place])]
-        order = pa.array(sort_permutation(self._keys([each[0] if each else None for each in by_column], index)))
+        parts.clear()
         columns = []
         for place, each in enumerate(by_column):
-            # One column after the other: it stays in the processor's cache, and no more than one is there twice.
-            columns.append(self._codecs.joined(place, each).take(order))
+            # One column after the other: no more than one is there twice.
+            columns.append(self._codecs.joined(place, each))
             each.clear()
+        order = pa.array(sort_permutation(self._keys(columns, index)))
+        del index
         start = 0
         while start < len(order):
-            rows = min(len(order) - start, sink.row_group_rows)
-            sink.write([self._codecs.finished([column.slice(start, rows) for column in columns])])
-            start += rows
+            rows = order.slice(start, row_group.missing)
+            row_group.add(self._codecs.finished([column.take(rows) for column in columns]))
+            start += len(rows)
 
     def write_in_ranges(self, spill: Spill, bucket: Bucket, sink: RowGroupSink) -> None:
         """Write the rows of a bucket, taken out of a spill, that have no room in memory together."""
@@ -119,34 +134,28 @@ class BucketSorter:
             return
         with Spill(self._budget, self._codecs, spill.home or spill.directory) as pieces:
             for columns, index in spill.read(bucket):
-                pieces.add(columns, index, ranges.of(self._keys(columns, index)))
+                pieces.add(parted(columns, index, ranges.of(self._keys(columns, index))))
+            pieces.complete()
             spill.drop(bucket)
             for number in pieces.buckets:
-                self._write_piece(pieces, number, sink)
+                self.write_bucket(pieces, number, sink)
 
-    def _write_piece(self, pieces: Spill, number: int, sink: RowGroupSink) -> None:
-        need = self.need(pieces.bucket(number))
-        fits = pieces.make_room(need, keep=number)
-        piece = pieces.pop(number)
-        if not fits:
-            pieces.flush_all()
-            self.write_in_ranges(pieces, piece, sink)
-            return
-        self._budget.take(need)
-        try:
-            self.write(pieces, piece, sink)
-        finally:
-            self._budget.give_back(need)
+    def write_bucket(self, spill: Spill, number: int, sink: RowGroupSink) -> None:
+        """Write the rows of a bucket of a spill that is complete, in ranges if they have no room in memory together."""
+        while not (work := spill.start_work(number, self.need)):
+            if not spill.make_room_for(number, self.need):
+                spill.flush(number)
+                self.write_in_ranges(spill, spill.pop(number), sink)
+                return
+        with work as bucket:
+            self.write(spill, bucket, sink)
 
     def _write_alike(self, spill: Spill, bucket: Bucket, sink: RowGroupSink) -> None:
         """Write rows that are alike in every key, in any order."""
-        waiting: list[pa.RecordBatch] = []
+        row_group = _RowGroup(sink)
         for columns, _ in spill.read(bucket):
-            waiting.append(self._codecs.finished(columns))
-            if sum(batch.num_rows for batch in waiting) >= sink.row_group_rows:
-                sink.write(waiting)
-                waiting = []
-        sink.write(waiting)
+            row_group.add(self._codecs.finished(columns))
+        row_group.write()
         spill.drop(bucket)
 
     def _keys(self, columns: Sequence[pa.Array | None], index: npt.NDArray[np.int64]) -> list[SortKey]:
@@ -158,3 +167,35 @@ class BucketSorter:
         rows = pa.RecordBatch.from_arrays(decoded, [str(place) for place in places])
         values = [leaf(rows, (places.index(place), *inner)) for place, *inner in self._prefix.paths]
         return sort_keys(self._prefix.columns, self._prefix.orders, values, index)
+
+
+class _RowGroup:
+    """Collects rows until a row group is full.
+
+    Parameters
+    ----------
+    sink : RowGroupSink
+        Takes it.
+    """
+
+    def __init__(self, sink: RowGroupSink) -> None:
+        self._sink = sink
+        self._batches: list[pa.RecordBatch] = []
+        self._rows = 0
+
+    @property
+    def missing(self) -> int:
+        """How many rows it has room for."""
+        return max(1, self._sink.row_group_rows - self._rows)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add rows, and write the row group if it is full."""
+        self._batches.append(batch)
+        self._rows += batch.num_rows
+        if self._rows >= self._sink.row_group_rows:
+            self.write()
+
+    def write(self) -> None:
+        """Write what there is, and begin another one."""
+        batches, self._batches, self._rows = self._batches, [], 0
+        self._sink.write(batches)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,7 +16,7 @@ _INTEGERS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
 class Codecs:
-    """How the columns of a schema are held.
+    """How the columns of a schema are held; columns may be encoded in several threads.
 
     Parameters
     ----------
@@ -37,6 +38,7 @@ class Codecs:
         self._codecs = [_codec(field.type) for field in schema]
         self._rows = self._bytes = 0
         self._held = [0] * len(self._codecs)
+        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         """Count the columns."""
@@ -54,10 +56,11 @@ class Codecs:
 
     def encoded(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """Make columns smaller; how small depends on what came before."""
-        self._rows += batch.num_rows
-        self._bytes += batch.nbytes
         columns = [codec.encoded(column) for codec, column in zip(self._codecs, batch.columns, strict=True)]
-        self._held = [held + column.nbytes for held, column in zip(self._held, columns, strict=True)]
+        with self._lock:
+            self._rows += batch.num_rows
+            self._bytes += batch.nbytes
+            self._held = [held + column.nbytes for held, column in zip(self._held, columns, strict=True)]
         return columns
 
     def joined(self, place: int, parts: Sequence[pa.Array]) -> pa.Array:
@@ -126,12 +129,14 @@ class Integers(Plain):
 
     def _narrow(self, column: pa.Array) -> pa.Array:
         found = pc.min_max(column)
-        low, high = found["min"].as_py(), found["max"].as_py()
+        low, high, width = found["min"].as_py(), found["max"].as_py(), self._width
         if low is not None:
-            width = max(each.bit_length() if each >= 0 else (~each).bit_length() for each in (low, high)) + 1
-            self._width = next(each for each in _INTEGERS if each >= max(width, self._width))
+            least = max(each.bit_length() if each >= 0 else (~each).bit_length() for each in (low, high)) + 1
+            width = next(each for each in _INTEGERS if each >= max(least, width))
+            # Another thread may set a smaller one.
+            self._width = width
         # What is under a NULL may be too large.
-        return column.cast(_INTEGERS[self._width], safe=False)
+        return column.cast(_INTEGERS[width], safe=False)
 
     def joined(self, parts: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:  # noqa: ARG002
         """Join parts as the widest of them."""
@@ -173,24 +178,33 @@ class Texts(Plain):
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
-        self._values: pa.Array | None = None
-        self._last: tuple[pa.Array, pa.Array] | None = None
+        self._sorted: tuple[pa.Array, pa.Array] | None = None
+        self._last = threading.local()
+        self._lock = threading.Lock()
 
     def encoded(self, column: pa.Array) -> pa.Array:
         """Replace a dictionary's numbers by those of this one, or by the values where there are too many."""
         if not pa.types.is_dictionary(column.type):
             return _with_short_offsets(column)
-        entries = column.dictionary
-        if self._last is None or not self._last[0].equals(entries):
-            new = [value for value in entries.to_pylist() if value is not None and value not in self._numbers]
-            if len(self._numbers) + len(new) > _LARGEST_DICTIONARY:
+        last = getattr(self._last, "found", None)
+        if last is None or not last[0].equals(column.dictionary):
+            numbers = self._numbered(column.dictionary)
+            if numbers is None:
                 return _with_short_offsets(column.dictionary_decode().cast(pa.large_string()))
+            last = self._last.found = column.dictionary, numbers
+        return last[1].take(column.indices)
+
+    def _numbered(self, entries: pa.Array) -> pa.Array | None:
+        """Find the numbers of a dictionary's entries; none if there are too many."""
+        with self._lock:
+            values = entries.to_pylist()
+            new = [value for value in values if value is not None and value not in self._numbers]
+            if len(self._numbers) + len(new) > _LARGEST_DICTIONARY:
+                return None
             for value in new:
                 self._numbers.setdefault(value, len(self._numbers))
-            numbers = [None if value is None else self._numbers[value] for value in entries.to_pylist()]
             width = 8 if len(self._numbers) <= 1 << 7 else 16
-            self._last = (entries, pa.array(numbers, _INTEGERS[width]))
-        return self._last[1].take(column.indices)
+            return pa.array([None if value is None else self._numbers[value] for value in values], _INTEGERS[width])
 
     def joined(self, parts: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:
         """Join numbers as such, and whatever else as values."""
@@ -200,18 +214,24 @@ class Texts(Plain):
 
     def decoded(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
         """Replace numbers by the values."""
-        return self._all(kind).take(column) if _is_number(column) else column.cast(kind)
+        return self.finished(column, kind).dictionary_decode() if _is_number(column) else column.cast(kind)
 
     def finished(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
-        """Make numbers a dictionary."""
+        """Make numbers a dictionary, whose values are sorted, in whatever order they came."""
         if not _is_number(column):
             return column.cast(kind)
-        return pa.DictionaryArray.from_arrays(column.cast(pa.int32()), self._all(kind))
+        places, values = self._all(kind)
+        return pa.DictionaryArray.from_arrays(places.take(column), values)
 
-    def _all(self, kind: pa.DataType) -> pa.Array:
-        if self._values is None or len(self._values) != len(self._numbers):
-            self._values = pa.array(list(self._numbers), kind)
-        return self._values
+    def _all(self, kind: pa.DataType) -> tuple[pa.Array, pa.Array]:
+        """List the values in their order, and the place there of each number."""
+        with self._lock:
+            if self._sorted is None or len(self._sorted[0]) != len(self._numbers):
+                values = sorted(self._numbers)
+                places = np.empty(len(values), np.int32)
+                places[[self._numbers[value] for value in values]] = np.arange(len(values))
+                self._sorted = pa.array(places), pa.array(values, kind)
+            return self._sorted
 
 
 def _is_number(column: pa.Array) -> bool:

@@ -1,19 +1,20 @@
 """Hold rows by the file that they go to: in memory as far as a budget allows, the rest on disk.
 
-Every bucket of rows has a file of its own on disk, a sequence of Arrow IPC streams compressed by LZ4, one for each time
-that it was flushed. While rows are added, all buckets are flushed when the budget is used up: memory that is freed one
-bucket at a time has holes that no batch fits in. When room is made for one bucket, the largest others are flushed.
+Every bucket of rows has a file of its own on disk, a sequence of Arrow IPC streams compressed by LZ4, one for each
+range of the bucket's rows each time that it was flushed. While rows are added, all buckets are flushed when the budget
+is used up: memory that is freed one bucket at a time has holes that no batch fits in. Later the largest ones are.
 """
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import accumulate, groupby
 from pathlib import Path
-from types import TracebackType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
+from iceberg_zorder.rows.buckets import Bucket, Part
 from iceberg_zorder.rows.codecs import Codecs
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 
@@ -29,27 +31,10 @@ _SMALL_PART = 64 * 1024
 _MANY_PARTS = 64
 
 
-class Bucket:
-    """Rows of one file.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        Where it is flushed to.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.parts: list[pa.RecordBatch] = []
-        self.small = 0  # how many of the last parts are
-        self.in_memory = 0
-        self.size = 0
-        self.rows = 0
-        self.is_spilled = False
-
-
 class Spill:
     """Buckets of rows, within a budget; a context manager that leaves nothing on disk.
+
+    Rows are added, and room is made, in any thread.
 
     Parameters
     ----------
@@ -59,26 +44,37 @@ class Spill:
         How the columns of the rows are encoded.
     directory : str or pathlib.Path, optional
         Where to put the files; by default where temporary files are put.
+    ranges : int, optional
+        Into how many ranges of rows, which can be read one after the other, each bucket is divided.
     """
 
-    def __init__(self, budget: MemoryBudget, codecs: Codecs, directory: str | Path | None = None) -> None:
+    def __init__(
+        self, budget: MemoryBudget, codecs: Codecs, directory: str | Path | None = None, ranges: int = 1
+    ) -> None:
         self.budget = budget
+        self.ranges = ranges
         self.flushes = 0
         self._directory = directory
         self._home: Path | None = None
         self._buckets: dict[int, Bucket] = {}
         self._created = 0
+        self._in_memory = 0
+        self._wanted: set[int] = set()
+        self._is_complete = False
         self._codecs = codecs
+        self._lock = threading.RLock()
+        self._held = ExitStack()
 
     def __enter__(self) -> Spill:
+        self._held.enter_context(self.budget.holding(self))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for bucket in self._buckets.values():
-            self.budget.give_back(bucket.in_memory)
-        self._buckets.clear()
+    def __exit__(self, *_: object) -> None:
+        self._held.close()
+        with self._lock:
+            for bucket in self._buckets.values():
+                self.budget.give_back(bucket.in_memory)
+            self._buckets.clear()
         if self._home:
             shutil.rmtree(self._home, ignore_errors=True)
 
@@ -86,6 +82,11 @@ class Spill:
     def home(self) -> Path | None:
         """Where the files are, if there are any."""
         return self._home
+
+    @property
+    def in_memory(self) -> int:
+        """How many bytes of rows are in memory that can be flushed."""
+        return self._in_memory
 
     @property
     def buckets(self) -> list[int]:
@@ -116,120 +117,155 @@ class Spill:
                 f"{_ADVICE}"
             )
 
-    def add(self, columns: Sequence[pa.Array], index: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> None:
-        """Add rows.
+    def add(self, parts: Sequence[Part]) -> None:
+        """Add rows, as :func:`iceberg_zorder.rows.buckets.parted` gives them; room is made for them."""
+        for part in parts:
+            # Where a part is a large share of the budget, its rows take turns.
+            step = max(1, part.rows.num_rows // max(1, -(-4 * part.rows.nbytes // self.budget.limit)))
+            for start in range(0, part.rows.num_rows, step):
+                self._add(part if step >= part.rows.num_rows else part.slice(start, step))
 
-        Parameters
-        ----------
-        columns : sequence of pyarrow.Array
-            Their columns, encoded.
-        index : ndarray of int64
-            Their indexes.
-        numbers : ndarray of int64
-            Their buckets.
-        """
-        names = [str(place) for place in range(len(columns) + 1)]
-        rows = pa.RecordBatch.from_arrays([*columns, pa.array(index)], names)
-        # Where a batch is a large part of the budget, its parts take turns.
-        step = max(1, rows.num_rows // max(1, -(-4 * rows.nbytes // self.budget.limit)))
-        for start in range(0, rows.num_rows, step):
-            whole = step >= rows.num_rows
-            some = rows if whole else rows.slice(start, step)
-            size = some.nbytes
-            if not self.budget.has_room_for(size):
-                self.flush_all()
-            for number, part in _parted(some, numbers[start : start + step], is_owned=whole):
-                self._add(number, part)
+    def _add(self, part: Part) -> None:
+        size = part.rows.nbytes
+        while not self.budget.take_if_room(size):
+            if not self.budget.make_room(size):
+                self.budget.take(size)
+                break
+        with self._lock:
+            if part.number not in self._buckets:
+                self._created += 1
+                self._buckets[part.number] = Bucket(Path(str(self._created)), self.ranges)
+            bucket = self._buckets[part.number]
+            bucket.parts.append(part)
+            bucket.in_memory += size
+            bucket.size += size
+            self._in_memory += size
+            start = 0
+            for place, end in enumerate(part.ends):
+                bucket.rows_of_range[place] += end - start
+                start = end
+            bucket.small = bucket.small + 1 if size < _SMALL_PART else 0
+            if bucket.small == _MANY_PARTS:
+                bucket.parts[-_MANY_PARTS:] = [self._joined(bucket.parts[-_MANY_PARTS:])]
+                bucket.small = 0
 
-    def _add(self, number: int, part: pa.RecordBatch) -> None:
-        if number not in self._buckets:
-            self._created += 1
-            self._buckets[number] = Bucket(Path(str(self._created)))
-        bucket = self._buckets[number]
-        bucket.parts.append(part)
-        size = part.nbytes
-        bucket.in_memory += size
-        bucket.size += size
-        bucket.rows += part.num_rows
-        self.budget.take(size)
-        bucket.small = bucket.small + 1 if size < _SMALL_PART else 0
-        if bucket.small == _MANY_PARTS:
-            bucket.parts[-_MANY_PARTS:] = [self._concatenated(bucket.parts[-_MANY_PARTS:])]
-            bucket.small = 0
+    def complete(self) -> None:
+        """Take note that all rows were added."""
+        self._is_complete = True
 
-    def make_room(self, size: int, *, keep: int) -> bool:
-        """Flush buckets until there is room for so many bytes; flush none, and tell so, if it cannot be."""
-        others = sum(bucket.in_memory for number, bucket in self._buckets.items() if number != keep)
-        if not self.budget.has_room_for(size - others):
-            return False
-        while not self.budget.has_room_for(size) and self._flush_largest(keep):
-            pass
-        return True
+    def make_room(self, size: int) -> None:
+        """Flush buckets until the budget has room for so many bytes: all while rows are added, then the largest."""
+        with self._lock:
+            if not self._is_complete:
+                for number in self._buckets:
+                    self.flush(number)
+                # What freed parts leave is for parts only; batches that are read next would take memory beside it.
+                pa.default_memory_pool().release_unused()
+            while self._in_memory and not self.budget.has_room_for(size):
+                self.flush(max(self._buckets, key=lambda n: (n not in self._wanted, self._buckets[n].in_memory)))
 
-    def flush_all(self) -> None:
-        """Write all rows to disk."""
-        for number in self._buckets:
-            self.flush(number)
-        # What freed parts leave is for parts only; batches that are read next would take memory beside it.
-        pa.default_memory_pool().release_unused()
-
-    def _flush_largest(self, keep: int) -> bool:
-        number = max(
-            (each for each in self._buckets if each != keep), key=lambda n: self._buckets[n].in_memory, default=None
-        )
-        if number is None or not self._buckets[number].in_memory:
-            return False
-        self.flush(number)
-        return True
+    def make_room_for(self, number: int, need: Callable[[Bucket], int]) -> bool:
+        """Make room to start work with a bucket, or wait a while for it; tell if there cannot be any."""
+        with self._lock:
+            # It is flushed after all others.
+            self._wanted.add(number)
+            bucket = self._buckets[number]
+            size = need(bucket)
+            if size + bucket.in_memory > self.budget.limit:
+                return False
+        return self.budget.make_room(size)
 
     def flush(self, number: int) -> None:
         """Write a bucket's rows to disk."""
-        bucket = self._buckets[number]
-        if not bucket.parts:
-            return
-        try:
-            self._write(bucket)
-        except OSError as error:
-            raise RewriteFailedError(
-                f"Cannot spill {bucket.in_memory:,} bytes of rows to {self.directory}, because {error}; it has "
-                f"{shutil.disk_usage(self.directory).free:,} bytes left: {_ADVICE}"
-            ) from error
-        self.flushes += 1
-        self.budget.give_back(bucket.in_memory)
-        bucket.parts, bucket.small, bucket.in_memory, bucket.is_spilled = [], 0, 0, True
+        with self._lock:
+            bucket = self._buckets[number]
+            if not bucket.parts:
+                return
+            try:
+                self._write(bucket)
+            except OSError as error:
+                raise RewriteFailedError(
+                    f"Cannot spill {bucket.in_memory:,} bytes of rows to {self.directory}, because {error}; it has "
+                    f"{shutil.disk_usage(self.directory).free:,} bytes left: {_ADVICE}"
+                ) from error
+            self.flushes += 1
+            self._in_memory -= bucket.in_memory
+            self.budget.give_back(bucket.in_memory)
+            bucket.parts, bucket.small, bucket.in_memory = [], 0, 0
 
     def _write(self, bucket: Bucket) -> None:
         if self._home is None:
             self._home = Path(tempfile.mkdtemp(prefix="iceberg-zorder-", dir=self._directory))
+        written: list[list[int]] = []
         with pa.OSFile(str(self._home / bucket.path), "ab") as sink:
-            for schema, parts in groupby(bucket.parts, lambda part: part.schema):
-                with ipc.new_stream(sink, schema, options=ipc.IpcWriteOptions(compression="lz4")) as writer:
-                    for part in parts:
-                        writer.write_batch(part)
+            for place in range(self.ranges):
+                parts = [rows for part in bucket.parts if (rows := part.of_range(place)).num_rows]
+                if self.ranges > 1 and parts:
+                    parts = [self._concatenated(parts)]
+                written.append([])
+                for schema, alike in groupby(parts, lambda part: part.schema):
+                    written[-1].append(sink.tell())
+                    with ipc.new_stream(sink, schema, options=ipc.IpcWriteOptions(compression="lz4")) as writer:
+                        for each in alike:
+                            writer.write_batch(each)
+        # What was written in part is not looked at: another file group may go on without the one that ends of this.
+        for streams, new in zip(bucket.streams, written, strict=True):
+            streams += new
 
-    def _concatenated(self, parts: list[pa.RecordBatch]) -> pa.RecordBatch:
+    def _joined(self, parts: Sequence[Part]) -> Part:
+        by_range = [self._concatenated([part.of_range(place) for part in parts]) for place in range(self.ranges)]
+        ends = tuple(accumulate(rows.num_rows for rows in by_range))
+        return Part(parts[0].number, self._concatenated(by_range), ends)
+
+    def _concatenated(self, parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
         if all(part.schema.equals(parts[0].schema) for part in parts):
             return pa.concat_batches(parts)
         *columns, index = zip(*(part.columns for part in parts), strict=True)
         columns = [self._codecs.joined(place, each) for place, each in enumerate(columns)]
         return pa.RecordBatch.from_arrays([*columns, pa.concat_arrays(index)], parts[0].schema.names)
 
+    def start_work(self, number: int, need: Callable[[Bucket], int]) -> Work | None:
+        """Take a bucket out, if there is room for what work with it needs, and count that.
+
+        Parameters
+        ----------
+        number : int
+            The bucket.
+        need : callable
+            Tells how many bytes the work takes, beside the rows that are in memory.
+
+        Returns
+        -------
+        Work or None
+            The bucket; nothing if there is no room.
+        """
+        with self._lock:
+            size = need(self._buckets[number])
+            return Work(self, self.pop(number), size) if self.budget.start_work(size) else None
+
     def pop(self, number: int) -> Bucket:
         """Take a bucket out; its rows are to be read, and then :meth:`drop` be called."""
-        return self._buckets.pop(number)
+        with self._lock:
+            bucket = self._buckets.pop(number)
+            self._wanted.discard(number)
+            self._in_memory -= bucket.in_memory
+            return bucket
 
-    def read(self, bucket: Bucket) -> Iterator[tuple[list[pa.Array], npt.NDArray[np.int64]]]:
+    def read(self, bucket: Bucket, place: int | None = None) -> Iterator[tuple[list[pa.Array], npt.NDArray[np.int64]]]:
         """Read the rows of a bucket that was taken out, some at a time: the columns, encoded, and the indexes."""
-        for batch in self._parts(bucket):
+        for batch in self._batches(bucket, place):
             *columns, index = batch.columns
             yield columns, index.to_numpy()
 
-    def _parts(self, bucket: Bucket) -> Iterator[pa.RecordBatch]:
-        yield from bucket.parts
-        if bucket.is_spilled and self._home:
-            with pa.OSFile(str(self._home / bucket.path), "rb") as source:
-                while source.tell() < source.size():
-                    yield from ipc.open_stream(source)
+    def _batches(self, bucket: Bucket, place: int | None) -> Iterator[pa.RecordBatch]:
+        """Read rows in the order in which they were added, by range."""
+        for each in range(self.ranges) if place is None else [place]:
+            if bucket.streams[each] and self._home:
+                with pa.OSFile(str(self._home / bucket.path), "rb") as source:
+                    for start in bucket.streams[each]:
+                        source.seek(start)
+                        yield from ipc.open_stream(source)
+            yield from (rows for part in bucket.parts if (rows := part.of_range(each)).num_rows)
 
     def drop(self, bucket: Bucket) -> None:
         """Forget the rows of a bucket that was taken out."""
@@ -237,6 +273,32 @@ class Spill:
         bucket.parts, bucket.in_memory = [], 0
         if bucket.is_spilled and self._home:
             (self._home / bucket.path).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A bucket that was taken out, and the memory that work with it needs; a context manager that gives both back.
+
+    Parameters
+    ----------
+    spill : Spill
+        The bucket's spill.
+    bucket : Bucket
+        The bucket.
+    size : int
+        What is counted beside the rows that are in memory.
+    """
+
+    spill: Spill
+    bucket: Bucket
+    size: int
+
+    def __enter__(self) -> Bucket:
+        return self.bucket
+
+    def __exit__(self, *_: object) -> None:
+        self.spill.drop(self.bucket)
+        self.spill.budget.end_work(self.size)
 
 
 def check_directory(directory: str) -> None:
@@ -260,23 +322,3 @@ def check_directory(directory: str) -> None:
         raise InvalidInputError(
             f"Cannot set spill-directory to '{directory}', because no file can be written there: {error}"
         ) from error
-
-
-def _parted(
-    rows: pa.RecordBatch, numbers: npt.NDArray[np.int64], *, is_owned: bool
-) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Copy the rows of every bucket, because a part of a batch would keep all of it in memory."""
-    highest = int(numbers.max(initial=0))
-    small: npt.NDArray[Any] = numbers.astype(np.uint16) if highest < 1 << 16 else numbers
-    order = np.argsort(small, kind="stable")
-    counts = np.bincount(numbers, minlength=1)
-    present = np.flatnonzero(counts)
-    ends = np.cumsum(counts[present])
-    if len(present) == 1 and is_owned:
-        yield int(present[0]), rows
-        return
-    parts = [pa.array(each) for each in np.split(order, ends[:-1])]
-    # One column after the other: it stays in the processor's cache while each part takes its rows.
-    columns = [[column.take(part) for part in parts] for column in rows.columns]
-    for place, number in enumerate(present.tolist()):
-        yield number, pa.RecordBatch.from_arrays([column[place] for column in columns], schema=rows.schema)

@@ -66,7 +66,7 @@ def rewrite(
     order = row_order(table, by, output_spec=read.output_spec_id)
     fitted = fit_layouts(table, plan.groups, order, read.layout) if plan.groups else []
     budget = MemoryBudget(arguments.pop("limit", read.memory_limit))
-    context = RewriteContext(table, order, budget, **arguments)
+    context = RewriteContext(table, order, budget, threads=arguments.pop("threads", 2), **arguments)
     files = [file for group, layout in fitted for file in rewrite_group(context, group, layout)]
     return Rewritten(plan, [layout for _, layout in fitted], files, budget)
 

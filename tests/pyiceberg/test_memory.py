@@ -21,6 +21,7 @@ from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.pyiceberg.write.file_writer import FileWriter
+from iceberg_zorder.rows.buckets import parted
 from iceberg_zorder.rows.codecs import Codecs
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.spill import Spill
@@ -304,7 +305,7 @@ def test_what_is_added_and_what_is_read(tmp_path: Path) -> None:
     with Spill(budget, codecs, tmp_path) as spill:
         for _ in range(10):
             numbers = np.array([0 if made_of.random() < 0.97 else 1 for _ in range(500)])
-            spill.add(numbered(codecs, schema, 500), np.arange(500), numbers)
+            spill.add(parted(numbered(codecs, schema, 500), np.arange(500), numbers))
         assert spill.bucket(0).is_spilled
         assert spill.bucket(0).rows + spill.bucket(1).rows == 5000
         assert budget.peak <= 10 * 1000
@@ -325,9 +326,10 @@ def test_room_for_one_bucket_is_made_by_the_largest_others(tmp_path: Path) -> No
     budget = MemoryBudget(100_000)
     with Spill(budget, codecs, tmp_path) as spill:
         for bucket, rows in ((0, 1000), (1, 4000), (2, 2000)):
-            spill.add(numbered(codecs, schema, rows), np.arange(rows), np.full(rows, bucket))
-        assert not spill.make_room(100_000, keep=0)
-        assert spill.make_room(60_000, keep=0)
+            spill.add(parted(numbered(codecs, schema, rows), np.arange(rows), np.full(rows, bucket)))
+        spill.complete()
+        assert not spill.make_room_for(0, lambda _: 100_000)
+        assert spill.make_room_for(0, lambda _: 60_000)
         assert [spill.bucket(bucket).is_spilled for bucket in (0, 1, 2)] == [False, True, False]
 
 
@@ -340,7 +342,7 @@ def test_small_parts_of_a_bucket_are_joined(tmp_path: Path) -> None:
             column = pa.array([f"{number % 7}", None], pa.large_string())
             added += column.to_pylist()
             batch = pa.RecordBatch.from_arrays([column.dictionary_encode() if number % 3 else column], ["few"])
-            spill.add(codecs.encoded(batch), np.arange(2), np.zeros(2, np.int64))
-        assert [part.num_rows for part in spill.bucket(0).parts] == [128, 128, 2, 2]
+            spill.add(parted(codecs.encoded(batch), np.arange(2), np.zeros(2, np.int64)))
+        assert [part.rows.num_rows for part in spill.bucket(0).parts] == [128, 128, 2, 2]
         parts = [columns[0] for columns, _ in spill.read(spill.pop(0))]
     assert codecs.joined(0, parts).to_pylist() == added

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -75,9 +76,14 @@ class DeletedRows:
         # By task: a data file may be there twice, with different deletes.
         self._marks: dict[DataFileTask, _Bits] = {}
         self._taken = 0
+        self._lock = Lock()
 
     def of(self, task: DataFileTask) -> Deleted:
-        """Read what is deleted of a data file; to be called once for each."""
+        """Read what is deleted of a data file; to be called once for each, in any thread."""
+        with self._lock:
+            return self._of(task)
+
+    def _of(self, task: DataFileTask) -> Deleted:
         positions = [
             found
             for delete in task.position_deletes

@@ -1,0 +1,117 @@
+"""Rows divided by the file that they go to, and by ranges of their order there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+_Longs = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some rows of one bucket.
+
+    Parameters
+    ----------
+    number : int
+        The bucket.
+    rows : pyarrow.RecordBatch
+        The rows: their columns, encoded, and their indexes.
+    ends : tuple of int
+        Where the rows of each range end, those of the first range first.
+    """
+
+    number: int
+    rows: pa.RecordBatch
+    ends: tuple[int, ...]
+
+    def slice(self, start: int, length: int) -> Part:
+        """Take some rows."""
+        ends = tuple(min(max(end - start, 0), length) for end in self.ends)
+        return Part(self.number, self.rows.slice(start, length), ends)
+
+    def of_range(self, place: int) -> pa.RecordBatch:
+        """Take the rows of a range."""
+        start = self.ends[place - 1] if place else 0
+        return self.rows.slice(start, self.ends[place] - start)
+
+
+class Bucket:
+    """Rows of one file.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Where it is flushed to.
+    ranges : int
+        How many ranges its rows are in.
+    """
+
+    def __init__(self, path: Path, ranges: int) -> None:
+        self.path = path
+        self.parts: list[Part] = []
+        self.small = 0  # how many of the last parts are
+        self.in_memory = 0
+        self.size = 0
+        self.rows_of_range = [0] * ranges
+        self.streams: list[list[int]] = [[] for _ in range(ranges)]  # where they start on disk
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return sum(self.rows_of_range)
+
+    @property
+    def is_spilled(self) -> bool:
+        """Whether any rows are on disk."""
+        return any(self.streams)
+
+
+def parted(columns: Sequence[pa.Array], index: _Longs, slots: _Longs, ranges: int = 1) -> list[Part]:
+    """Copy the rows of every bucket, because a part of a batch would keep all of it in memory.
+
+    Parameters
+    ----------
+    columns : sequence of pyarrow.Array
+        The rows' columns, encoded.
+    index : ndarray of int64
+        Their indexes.
+    slots : ndarray of int64
+        Their buckets, times ``ranges``, plus their ranges.
+    ranges : int, optional
+        How many ranges each bucket has.
+
+    Returns
+    -------
+    list of Part
+        The rows of each bucket that has any.
+
+    Examples
+    --------
+    >>> parts = parted([pa.array([10, 11, 12])], np.array([3, 1, 2]), np.array([5, 2, 4]), ranges=2)
+    >>> [(part.number, part.rows.column(0).to_pylist(), part.ends) for part in parts]
+    [(1, [11], (1, 1)), (2, [12, 10], (1, 2))]
+    """
+    rows = pa.RecordBatch.from_arrays([*columns, pa.array(index)], [str(place) for place in range(len(columns) + 1)])
+    small: npt.NDArray[Any] = slots.astype(np.uint16) if int(slots.max(initial=0)) < 1 << 16 else slots
+    order = np.argsort(small, kind="stable")
+    counts = np.bincount(slots, minlength=1)
+    counts = np.append(counts, np.zeros(-len(counts) % ranges, counts.dtype)).reshape(-1, ranges)
+    present = np.flatnonzero(counts.sum(axis=1))
+    ends = np.cumsum(counts[present], axis=1)
+    if len(present) == 1 and ranges == 1:
+        return [Part(int(present[0]), rows, (rows.num_rows,))]
+    places = [pa.array(each) for each in np.split(order, np.cumsum(ends[:-1, -1]))]
+    # One column after the other: it stays in the processor's cache while each part takes its rows.
+    taken = [[column.take(each) for each in places] for column in rows.columns]
+    return [
+        Part(number, pa.RecordBatch.from_arrays([column[place] for column in taken], schema=rows.schema), tuple(of))
+        for place, (number, of) in enumerate(zip(present.tolist(), ends.tolist(), strict=True))
+    ]

@@ -1,0 +1,106 @@
+"""Threads that do a piece of work together."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+
+
+class StoppedError(Exception):
+    """Work was ended, because other work has failed or an interrupt came."""
+
+
+def available_cores() -> int:
+    """Tell how many cores this process may run on.
+
+    Examples
+    --------
+    >>> 1 <= available_cores() <= (os.cpu_count() or 1)
+    True
+    """
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def run_together(count: int, run: Callable[[int], None], stop: Callable[[], None]) -> None:
+    """Run a function in several threads, and wait until it has returned in all of them.
+
+    Parameters
+    ----------
+    count : int
+        The number of threads; one alone is this one.
+    run : callable
+        Is called with the numbers from 0 on.
+    stop : callable
+        Is called when one of them has failed, or an interrupt came, to have the others end.
+
+    Raises
+    ------
+    BaseException
+        What the first one that failed has raised, which is no ``StoppedError`` if any other is known.
+
+    Examples
+    --------
+    >>> found = [0] * 3
+    >>> run_together(3, lambda place: found.__setitem__(place, place * place), lambda: None)
+    >>> found
+    [0, 1, 4]
+    """
+    if count == 1:
+        run(0)
+        return
+    with ThreadPoolExecutor(count, "iceberg-zorder") as pool:
+        futures = [pool.submit(run, place) for place in range(count)]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:
+            if not all(future.done() and future.exception() is None for future in futures):
+                stop()
+    errors = [error for future in futures if (error := future.exception())]
+    for error in sorted(errors, key=lambda error: isinstance(error, StoppedError)):
+        raise error
+
+
+class Turns:
+    """Lets threads act one after the other, each once a round, until it leaves: in the same order every time.
+
+    Parameters
+    ----------
+    count : int
+        How many threads there are.
+
+    Examples
+    --------
+    >>> turns = Turns(2)
+    >>> with turns.turn(0):
+    ...     turns.leave(1)
+    >>> with turns.turn(0):
+    ...     print("again")
+    again
+    """
+
+    def __init__(self, count: int) -> None:
+        self._waiting = list(range(count))
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def turn(self, place: int) -> Iterator[None]:
+        """Wait for a thread's turn; when the block ends, it is the next one's."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting[0] == place)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._waiting.append(self._waiting.pop(0))
+                self._changed.notify_all()
+
+    def leave(self, place: int) -> None:
+        """Take no more turns."""
+        with self._changed:
+            self._waiting.remove(place)
+            self._changed.notify_all()
