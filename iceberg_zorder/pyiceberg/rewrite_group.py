@@ -158,7 +158,7 @@ class _GroupRewrite:
     def read(self, spill: Spill, codecs: Codecs) -> None:
         """Read all rows, and hold each with those of its file."""
         streams = _dealt(self._group.tasks, self._context.threads)
-        router, turns = Router(self._layout), Turns(len(streams))
+        router, turns = Router(self._layout, self._group.rows), Turns(len(streams))
 
         def read_stream(place: int) -> None:
             try:

@@ -36,6 +36,8 @@ class Router:
     ----------
     layout : Layout
         The layout.
+    rows : int, optional
+        About how many rows there are: for few of them no large tables are made.
 
     Examples
     --------
@@ -49,11 +51,12 @@ class Router:
     array([0, 0, 0, 0, 1, 1, 1, 1])
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, rows: int = 1 << _RANGE_BITS) -> None:
         self._layout = layout
+        bits = min(_RANGE_BITS, rows.bit_length())
         tree = layout.cuts if isinstance(layout.cuts, BoxTree) else None
         self._cells = None if tree is None else _Cells.of(layout, tree)
-        self._searches = [_Search(column) for column in layout.columns]
+        self._searches = [_Search(column, bits) for column in layout.columns]
         self._shares = [self._share(place, column) for place, column in enumerate(layout.columns)]
 
     def route(self, columns: Sequence[pa.Array], path: str, positions: _Longs) -> tuple[_Longs, _Longs]:
@@ -175,11 +178,11 @@ class _Cells:
 class _Search:
     """Finds the buckets of values of one column."""
 
-    def __init__(self, column: LayoutColumn) -> None:
+    def __init__(self, column: LayoutColumn, range_bits: int) -> None:
         self._type = column.column.type
         self._boundaries = column.boundaries
         keys = column.boundaries.keys
-        self._table = _RangeTable(keys) if isinstance(keys, np.ndarray) and len(keys) else None
+        self._table = _RangeTable(keys, range_bits) if isinstance(keys, np.ndarray) and len(keys) else None
 
     def buckets(self, array: pa.Array) -> _Longs:
         """Find the buckets of values; those of a dictionary once for each entry."""
@@ -210,12 +213,12 @@ class _RangeTable:
     A range without a boundary inside has one answer, and most ranges are such.
     """
 
-    def __init__(self, boundaries: _Longs) -> None:
+    def __init__(self, boundaries: _Longs, bits: int = _RANGE_BITS) -> None:
         low, high = int(boundaries[0]), int(boundaries[-1])
         self._boundaries = boundaries
         self._base = np.int64(max(low - 1, -(2**63)))
         self._high = np.int64(high)
-        self._shift = np.uint64(max(0, (high - int(self._base)).bit_length() - _RANGE_BITS))
+        self._shift = np.uint64(max(0, (high - int(self._base)).bit_length() - bits))
         count = ((high - int(self._base)) >> int(self._shift)) + 1
         starts = ((np.arange(count + 1, dtype=np.uint64) << self._shift) + self._base.view(np.uint64)).view(np.int64)
         if starts[-1] < starts[0]:
