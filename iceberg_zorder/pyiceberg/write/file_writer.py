@@ -18,6 +18,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.compat.schemas import partition_path, sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
 from iceberg_zorder.pyiceberg.progress import WRITE, Progress, silent
+from iceberg_zorder.pyiceberg.write.dictionaries import worth_a_dictionary
 from iceberg_zorder.pyiceberg.write.file_metrics import FileMetrics
 from iceberg_zorder.pyiceberg.write.parquet_settings import parquet_settings, row_group_limit, row_group_size
 
@@ -98,7 +99,7 @@ class FileWriter:
         if not rows:
             return
         if self._open is None:
-            self._open = self._start(batches[0])
+            self._open = self._start(batches)
         before = self._open.tell()
         self._open.write(batches)
         size = self._open.tell() - before
@@ -119,7 +120,7 @@ class FileWriter:
             finished, self._open = self._open, None
             finished.abandon()
 
-    def _start(self, batch: pa.RecordBatch) -> _OpenFile:
+    def _start(self, batches: list[pa.RecordBatch]) -> _OpenFile:
         name = f"{self._settings.name}-{uuid.uuid4()}-zorder.parquet"
         provider = self._table.location_provider()
         partition, spec = self._settings.partition, self._table.specs()[self._settings.spec_id]
@@ -127,8 +128,10 @@ class FileWriter:
         path = provider.new_data_location(name, key)
         self.paths.append(path)
         # Dictionaries are written as they are; the file's schema knows of values only.
-        types = [field.with_type(column.type) for field, column in zip(self._arrow, batch.columns, strict=True)]
-        return _OpenFile(self._table, path, pa.schema(types), self._parquet)
+        types = [field.with_type(column.type) for field, column in zip(self._arrow, batches[0].columns, strict=True)]
+        named = [pa.RecordBatch.from_arrays(batch.columns, self._arrow.names) for batch in batches]
+        dictionaries = worth_a_dictionary(named, self._parquet["dictionary_pagesize_limit"])
+        return _OpenFile(self._table, path, pa.schema(types), {**self._parquet, "use_dictionary": dictionaries})
 
 
 class _OpenFile:

@@ -1,0 +1,111 @@
+"""Which columns of a Parquet file are worth a dictionary.
+
+Arrow gives up a dictionary only once it is large; until then every value was looked up in it, and the file has it, and
+the numbers of the values, too. So what it would hold is estimated before, as Iceberg's writer for Java does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_SAMPLED = 8192
+_LARGEST_SHARE = 0.75
+"""Of the bytes of the values: a dictionary that saves less is not worth the time."""
+
+
+def worth_a_dictionary(batches: Sequence[pa.RecordBatch], limit: int) -> list[str]:
+    """Find the columns that are smaller with a dictionary, judging by some rows.
+
+    Parameters
+    ----------
+    batches : sequence of pyarrow.RecordBatch
+        The rows of a row group, at least one.
+    limit : int
+        The most bytes that a dictionary may have.
+
+    Returns
+    -------
+    list of str
+        The paths of the columns, as Parquet names them, those inside of structs, lists and maps included.
+
+    Examples
+    --------
+    >>> rows = pa.record_batch({"key": pa.array(range(1000)), "flag": pa.array([7, 8] * 500)})
+    >>> worth_a_dictionary([rows], 1_000_000)
+    ['flag']
+    """
+    rows = sum(batch.num_rows for batch in batches)
+    step = max(1, rows // _SAMPLED)
+    found = []
+    for place, field in enumerate(batches[0].schema):
+        if pa.types.is_nested(field.type):
+            found += list(_leaves(field.name, field.type))
+        elif pa.types.is_dictionary(field.type) or _pays(
+            [_every(batch.column(place), step) for batch in batches], rows, limit
+        ):
+            found.append(field.name)
+    return found
+
+
+def _every(column: pa.Array, step: int) -> pa.Array:
+    """Take every so-manieth value."""
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    return column if step == 1 else column.take(pa.array(np.arange(0, len(column), step)))
+
+
+def _pays(sampled: Sequence[pa.Array], rows: int, limit: int) -> bool:
+    values = pa.chunked_array(sampled)
+    distinct = estimated_distinct(len(values), pc.count_distinct(values, mode="all").as_py(), rows)
+    width = _width(values)
+    size = distinct * width
+    return size <= limit and size + rows * math.log2(max(2, distinct)) / 8 <= _LARGEST_SHARE * rows * width
+
+
+def estimated_distinct(sampled: int, distinct: int, rows: int) -> int:
+    """Estimate how many different values some rows have, all of them about equally often.
+
+    Examples
+    --------
+    >>> estimated_distinct(1000, 1000, 10**6), estimated_distinct(1000, 10, 10**6)
+    (1000000, 10)
+    >>> 9_000 < estimated_distinct(1000, 952, 10**6) < 11_000
+    True
+    """
+    if distinct == sampled:
+        return rows
+    low, high = float(distinct), float(sampled) * sampled
+    while high - low > 1:
+        middle = (low + high) / 2
+        # So many of them are in the sample on average.
+        low, high = (middle, high) if middle * -math.expm1(-sampled / middle) < distinct else (low, middle)
+    return max(distinct, round(low * -math.expm1(-rows / low)))
+
+
+def _width(values: pa.ChunkedArray) -> float:
+    """Tell how many bytes a value has in a file."""
+    kind = values.type
+    if pa.types.is_decimal(kind):
+        return 4 if kind.precision <= 9 else 8 if kind.precision <= 18 else 16
+    if pa.types.is_fixed_size_binary(kind) or pa.types.is_primitive(kind):
+        return max(1, kind.bit_width // 8)
+    return 4.0 + float(pc.mean(pc.binary_length(values)).as_py() or 0)
+
+
+def _leaves(path: str, kind: pa.DataType) -> Iterator[str]:
+    """Name the columns that Parquet makes of a nested one."""
+    if pa.types.is_struct(kind):
+        for field in kind:
+            yield from _leaves(f"{path}.{field.name}", field.type)
+    elif pa.types.is_map(kind):
+        yield from _leaves(f"{path}.key_value.{kind.key_field.name}", kind.key_type)
+        yield from _leaves(f"{path}.key_value.{kind.item_field.name}", kind.item_type)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        yield from _leaves(f"{path}.list.element", kind.value_type)
+    else:
+        yield path
