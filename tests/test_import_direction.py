@@ -25,6 +25,7 @@ STAGES = [
     {"pyiceberg.partitions"},
     {"pyiceberg.plan"},
     {"pyiceberg.rewrite_group"},
+    {"pyiceberg.file_group_pool"},
     {"pyiceberg.runner"},
     {"pyiceberg.rewrite"},
     {"pyiceberg"},

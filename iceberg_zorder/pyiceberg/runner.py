@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from contextlib import closing
+from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -13,6 +15,7 @@ from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError, Unkn
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.pyiceberg.commit.replacement import Replacement, commit_replacement, remove_dangling_deletes
 from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.file_group_pool import FileGroupPool
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.plan.layouts import fit_layouts
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
@@ -23,6 +26,7 @@ from iceberg_zorder.pyiceberg.rewrite_group import RewriteContext, rewrite_group
 from iceberg_zorder.pyiceberg.write.file_writer import delete_files
 from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.rows.memory_budget import MemoryBudget
+from iceberg_zorder.rows.threads import available_cores
 
 logger = logging.getLogger("iceberg_zorder")
 
@@ -163,19 +167,23 @@ class RewriteRunner:
             return
         properties = snapshot_properties(order, [layout for _, layout in fitted])
         size = -(-len(groups) // self._options.max_commits) if self._options.partial_progress else len(groups)
-        context = RewriteContext(self._table, order, self._budget, self._options.spill_directory, self._progress)
+        # A commit refreshes the table while other file groups are read and written as it was.
+        table = copy(self._table)
+        context = RewriteContext(
+            table, order, self._budget, self._options.spill_directory, self._progress, available_cores()
+        )
+        pool = FileGroupPool(context, rewrite_group, self._options.max_concurrent_file_group_rewrites)
         batch: list[tuple[FileGroup, list[DataFile]]] = []
         try:
-            for group, layout in fitted:
-                try:
-                    files = rewrite_group(context, group, layout)
-                except Exception as error:
-                    self._failed("a file group", group, error)
-                    continue
-                batch.append((group, files))
-                if len(batch) == size:
-                    due, batch = batch, []
-                    self._commit(snapshot, due, properties)
+            with closing(pool.outcomes(fitted)) as outcomes:
+                for group, outcome in outcomes:
+                    if isinstance(outcome, Exception):
+                        self._failed("a file group", group, outcome)
+                        continue
+                    batch.append((group, outcome))
+                    if len(batch) == size:
+                        due, batch = batch, []
+                        self._commit(snapshot, due, properties)
             due, batch = batch, []
             self._commit(snapshot, due, properties)
         except BaseException:

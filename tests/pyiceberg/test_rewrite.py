@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -161,6 +161,8 @@ def test_partial_progress_commits_partitions(catalog: SqlCatalog) -> None:
 class TestConflicts:
     """Another writer commits while the first file group is rewritten."""
 
+    ONE_BY_ONE: ClassVar = {"max-concurrent-file-group-rewrites": 1}
+
     @pytest.fixture
     def meanwhile(self, monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
         """What happens after each file group, one after the other."""
@@ -201,7 +203,7 @@ class TestConflicts:
     ) -> None:
         table, other = make(catalog, partitioned=True), catalog.load_table("db.t")
         meanwhile.append(lambda: other.delete("id = 7"))
-        options = {**ALL, "partial-progress.enabled": True, "partial-progress.max-commits": 3}
+        options = {**ALL, **self.ONE_BY_ONE, "partial-progress.enabled": True, "partial-progress.max-commits": 3}
         result = rewrite_data_files(table, ["a"], options=options)
         assert [row["id"] for row in rows(table)] == [n for n in range(ROWS) if n != 7]
         assert (result.rewritten_data_files_count, result.added_data_files_count) == (3 * FILES, 3)
@@ -228,7 +230,7 @@ class TestConflicts:
             return lambda: other.refresh().delete(f"id = {number}")
 
         meanwhile += [delete(3), lambda: None, lambda: None, delete(6), delete(9)]
-        options = {**ALL, "partial-progress.enabled": True, "partial-progress.max-commits": 3}
+        options = {**ALL, **self.ONE_BY_ONE, "partial-progress.enabled": True, "partial-progress.max-commits": 3}
         options["partial-progress.max-failed-commits"] = tolerated
         if tolerated:
             result = rewrite_data_files(table, ["a"], options=options)

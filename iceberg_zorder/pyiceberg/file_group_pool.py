@@ -1,0 +1,116 @@
+"""Rewrite file groups, several at a time: as many as there are cores, or as the options allow."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
+
+from pyiceberg.manifest import DataFile
+
+from iceberg_zorder.layout.layout import Layout
+from iceberg_zorder.pyiceberg.file_groups import FileGroup
+from iceberg_zorder.pyiceberg.rewrite_group import RewriteContext
+from iceberg_zorder.pyiceberg.write.file_writer import delete_files
+
+Rewrite = Callable[[RewriteContext, FileGroup, Layout], list[DataFile]]
+"""Rewrites a file group."""
+_Running = dict[Future[list[DataFile]], tuple[FileGroup, int]]
+
+
+def threads_of(group: FileGroup, groups: int, threads: int) -> int:
+    """Tell how many threads a file group is to have: one for each new file, and its part of all.
+
+    Parameters
+    ----------
+    group : FileGroup
+        The file group.
+    groups : int
+        How many file groups there are.
+    threads : int
+        The threads for all that run at a time.
+
+    Returns
+    -------
+    int
+        From 1 to that number.
+    """
+    return min(threads, max(group.expected_output_files, threads // groups, 1))
+
+
+class FileGroupPool:
+    """Rewrites file groups, each in a thread of its own with some threads more.
+
+    Parameters
+    ----------
+    context : RewriteContext
+        What they share; its threads are those of all file groups that run at a time.
+    rewrite : callable
+        Rewrites one.
+    most : int
+        How many run at a time at most.
+    """
+
+    def __init__(self, context: RewriteContext, rewrite: Rewrite, most: int) -> None:
+        self._context = context
+        self._rewrite = rewrite
+        self._most = most
+
+    def outcomes(
+        self, fitted: Sequence[tuple[FileGroup, Layout]]
+    ) -> Generator[tuple[FileGroup, list[DataFile] | Exception], None, None]:
+        """Rewrite all, which ends when the generator is closed.
+
+        Parameters
+        ----------
+        fitted : sequence of (FileGroup, Layout)
+            The file groups.
+
+        Yields
+        ------
+        tuple of FileGroup and list of pyiceberg.manifest.DataFile, or Exception
+            In the order of the file groups their new data files, which the caller owns then; or why one has failed, as
+            soon as it has. Files that the caller did not get are deleted.
+        """
+        waiting, running = deque(fitted), _Running()
+        done: dict[FileGroup, list[DataFile]] = {}
+        # In the order in which they come to the caller.
+        left = deque(group for group, _ in fitted)
+        with ThreadPoolExecutor(min(self._most, max(1, len(fitted))), "iceberg-zorder-group") as pool:
+            try:
+                while left:
+                    self._start(pool, waiting, running, len(fitted))
+                    finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                    for future in finished:
+                        group, _ = running.pop(future)
+                        try:
+                            done[group] = future.result()
+                        except Exception as error:
+                            left.remove(group)
+                            yield group, error
+                    while left and left[0] in done:
+                        yield left[0], done.pop(left.popleft())
+            finally:
+                self._context.stopped.set()
+                for files in (*done.values(), *(files for future in running if (files := _files_of(future)))):
+                    delete_files(self._context.table, [file.file_path for file in files])
+
+    def _start(
+        self, pool: ThreadPoolExecutor, waiting: deque[tuple[FileGroup, Layout]], running: _Running, groups: int
+    ) -> None:
+        """Start file groups while there are threads for the next one."""
+        threads = self._context.threads
+        while waiting and len(running) < self._most:
+            group, layout = waiting[0]
+            share = threads_of(group, groups, threads)
+            if sum(each for _, each in running.values()) + share > threads:
+                return
+            waiting.popleft()
+            future = pool.submit(self._rewrite, replace(self._context, threads=share), group, layout)
+            running[future] = group, share
+
+
+def _files_of(future: Future[list[DataFile]]) -> list[DataFile]:
+    """Wait for a file group, and take its files if it has not failed."""
+    return [] if future.exception() else future.result()
