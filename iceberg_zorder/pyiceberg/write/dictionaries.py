@@ -93,7 +93,7 @@ def _width(values: pa.ChunkedArray) -> float:
     if pa.types.is_decimal(kind):
         return 4 if kind.precision <= 9 else 8 if kind.precision <= 18 else 16
     if pa.types.is_fixed_size_binary(kind) or pa.types.is_primitive(kind):
-        return max(1, kind.bit_width // 8)
+        return max(1.0, float(kind.bit_width) / 8)
     return 4.0 + float(pc.mean(pc.binary_length(values)).as_py() or 0)
 
 
