@@ -1,0 +1,192 @@
+"""Several file groups at a time: within one limit, in the order of the plan, and nothing is left of what fails."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+from iceberg_zorder.errors import RewriteFailedError
+from iceberg_zorder.pyiceberg import rewrite_data_files, runner
+from iceberg_zorder.pyiceberg.rewrite_group import RewriteContext, rewrite_group
+from iceberg_zorder.rows.memory_budget import MemoryBudget
+from iceberg_zorder.rows.threads import StoppedError, Turns, run_together
+
+PARTITIONS, FILES, ROWS = 6, 2, 60_000
+SCHEMA = pa.schema([("p", pa.int32()), ("a", pa.int64()), ("id", pa.int64())])
+
+
+@pytest.fixture
+def table(catalog: SqlCatalog) -> Table:
+    table = catalog.create_table("db.t", SCHEMA)
+    with table.update_spec() as update:
+        update.add_identity("p")
+    made_of = np.random.default_rng(5)
+    for start in range(0, ROWS, ROWS // FILES):
+        ids = np.arange(start, start + ROWS // FILES)
+        columns = [(ids % PARTITIONS).astype(np.int32), made_of.integers(0, 1 << 40, len(ids)), ids]
+        table.append(pa.table(columns, schema=SCHEMA))
+    return table
+
+
+@pytest.fixture(autouse=True)
+def cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "available_cores", lambda: 4)
+
+
+class Observed:
+    """Counts the file groups that are rewritten at a time, and has them wait until there are as many as expected."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, expected: int = 4) -> None:
+        self.running = self.most = 0
+        self._expected, self._reached = expected, threading.Event()
+        self.threads: set[int] = set()
+        self._lock = threading.Lock()
+        monkeypatch.setattr(runner, "rewrite_group", self)
+
+    def __call__(self, context: RewriteContext, group: Any, layout: Any) -> Any:
+        with self._lock:
+            self.running += 1
+            self.most = max(self.most, self.running)
+            self.threads.add(context.threads)
+            if self.most >= self._expected:
+                self._reached.set()
+        try:
+            self.before(group)
+            return rewrite_group(context, group, layout)
+        finally:
+            with self._lock:
+                self.running -= 1
+
+    def before(self, group: Any) -> None:
+        assert self._reached.wait(60)
+
+
+def on_disk(table: Table) -> set[Path]:
+    return set((Path(table.location().removeprefix("file://")) / "data").rglob("*.parquet"))
+
+
+def ids(table: Table) -> list[int]:
+    return sorted(table.refresh().scan().to_arrow()["id"].to_pylist())
+
+
+@pytest.mark.parametrize(("most", "expected"), [(None, 4), (3, 3), (1, 1)])
+def test_as_many_as_there_are_cores_or_the_option_says(
+    table: Table, monkeypatch: pytest.MonkeyPatch, most: int | None, expected: int
+) -> None:
+    observed = Observed(monkeypatch, expected)
+    options: dict[str, Any] = {"rewrite-all": True}
+    if most:
+        options["max-concurrent-file-group-rewrites"] = most
+    assert rewrite_data_files(table, ["a"], options=options).added_data_files_count == PARTITIONS
+    assert observed.most == expected
+    assert observed.threads == {1}
+    assert ids(table) == list(range(ROWS))
+
+
+def test_one_file_group_has_all_cores(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    observed = Observed(monkeypatch, 1)
+    rewrite_data_files(table, ["a"], where="p = 3", options={"rewrite-all": True})
+    assert observed.threads == {4}
+
+
+def test_all_share_one_limit(table: Table, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    budgets: list[MemoryBudget] = []
+    original = MemoryBudget.__init__
+
+    def recorded(self: MemoryBudget, limit: int) -> None:
+        original(self, limit)
+        budgets.append(self)
+
+    monkeypatch.setattr(MemoryBudget, "__init__", recorded)
+    monkeypatch.setattr("iceberg_zorder.request.rewrite_options.SMALLEST_MEMORY_LIMIT", 200_000)
+    observed = Observed(monkeypatch)
+    home = tmp_path / "spill"
+    options: dict[str, Any] = {
+        "rewrite-all": True,
+        "memory-limit-bytes": 800_000,
+        "spill-directory": str(home),
+        "partial-progress.enabled": True,
+    }
+    rewrite_data_files(table, ["a"], options=options)
+    assert observed.most > 1
+    assert ids(table) == list(range(ROWS))
+    peak = max(budget.peak for budget in budgets if budget.limit == 400_000)
+    # Some rows were on disk, and none of the groups took more than was left by the others.
+    assert 200_000 < peak <= 400_000 * 1.01
+    assert all(budget.used == 0 for budget in budgets)
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_a_failure_among_several(table: Table, monkeypatch: pytest.MonkeyPatch, partial: bool) -> None:
+    before = on_disk(table)
+
+    class Failing(Observed):
+        def before(self, group: Any) -> None:
+            super().before(group)
+            if group.partition[0] == 1:
+                raise OSError("disk on fire")
+
+    Failing(monkeypatch)
+    options = {"rewrite-all": True, "partial-progress.enabled": partial}
+    if partial:
+        result = rewrite_data_files(table, ["a"], options=options)
+        assert (result.failed_data_files_count, result.rewritten_data_files_count) == (2, 10)
+        assert len(on_disk(table) - before) == PARTITIONS - 1
+    else:
+        with pytest.raises(RewriteFailedError, match="because a file group failed: disk on fire. Nothing was comm"):
+            rewrite_data_files(table, ["a"], options=options)
+        assert on_disk(table) == before
+    assert ids(table) == list(range(ROWS))
+
+
+def test_an_interrupt_ends_all(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the files that are finished, of those that are being written, and of the next nothing is left."""
+    before, steps = on_disk(table), iter(range(100))
+    observed = Observed(monkeypatch)
+
+    def interrupt(stage: str, rows: int, size: int, /) -> None:
+        if stage == "write" and next(steps) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rewrite_data_files(table, ["a"], options={"rewrite-all": True}, progress=interrupt)
+    assert observed.running == 0
+    assert on_disk(table) == before
+    assert ids(table) == list(range(ROWS))
+
+
+def test_turns_come_in_the_same_order() -> None:
+    turns, found = Turns(3), list[tuple[int, int]]()
+
+    def act(place: int) -> None:
+        for step in range(place + 2):
+            time.sleep(0.003 * (3 - place))
+            with turns.turn(place):
+                found.append((step, place))
+        turns.leave(place)
+
+    run_together(3, act, lambda: None)
+    assert found == [(step, place) for step in range(4) for place in range(3) if step < place + 2]
+
+
+def test_what_has_failed_is_raised_and_not_what_it_stopped() -> None:
+    stopped = threading.Event()
+
+    def run(place: int) -> None:
+        if place == 2:
+            raise OSError("first")
+        stopped.wait(10)
+        raise StoppedError
+
+    with pytest.raises(OSError, match="first"):
+        run_together(3, run, stopped.set)
+    assert stopped.is_set()
