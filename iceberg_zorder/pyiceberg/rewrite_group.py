@@ -9,6 +9,7 @@ from threading import Event, Lock
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 from pyiceberg.typedef import Record
@@ -21,7 +22,7 @@ from iceberg_zorder.pyiceberg.partitions import Partitions
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.progress import READ, Progress, silent
 from iceberg_zorder.pyiceberg.read.file_fields import field_paths, file_fields
-from iceberg_zorder.pyiceberg.read.reader import Reader, Rows
+from iceberg_zorder.pyiceberg.read.reader import BATCH_BYTES, Reader, Rows
 from iceberg_zorder.pyiceberg.write.file_writer import FileSettings, FileWriter, delete_files
 from iceberg_zorder.pyiceberg.write.parquet_settings import row_group_size
 from iceberg_zorder.rows.bucket_sorter import BucketSorter, PrefixColumns
@@ -40,6 +41,8 @@ from iceberg_zorder.rows.threads import StoppedError, Turns, run_together
 _INFLATION = 1.75
 _MOST_RANGES = 256
 _AHEAD = 1
+_BATCHES = 24
+"""Batches of every thread have room beside the budget; they are several times as large in memory as in files."""
 _Longs = npt.NDArray[np.int64]
 
 
@@ -97,7 +100,8 @@ def rewrite_group(context: RewriteContext, group: FileGroup, layout: Layout) -> 
         When the context has all file groups end.
     """
     budget = context.budget
-    reader = Reader(context.table, list(group.tasks), keep_dictionaries=True, budget=budget)
+    batch_bytes = min(BATCH_BYTES, budget.limit // (_BATCHES * context.threads))
+    reader = Reader(context.table, list(group.tasks), keep_dictionaries=True, budget=budget, batch_bytes=batch_bytes)
     codecs = Codecs(reader.schema)
     rewrite = _GroupRewrite(context, group, layout, reader)
     with Spill(budget, codecs, context.spill_directory, rewrite.ranges) as spill, closing(reader):
@@ -161,6 +165,7 @@ class _GroupRewrite:
         router, turns = Router(self._layout, self._group.rows), Turns(len(streams))
 
         def read_stream(place: int) -> None:
+            flushes = 0
             try:
                 with self._batches(streams[place], len(streams)) as batches:
                     for task, rows in batches:
@@ -170,6 +175,11 @@ class _GroupRewrite:
                         with turns.turn(place):
                             spill.add(parts)
                             self._rows_read += rows.batch.num_rows
+                        if spill.flushes > flushes:
+                            flushes = spill.flushes
+                            del parts, rows
+                            # Each thread has memory of its own, and what it leaves is for its next parts only.
+                            pa.default_memory_pool().release_unused()
             finally:
                 turns.leave(place)
 

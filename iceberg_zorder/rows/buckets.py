@@ -108,6 +108,13 @@ def parted(columns: Sequence[pa.Array], index: _Longs, slots: _Longs, ranges: in
     ends = np.cumsum(counts[present], axis=1)
     if len(present) == 1 and ranges == 1:
         return [Part(int(present[0]), rows, (rows.num_rows,))]
+    if ranges > 1:
+        rows = pa.RecordBatch.from_arrays([column.take(pa.array(order)) for column in rows.columns], schema=rows.schema)
+        starts = [0, *np.cumsum(ends[:, -1]).tolist()]
+        return [
+            Part(number, rows.slice(start, of[-1]), tuple(of))
+            for number, start, of in zip(present.tolist(), starts, ends.tolist(), strict=False)
+        ]
     places = [pa.array(each) for each in np.split(order, np.cumsum(ends[:-1, -1]))]
     # One column after the other: it stays in the processor's cache while each part takes its rows.
     taken = [[column.take(each) for each in places] for column in rows.columns]

@@ -151,6 +151,8 @@ class Spill:
 
     def complete(self) -> None:
         """Take note that all rows were added."""
+        if self.ranges > 1:
+            self.make_room(0)
         self._is_complete = True
 
     def make_room(self, size: int) -> None:

@@ -98,6 +98,29 @@ def test_a_table_larger_than_the_limit(
         assert ordered == sorted(ordered)
 
 
+def test_rows_are_in_order_though_ranges_of_them_are_sorted(catalog: SqlCatalog, spills: list[Spill]) -> None:
+    of = rows(100_000)
+    of = of.set_column(0, "a", pc.cast(pc.divide(of["a"], 1000), pa.int64()))
+    table = made(catalog, of)
+    # Every value has a bucket of its own, so that the order of the indexes is that of the values.
+    done = rewrite(table, "a", target(table, 2), limit=2_000_000)
+    assert [spill.ranges for spill in spills] == [spills[0].ranges]
+    assert spills[0].ranges > 1
+    assert spills[0].flushes
+    for path in done.paths:
+        values = pq.read_table(path)["a"].to_pylist()
+        assert values == sorted(values)
+    assert read(done.paths).sort_by("id").equals(of.cast(read(done.paths).schema))
+
+
+@pytest.mark.parametrize("limit", [100_000_000, 1_000_000])
+def test_a_rewrite_gives_the_same_files_again(catalog: SqlCatalog, limit: int) -> None:
+    of = rows(60_000).set_column(0, "a", pa.array([7, 8, 9] * 20_000))
+    table = made(catalog, of, files=7)
+    first, second = (rewrite(table, "a", target(table, 3), limit=limit, threads=3) for _ in range(2))
+    assert [pq.read_table(path) for path in first.paths] == [pq.read_table(path) for path in second.paths]
+
+
 def test_what_fits_is_not_spilled(catalog: SqlCatalog, spills: list[Spill]) -> None:
     table = made(catalog, rows(5000))
     rewrite(table, "a")
@@ -233,7 +256,7 @@ def test_the_option_names_the_directory(
         "memory-limit-bytes": 1_000_000,
         "spill-directory": str(home),
     }
-    rewrite_data_files(table, ["a"], options=options)
+    rewrite_data_files(table, "few DESC, zorder(a)", options=options)
     assert seen
     assert all(home in path.parents for path in seen)
     # Rows too many for the memory are split in the same place.

@@ -30,7 +30,7 @@ from iceberg_zorder.pyiceberg.read.projection import (
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 
 BATCH_ROWS = 131_072
-_BATCH_BYTES = 32 * 1024 * 1024
+BATCH_BYTES = 32 * 1024 * 1024
 _PREBUFFERED = 32 * 1024 * 1024
 _SMALL_DICTIONARY = 32 * 1024
 
@@ -68,6 +68,8 @@ class Reader:
         Whether columns of few different strings may come as dictionaries.
     budget : MemoryBudget, optional
         Where deleted rows are counted that are held until the reader is closed; by default they are not bounded.
+    batch_bytes : int, optional
+        About how many bytes a batch may have in the file, its columns decoded but for dictionaries.
     """
 
     def __init__(
@@ -78,8 +80,10 @@ class Reader:
         *,
         keep_dictionaries: bool = False,
         budget: MemoryBudget | None = None,
+        batch_bytes: int = BATCH_BYTES,
     ) -> None:
         self._table = table
+        self._batch_bytes = batch_bytes
         self._wanted = table.schema() if wanted is None else wanted
         self._names = sanitize_column_names(self._wanted)
         self._keep_dictionaries = keep_dictionaries
@@ -129,7 +133,7 @@ class Reader:
         path = task.data_file.file_path
         deleted = self._deletes.of(task)
         with opened(self._table, path) as stream:
-            file = _OpenFile(stream)
+            file = _OpenFile(stream, self._batch_bytes)
             if file.rows != task.data_file.record_count:
                 raise InvalidInputError(
                     f"it has {file.rows:,} rows, and its manifest says {task.data_file.record_count:,}"
@@ -140,7 +144,7 @@ class Reader:
         """Read equality fields of a data file."""
         constants = self._constants(task)
         with opened(self._table, task.data_file.file_path) as stream:
-            file = _OpenFile(stream)
+            file = _OpenFile(stream, self._batch_bytes)
             everything = {e.field_id: e for top in file_fields(file.schema, self._mapping) for e in top.walk()}
             columns = [".".join(everything[each].path) for each in field_ids if each in everything]
             for _, batch in file.batches(columns, []):
@@ -203,8 +207,9 @@ class Reader:
 class _OpenFile:
     """A Parquet file, read one row group after the other, with bounded memory."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, batch_bytes: int) -> None:
         self._stream = stream
+        self._batch_bytes = batch_bytes
         file = pq.ParquetFile(stream)
         self._metadata = file.metadata
         self.rows: int = file.metadata.num_rows
@@ -232,7 +237,7 @@ class _OpenFile:
             if ranges is not None and not _lies_in(group, ranges):
                 continue
             # Rows as wide as these may come in no larger batches.
-            rows = min(BATCH_ROWS, max(1024, _BATCH_BYTES * group.num_rows // max(1, group.total_byte_size)))
+            rows = min(BATCH_ROWS, max(1024, self._batch_bytes * group.num_rows // max(1, group.total_byte_size)))
             read = file.iter_batches(rows, row_groups=[place], columns=columns, use_threads=False) if columns else None
             for batch in _without_columns(group.num_rows) if read is None else read:
                 yield start, batch
