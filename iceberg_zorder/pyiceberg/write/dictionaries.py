@@ -45,9 +45,11 @@ def worth_a_dictionary(batches: Sequence[pa.RecordBatch], limit: int) -> list[st
     for place, field in enumerate(batches[0].schema):
         if pa.types.is_nested(field.type):
             found += list(_leaves(field.name, field.type))
-        elif pa.types.is_dictionary(field.type) or _pays(
-            [_every(batch.column(place), step) for batch in batches], rows, limit
-        ):
+            continue
+        columns = [batch.column(place) for batch in batches]
+        # Where they are held in a dictionary there are few values; rows of other files may come without.
+        are_few = any(pa.types.is_dictionary(column.type) for column in columns)
+        if are_few or _pays([_every(column, step) for column in columns], rows, limit):
             found.append(field.name)
     return found
 
