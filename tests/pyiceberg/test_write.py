@@ -16,7 +16,7 @@ from pyiceberg.table import Table
 from pyiceberg.types import BinaryType, StringType
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.write.dictionaries import estimated_distinct
+from iceberg_zorder.pyiceberg.write.dictionaries import estimated_distinct, worth_a_dictionary
 from iceberg_zorder.pyiceberg.write.file_metrics import _incremented, _truncated
 from iceberg_zorder.pyiceberg.write.parquet_settings import parquet_settings
 from tests.pyiceberg.lake import rewrite
@@ -140,6 +140,15 @@ def test_dictionaries_are_written_where_they_pay(catalog: SqlCatalog) -> None:
     with_dictionary = {chunk.path_in_schema for chunk in chunks if chunk.has_dictionary_page}
     assert with_dictionary == {"few", "money", "m.key_value.key", "m.key_value.value", "s.few", "s.l.list.element.x"}
     assert sorted(row["key"] for row in done.rows()) == [i * 7919 for i in range(20_000)]
+
+
+def test_batches_with_and_without_a_dictionary_are_judged_together() -> None:
+    few = ["x", "y"] * 50
+    many = [f"{i:03d}" for i in range(200)]
+    for first, second, expected in ((few, few, ["s"]), (many[:100], many[100:], [])):
+        plain, encoded = pa.array(first, pa.large_string()), pa.array(second, pa.large_string()).dictionary_encode()
+        batches = [pa.record_batch([column], ["s"]) for column in (plain, encoded)]
+        assert worth_a_dictionary(batches, 1_000_000) == expected
 
 
 @pytest.mark.parametrize(("distinct", "skewed"), [(50, False), (5_000, False), (200_000, False), (3_000, True)])

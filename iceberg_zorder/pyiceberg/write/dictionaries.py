@@ -45,19 +45,19 @@ def worth_a_dictionary(batches: Sequence[pa.RecordBatch], limit: int) -> list[st
     for place, field in enumerate(batches[0].schema):
         if pa.types.is_nested(field.type):
             found += list(_leaves(field.name, field.type))
-            continue
-        columns = [batch.column(place) for batch in batches]
-        # Where they are held in a dictionary there are few values; rows of other files may come without.
-        are_few = any(pa.types.is_dictionary(column.type) for column in columns)
-        if are_few or _pays([_every(column, step) for column in columns], rows, limit):
+        elif pa.types.is_dictionary(field.type) or _pays(
+            [_every(batch.column(place), field.type, step) for batch in batches], rows, limit
+        ):
             found.append(field.name)
     return found
 
 
-def _every(column: pa.Array, step: int) -> pa.Array:
-    """Take every so-manieth value."""
+def _every(column: pa.Array, kind: pa.DataType, step: int) -> pa.Array:
+    """Take every so-manieth value, as a type: of strings some batches may have a dictionary, and others none."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
+    elif column.type != kind:
+        column = column.cast(kind)
     return column if step == 1 else column.take(pa.array(np.arange(0, len(column), step)))
 
 
