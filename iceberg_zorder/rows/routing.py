@@ -20,7 +20,7 @@ from iceberg_zorder.layout.box_tree import BoxTree, Split
 from iceberg_zorder.layout.curve import HILBERT, hilbert_index, spread
 from iceberg_zorder.layout.keys import NAN, NULL, KeyColumn, encode
 from iceberg_zorder.layout.layout import Layout, LayoutColumn
-from iceberg_zorder.rows.row_hash import row_hashes
+from iceberg_zorder.sample.row_hash import row_hashes
 
 _LARGEST_TABLE = 1 << 22
 _RANGE_BITS = 18

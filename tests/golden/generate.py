@@ -20,7 +20,7 @@ from iceberg_zorder.layout.keys import VALUE, KeyColumn
 from iceberg_zorder.layout.layout_json import layout_hash, to_json
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.request.sort_order import parse_column_weights, parse_sort_order
-from iceberg_zorder.rows.sampled_row_groups import ManifestFile, sampled_row_groups
+from iceberg_zorder.sample.sampled_row_groups import ManifestFile, sampled_row_groups
 from tests.golden.cases import COLUMN_WEIGHTS, SORT_ORDERS, Case, cases, row_group_cases
 
 DIRECTORY = Path(__file__).parent

@@ -20,7 +20,7 @@ from iceberg_zorder.pyiceberg.plan.sampling import GroupScan, draw_samples, grou
 from iceberg_zorder.pyiceberg.read.deletes import opened
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.request.rewrite_options import rewrite_options
-from iceberg_zorder.rows.row_hash import row_hashes
+from iceberg_zorder.sample.row_hash import row_hashes
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, equality_delete, position_delete, row_order
 

@@ -15,7 +15,7 @@ from iceberg_zorder.layout.layout_json import layout_hash
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.rows import routing
 from iceberg_zorder.rows.routing import Router, _RangeTable
-from iceberg_zorder.rows.row_hash import row_hashes
+from iceberg_zorder.sample.row_hash import row_hashes
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 COLUMNS = [

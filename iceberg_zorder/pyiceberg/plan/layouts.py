@@ -21,7 +21,7 @@ from iceberg_zorder.pyiceberg.progress import Progress, silent
 from iceberg_zorder.report.scan_prediction import SampledGroup, scan_prediction
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.rows.memory_budget import MemoryBudget
-from iceberg_zorder.rows.sampled_row_groups import LARGEST_CLUSTER_EFFECT, cluster_effect
+from iceberg_zorder.sample.sampled_row_groups import LARGEST_CLUSTER_EFFECT, cluster_effect
 
 _LOG = logging.getLogger(__name__)
 _CODINGS = {True: "utf-8", False: "latin-1"}

@@ -29,8 +29,8 @@ from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.nested import leaf, type_at
-from iceberg_zorder.rows.row_hash import row_hashes
-from iceberg_zorder.rows.sampled_row_groups import ManifestFile, SampledRowGroup, sampled_row_groups
+from iceberg_zorder.sample.row_hash import row_hashes
+from iceberg_zorder.sample.sampled_row_groups import ManifestFile, SampledRowGroup, sampled_row_groups
 
 _MOST_FILES = 2**31 - 1
 _LARGEST_HASH = 2**63 - 1

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.rows.row_hash import hash_bytes, row_hashes
+from iceberg_zorder.sample.row_hash import hash_bytes, row_hashes
 
 KNOWN = [
     ("", 1, 0, -8673170612841321393, -7914824762130383993),
