@@ -81,11 +81,11 @@ def table(spark: SparkSession) -> Table:
     )
 
 
-def call(table: Table, *, partial: bool = False) -> Row:
+def call(table: Table, *, partial: bool = False, target: int = 1 << 29) -> Row:
     return table.spark.sql(
         f"CALL faulty.system.rewrite_data_files(table => '{table.name}', strategy => 'zorder', sort_order => 'a', options =>"
         " map('rewrite-all', 'true', 'max-concurrent-file-group-rewrites', '1', 'partial-progress.max-commits', '3',"
-        f" 'partial-progress.enabled', '{str(partial).lower()}'))"
+        f" 'partial-progress.enabled', '{str(partial).lower()}', 'target-file-size-bytes', '{target}'))"
     ).collect()[0]
 
 
@@ -119,11 +119,14 @@ def test_nothing_is_left(
 
 
 def test_an_error_in_a_file_group_stops_a_rewrite_of_one_commit(
-    table: Table, set_fault: Callable[[str], None], staged: Callable[[Table], int]
+    spark: SparkSession, set_fault: Callable[[str], None], staged: Callable[[Table], int]
 ) -> None:
+    # Partition 1 becomes two files, in a job of its own; the others share one.
+    select = "SELECT id, cast(greatest(id % 4, 1) AS int) AS p, hash(id) AS a FROM range(0, 60000, 1, 1)"
+    table = create(spark, select, partitioned_by="p")
     set_fault("second write")
     with untouched(table), pytest.raises(Exception, match="StackOverflowError. Nothing was committed"):
-        call(table)
+        call(table, target=table.bytes() // 3)
     assert staged(table) == 0
 
 
