@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import time
@@ -169,6 +170,34 @@ class TestOtherWriters:
         assert table.operations().count("replace") == 1
         assert table.fingerprint().rows == rows - 1
         assert table.orphans() == set()
+
+    def test_a_delete_at_any_look_at_the_table_costs_its_group_only(
+        self, spark: SparkSession, server: RestServer
+    ) -> None:
+        options = {"partial-progress.enabled": "true", "partial-progress.max-commits": "2"}
+        for at in itertools.count(1):
+            table = self.table(spark)
+            rows, looks = table.fingerprint().rows, iter(range(1, 1000))
+            delete = f"DELETE FROM {table.full_name} WHERE id = {self.GROUPS + 7}"
+            done: list[object] = []
+
+            def look(
+                at: int = at, delete: str = delete, looks: Iterator[int] = looks, done: list[object] = done
+            ) -> None:
+                if next(looks) == at:
+                    done.append(spark.sql(delete))
+
+            def stop_looking() -> None:
+                server.before_load = None
+
+            server.before_load = look
+            assert self.during(table, server, stop_looking, options) is None
+            assert table.fingerprint().rows == rows - len(done)
+            assert "replace" in table.operations()
+            assert table.orphans() == set()
+            if not done:
+                break
+        assert at > 2
 
     def test_two_rewrites_of_the_same_files(self, spark: SparkSession, server: RestServer) -> None:
         table = self.table(spark)

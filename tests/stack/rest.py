@@ -37,6 +37,8 @@ class RestServer(ThreadingHTTPServer):
         """What is vended with a table when it is loaded."""
         self.before_commit: Callable[[], object] | None = None
         """Called as a commit comes in, before it is carried out: what other writers do, or what the server is to do now."""
+        self.before_load: Callable[[], object] | None = None
+        """The same as a table is asked for."""
         super().__init__(("127.0.0.1", port), _Handler)
         self.uri = f"http://127.0.0.1:{self.server_port}"
 
@@ -63,6 +65,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.server.refusal:
             self.server.refusal(self)
         elif "/tables/" in self.path:
+            if self.server.before_load:
+                self.server.before_load()
             self.reply(200, {**_loaded(self.table()), "config": self.server.config()})
         else:
             status(404)(self)

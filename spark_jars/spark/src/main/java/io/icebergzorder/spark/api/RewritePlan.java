@@ -159,11 +159,16 @@ public final class RewritePlan {
    *     commit is unknown. Whatever was committed before is visible to later queries of the session
    */
   public RewriteDataFiles.Result execute() {
+    plan.checkIsCurrent();
+    return executeAsIs();
+  }
+
+  /** Does the same with a plan that was made just now: what has changed since is a conflict of the file groups concerned. */
+  RewriteDataFiles.Result executeAsIs() {
     if (plan.groups().isEmpty()) {
       LOG.warn(plan.whyNothing());
       return ImmutableRewriteDataFiles.Result.builder().build();
     }
-    plan.checkIsCurrent();
     boolean interrupted = false;
     try (RewriteSession session = new RewriteSession(target().session())) {
       return run(session);

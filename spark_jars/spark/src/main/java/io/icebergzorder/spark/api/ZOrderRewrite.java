@@ -6,6 +6,7 @@ import io.icebergzorder.spark.request.RewriteRequest;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.Function;
+import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 
@@ -99,5 +100,18 @@ public final class ZOrderRewrite {
    */
   public RewritePlan plan() {
     return new RewritePlan(RewritePlanner.plan(load, new RewriteRequest(table, sortOrder, options, where, branch)));
+  }
+
+  /**
+   * Plans and rewrites in one go. Other operations that touch the same files meanwhile are conflicts, which with partial progress
+   * concern their own file groups only.
+   *
+   * @return Iceberg's result; empty if there is nothing to rewrite
+   * @throws IllegalArgumentException if an argument cannot be honoured; the message names it and says why
+   * @throws UnsupportedOperationException if this Iceberg is not known
+   * @throws RuntimeException as {@link RewritePlan#execute} does
+   */
+  public RewriteDataFiles.Result execute() {
+    return plan().executeAsIs();
   }
 }

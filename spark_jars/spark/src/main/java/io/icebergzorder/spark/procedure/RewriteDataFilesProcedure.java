@@ -77,7 +77,7 @@ final class RewriteDataFilesProcedure implements ExtendedProcedure {
   }
 
   private static List<Object[]> rewrite(SparkSession session, TableCatalog catalog, RewriteRequest request) {
-    RewriteDataFiles.Result result = toPlan(session, catalog, request).plan().execute();
+    RewriteDataFiles.Result result = toPlan(session, catalog, request).execute();
     Object[] row = {
       result.rewrittenDataFilesCount(),
       result.addedDataFilesCount(),
