@@ -164,7 +164,8 @@ class Spill:
                 # What freed parts leave is for parts only; batches that are read next would take memory beside it.
                 pa.default_memory_pool().release_unused()
             while self._in_memory and not self.budget.has_room_for(size):
-                self.flush(max(self._buckets, key=lambda n: (n not in self._wanted, self._buckets[n].in_memory)))
+                held = [number for number, bucket in self._buckets.items() if bucket.in_memory]
+                self.flush(max(held, key=lambda n: (n not in self._wanted, self._buckets[n].in_memory)))
 
     def make_room_for(self, number: int, need: Callable[[Bucket], int]) -> bool:
         """Make room to start work with a bucket, or wait a while for it; tell if there cannot be any."""
