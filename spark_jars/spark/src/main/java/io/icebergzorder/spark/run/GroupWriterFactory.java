@@ -5,6 +5,7 @@ import io.icebergzorder.spark.internals.SparkInternals;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.iceberg.DataFile;
 import org.apache.spark.TaskContext;
@@ -42,11 +43,19 @@ record GroupWriterFactory(
     return new Writer(this, partition, attempt);
   }
 
-  /** What a task has written. */
-  record TaskFiles(List<WriterCommitMessage> staged) implements WriterCommitMessage {
+  /** What a task has written. No record: Spark may be told to send it by Kryo, which knows none, nor lists that do not change. */
+  static final class TaskFiles implements WriterCommitMessage {
+    private static final long serialVersionUID = 1L;
+
+    private final WriterCommitMessage[] staged;
+
+    TaskFiles(List<WriterCommitMessage> staged) {
+      this.staged = staged.toArray(WriterCommitMessage[]::new);
+    }
+
     /** The files, which are all of one file group. */
     List<DataFile> files() {
-      return staged.stream().flatMap(each -> SparkInternals.files(each).stream()).toList();
+      return Arrays.stream(staged).flatMap(each -> SparkInternals.files(each).stream()).toList();
     }
   }
 
@@ -112,7 +121,7 @@ record GroupWriterFactory(
       if (TaskContext.get().isInterrupted()) {
         throw new TaskKilledException("the rewrite was cancelled");
       }
-      TaskFiles files = new TaskFiles(List.copyOf(finished));
+      TaskFiles files = new TaskFiles(finished);
       files.files().forEach(each -> factory.locations.add(each.location()));
       report(files.files());
       return files;
