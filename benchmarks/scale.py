@@ -378,6 +378,8 @@ def main() -> None:
             "spark__eventLog__enabled": "true",
             "spark__eventLog__dir": str(events),
             "spark__eventLog__compress": "false",
+            # What is counted must be there: by default Spark forgets stages after a thousand.
+            "spark__ui__retainedStages": "1000000",
         }
         runs: list[Run] = []
         with session(home / "tables", delta=False, **logged) as spark:
