@@ -101,7 +101,7 @@ def _counters(spark: SparkSession, process: Path) -> _Counters:
     read = bytes_read_so_far(spark)
     if read is None:
         raise RuntimeError("Cannot count what Spark reads, because this system does not count it: Linux is needed")
-    stages = _stages(spark)
+    stages = stages_so_far(spark)
     return _Counters(
         cpu,
         wall,
@@ -112,7 +112,8 @@ def _counters(spark: SparkSession, process: Path) -> _Counters:
     )
 
 
-def _stages(spark: SparkSession) -> list[Any]:
+def stages_so_far(spark: SparkSession) -> list[Any]:
+    """List what Spark still knows of the stages that it has run."""
     jvm: Any = spark.sparkContext._jvm
     gateway: Any = spark.sparkContext._gateway
     context = spark.sparkContext._jsc.sc()

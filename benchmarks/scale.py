@@ -43,7 +43,7 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import DoubleType, IntegerType, LongType, NestedField, StringType
 from pyspark.sql import SparkSession
 
-from benchmarks.cost import Cost, measured
+from benchmarks.cost import Cost, measured, stages_so_far
 from benchmarks.layouts import BIN_PACK, ICEBERG_CATALOG, ICEBERG_ZORDER, LAYOUTS, OURS, Iceberg
 from benchmarks.run import fingerprint, session
 from benchmarks.without_jvm import Run as ProcessRun
@@ -191,14 +191,7 @@ def counted(spark: SparkSession, shape: str, layout: str, rewrite: Callable[[], 
 
 def tasks_so_far(spark: SparkSession) -> int:
     """Count the tasks that Spark has run."""
-    jvm: Any = spark.sparkContext._jvm
-    gateway: Any = spark.sparkContext._gateway
-    context = spark.sparkContext._jsc.sc()
-    context.listenerBus().waitUntilEmpty()
-    stages = context.statusStore().stageList(
-        None, False, False, gateway.new_array(jvm.double, 0), jvm.java.util.ArrayList()
-    )
-    return sum(stages.apply(i).numCompleteTasks() for i in range(stages.size()))
+    return sum(stage.numCompleteTasks() for stage in stages_so_far(spark))
 
 
 def bytes_of(directory: Path) -> int:
