@@ -224,7 +224,8 @@ class _Drawing:
         return self._are_below(self._samples, path, positions)
 
     def is_fitted(self, path: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        below = self._are_below(1, path, positions)
+        # With nothing held out, what was drawn is the sample.
+        below = None if self._samples == 1 else self._are_below(1, path, positions)
         return np.ones(len(positions), np.bool_) if below is None else below
 
     def row_groups(self, path: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
