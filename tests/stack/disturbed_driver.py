@@ -2,7 +2,7 @@
 
 Requests and answers are lines of JSON. A request names a moment, an executor, and what befalls it: ``kill`` kills it,
 ``kill-machine`` the worker that started it, too, and ``stop`` stops it until somebody continues it. ``{}`` is a rewrite that
-nothing disturbs. Before each the table is rolled back to what it was.
+nothing disturbs. Before each the table is rolled back to what it was. A rewrite that was over before its moment was seen is run again.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ TABLE = (
 )
 # How many stages the job has, and which of them: the sample is a job of its own, the rewrite has a map stage before it writes.
 STAGES = {"sample": (1, 0), "map": (2, 0), "write": (2, 1)}
+# How often a rewrite is run, until it is disturbed.
+TRIES = 10
 
 
 class Disturbance:
@@ -46,8 +48,10 @@ class Disturbance:
         self.is_done = False
         self.attempts = 0
         """The highest number of an attempt of a stage that was seen: 0 when none was tried again."""
+        self._spark = spark
         self._tracker = spark.sparkContext.statusTracker()
         self._request = request
+        self._shuffled_before = shuffled(spark, request["executor"]) if request else 0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch)
 
@@ -83,9 +87,12 @@ class Disturbance:
     def _disturb(self, executor: int) -> bool:
         # Stopped, it does not finish a file while we look.
         os.kill(executor, signal.SIGSTOP)
-        if self._request["moment"] == "write" and not writes(executor):
-            os.kill(executor, signal.SIGCONT)
-            return False
+        if self._request["moment"] == "write":
+            # Where all map tasks ran elsewhere, nothing is to be made again.
+            has_shuffled = shuffled(self._spark, executor) > self._shuffled_before
+            if not (has_shuffled and writes(executor)):
+                os.kill(executor, signal.SIGCONT)
+                return False
         if self._request["what"] == "kill":
             os.kill(executor, signal.SIGKILL)
         elif self._request["what"] == "kill-machine":
@@ -104,11 +111,23 @@ def writes(process: int) -> bool:
     return False
 
 
-def is_registered(spark: SparkSession, executor: int) -> bool:
-    """Whether the driver gives tasks to an executor, which is named on its command line."""
-    java: Any = spark.sparkContext._jsc
+def executor_id(executor: int) -> str:
+    """What Spark calls an executor's process, from its command line."""
     arguments = Path(f"/proc/{executor}/cmdline").read_text().split("\0")
-    return arguments[arguments.index("--executor-id") + 1] in java.sc().getExecutorIds().mkString(" ").split()
+    return arguments[arguments.index("--executor-id") + 1]
+
+
+def is_registered(spark: SparkSession, executor: int) -> bool:
+    """Whether the driver gives tasks to an executor, and keeps its figures."""
+    java: Any = spark.sparkContext._jsc
+    known = java.sc().statusStore().executorList(True)
+    return executor_id(executor) in [known.apply(place).id() for place in range(known.size())]
+
+
+def shuffled(spark: SparkSession, executor: int) -> int:
+    """How many bytes an executor has shuffled in its life, which are lost with it."""
+    java: Any = spark.sparkContext._jsc
+    return int(java.sc().statusStore().executorSummary(executor_id(executor)).totalShuffleWrite())
 
 
 def answer(**values: object) -> None:
@@ -125,15 +144,18 @@ def main() -> None:
     snapshot = spark.sql("SELECT snapshot_id FROM lake.db.t.snapshots").collect()[0][0]
     answer(created=size)
     for line in sys.stdin:
-        spark.sql(f"CALL lake.system.rollback_to_snapshot('db.t', {snapshot})")
         request = json.loads(line)
-        while request and not is_registered(spark, request["executor"]):
-            time.sleep(0.1)
-        with Disturbance(spark, request) as disturbance:
-            spark.sql(
-                "CALL lake.system.rewrite_data_files(table => 'db.t', strategy => 'zorder', sort_order => 'zorder(a, b)',"
-                f" options => map('rewrite-all', 'true', 'target-file-size-bytes', '{size}'))"
-            ).collect()
+        for _ in range(TRIES):
+            spark.sql(f"CALL lake.system.rollback_to_snapshot('db.t', {snapshot})")
+            while request and not is_registered(spark, request["executor"]):
+                time.sleep(0.1)
+            with Disturbance(spark, request) as disturbance:
+                spark.sql(
+                    "CALL lake.system.rewrite_data_files(table => 'db.t', strategy => 'zorder', sort_order => 'zorder(a, b)',"
+                    f" options => map('rewrite-all', 'true', 'target-file-size-bytes', '{size}'))"
+                ).collect()
+            if disturbance.is_done or not request:
+                break
         answer(disturbed=disturbance.is_done, attempts=disturbance.attempts)
 
 
