@@ -23,11 +23,20 @@ import org.apache.iceberg.FileScanTask;
 record GroupScan(PlannedGroup group, long wanted, Optional<List<List<RowGroup>>> rowGroups) {
   /** Chooses what is read of each file group: each is sampled as densely as its share of the output files asks. */
   static List<GroupScan> of(List<PlannedGroup> groups, ZOrderOptions options) {
-    long outputFiles = groups.stream().mapToLong(PlannedGroup::expectedFiles).sum();
-    long rows = options.sampleRows((int) Math.min(Integer.MAX_VALUE, outputFiles));
+    long outputFiles = outputFiles(groups);
+    long rows = rows(groups, options);
     return groups.stream()
         .map(group -> of(group, (rows * group.expectedFiles() + outputFiles - 1) / outputFiles, options.sampleSeed(), false))
         .toList();
+  }
+
+  /** How many rows are to be sampled, of all file groups. */
+  static long rows(List<PlannedGroup> groups, ZOrderOptions options) {
+    return options.sampleRows((int) Math.min(Integer.MAX_VALUE, outputFiles(groups)));
+  }
+
+  private static long outputFiles(List<PlannedGroup> groups) {
+    return groups.stream().mapToLong(PlannedGroup::expectedFiles).sum();
   }
 
   private static GroupScan of(PlannedGroup group, long wanted, long seed, boolean areClusters) {

@@ -103,8 +103,7 @@ public final class LayoutFitter {
 
   /** How many rows are sampled at most, of all file groups: no more than there are, and one if there are none. */
   private long mostRows() {
-    long files = plan.groups().stream().mapToLong(PlannedGroup::expectedFiles).sum();
-    long wanted = plan.options().layout().sampleRows((int) Math.min(Integer.MAX_VALUE, files));
+    long wanted = GroupScan.rows(plan.groups(), plan.options().layout());
     return Math.max(1, Math.min(wanted, plan.groups().stream().mapToLong(PlannedGroup::rows).sum()));
   }
 
