@@ -143,7 +143,8 @@ def make_table(spark: SparkSession, shape: Shape) -> None:
     partitioned = " PARTITIONED BY (p)" if shape.partitions > 1 else ""
     spark.sql(
         f"CREATE TABLE {ICEBERG_CATALOG}.db.{shape.table} (p int, a bigint, b bigint, x double, s string) USING iceberg"
-        f"{partitioned} TBLPROPERTIES ('write.distribution-mode' = 'none', 'write.metadata.metrics.default' = 'full')"
+        f"{partitioned} TBLPROPERTIES ('write.distribution-mode' = 'none', 'write.spark.fanout.enabled' = 'false',"
+        " 'write.metadata.metrics.default' = 'full')"
     )
     keys = ", ".join(f"cast(rand({number}) * 1e9 AS bigint) AS {name}" for number, name in enumerate(COLUMNS))
     values = f"{keys}, rand(3) AS x, concat('s', id % 1000) AS s"
@@ -362,34 +363,40 @@ def main() -> None:
     if arguments.child:
         plan_with_pyiceberg(arguments.child)
         return
-    figures = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"runs": [], "plan": None}
     with tempfile.TemporaryDirectory(prefix="iceberg-zorder-bench-") as temporary:
         home = Path(temporary).resolve()
-        events = home / "events"
-        events.mkdir()
-        logged = {
-            "spark__eventLog__enabled": "true",
-            "spark__eventLog__dir": str(events),
-            "spark__eventLog__compress": "false",
-            # What is counted must be there: by default Spark forgets stages after a thousand.
-            "spark__ui__retainedStages": "1000000",
-        }
-        runs: list[Run] = []
-        with session(home / "tables", delta=False, **logged) as spark:
-            for shape in SHAPES:
-                if shape.name in arguments.only:
-                    for run in compare(spark, shape, events):
-                        typer.echo(run)
-                        runs.append(run)
-            if MANY_FILES in arguments.only:
-                run, plan = thousands(spark, home / "shared", events, arguments.partitions)
-                typer.echo(f"{run}\n{plan}")
+        for name in arguments.only:
+            run_one(name, home, arguments.partitions, writes=not arguments.show)
+
+
+def run_one(name: str, home: Path, partitions: int, *, writes: bool) -> None:
+    """Run what a table is rewritten by, in a session of its own, and add it to the page."""
+    events = home / "events"
+    events.mkdir(exist_ok=True)
+    logged = {
+        "spark__eventLog__enabled": "true",
+        "spark__eventLog__dir": str(events),
+        "spark__eventLog__compress": "false",
+        # What is counted must be there: by default Spark forgets stages after a thousand.
+        "spark__ui__retainedStages": "1000000",
+    }
+    figures = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"runs": [], "plan": None}
+    runs: list[Run] = []
+    with session(home / "tables", delta=False, **logged) as spark:
+        if name == MANY_FILES:
+            run, plan = thousands(spark, home / "shared", events, partitions)
+            typer.echo(f"{run}\n{plan}")
+            runs.append(run)
+            figures["plan"] = asdict(plan)
+        else:
+            for run in compare(spark, next(shape for shape in SHAPES if shape.name == name), events):
+                typer.echo(run)
                 runs.append(run)
-                figures["plan"] = asdict(plan)
     figures["machine"] = machine()
-    kept = [run for run in figures["runs"] if run["shape"] not in {new.shape for new in runs}]
+    kept = [run for run in figures["runs"] if run["shape"] != name]
+    names = [*(shape.name for shape in SHAPES), MANY_FILES]
     figures["runs"] = sorted(kept + [asdict(run) for run in runs], key=lambda run: names.index(run["shape"]))
-    if not arguments.show:
+    if writes:
         FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
         PAGE.write_text(page(figures))
     typer.echo(page(figures))
