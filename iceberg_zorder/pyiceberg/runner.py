@@ -20,6 +20,7 @@ from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.plan.layouts import fit_layouts
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
+from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.pyiceberg.plan.summary import snapshot_properties
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress
 from iceberg_zorder.pyiceberg.rewrite_group import RewriteContext, rewrite_group
@@ -194,15 +195,15 @@ class RewriteRunner:
         """Take the layouts of the plan, or fit them, to those file groups that can be read."""
         if plan.is_sampled:
             return [(group, each.layout) for group, each in zip(plan.groups, plan.layouts, strict=True)]
-        return fit_layouts(
+        context = SampleContext(
             self._table,
-            plan.groups,
             plan.order,
             self._options.layout,
             self._progress,
             partial(self._failed, "sampling"),
             self._budget,
         )
+        return fit_layouts(context, plan.groups)
 
     def _failed(self, what: str, group: FileGroup, error: Exception) -> None:
         """Count a file group that failed, or end the rewrite where it is committed as a whole."""

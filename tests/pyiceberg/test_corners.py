@@ -20,8 +20,9 @@ from pyiceberg.types import ListType, LongType, NestedField, UUIDType
 from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.content_files import identity
+from iceberg_zorder.pyiceberg.plan.group_scans import group_scans
 from iceberg_zorder.pyiceberg.plan.planner import Planner
-from iceberg_zorder.pyiceberg.plan.sampling import draw_samples, group_scans
+from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, draw_samples
 from iceberg_zorder.pyiceberg.progress import Progress
 from iceberg_zorder.pyiceberg.write.file_writer import FileSettings, FileWriter
 from iceberg_zorder.request.layout_options import ZOrderOptions
@@ -511,6 +512,7 @@ def test_a_wish_for_more_rows_than_there_are_cuts_no_string(catalog: SqlCatalog)
     table = table_of(catalog, pa.schema([("s", pa.string())]), **{"write.metadata.metrics.default": "full"})
     commit_files(table, data_file(table, [{"s": "x" * 200 + str(number)} for number in range(50)]))
     groups = Planner(table, rewrite_options(ALL_TEXT)).plan(table.refresh().current_snapshot()).groups  # type: ignore[arg-type]
-    scans = group_scans(groups, ZOrderOptions(sample_rows=1_000_000))
-    [sample] = draw_samples(table, scans, row_order(table, "s"), seed=0)
+    options = ZOrderOptions(sample_rows=1_000_000)
+    scans = group_scans(groups, options)
+    [sample] = draw_samples(SampleContext(table, row_order(table, "s"), options), scans)
     assert len(set(sample.fitted.columns[0].values.tolist())) == 50

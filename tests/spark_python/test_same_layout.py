@@ -17,9 +17,10 @@ from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.layout_json import layout_hash
 from iceberg_zorder.pyiceberg import plan_rewrite
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
+from iceberg_zorder.pyiceberg.plan.group_scans import group_scans
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.plan.row_order import resolve
-from iceberg_zorder.pyiceberg.plan.sampling import draw_samples, group_scans
+from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, draw_samples
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
 from iceberg_zorder.spark import rewrite_data_files
@@ -121,7 +122,7 @@ def test_long_values_are_cut_alike(spark: SparkSession, catalog: Catalog) -> Non
 
     options = rewrite_options(given)
     order, groups = resolve(table, parse_sort_order(by)), Planner(table, options, None).plan(before).groups
-    [sample] = draw_samples(table, group_scans(groups, options.layout), order, seed=0)
+    [sample] = draw_samples(SampleContext(table, order, options.layout), group_scans(groups, options.layout))
     lengths = [max(len(key) for key in column.values.tolist()) for column in sample.fitted.columns]
     assert lengths == [68, 4196, 64]
 
@@ -178,7 +179,8 @@ def test_both_engines_read_the_same_row_groups(spark: SparkSession, catalog: Cat
     read = [sum(len(file) for file in each.row_groups or ()) for each in (scan, scan.of_clusters(0))]
     assert 0 < read[0] <= 0.3 * all_row_groups <= read[1] <= 0.6 * all_row_groups
     order = resolve(table, parse_sort_order("zorder(a, b)"))
-    [sample] = draw_samples(table, [scan.of_clusters(0) if are_clusters else scan], order, seed=0)
+    scans = [scan.of_clusters(0) if are_clusters else scan]
+    [sample] = draw_samples(SampleContext(table, order, options), scans)
     layout = fit(order.all, sample.fitted, LayoutRequest(group.expected_output_files))
 
     result = rewrite_without_spark(table, "zorder(a, b)", options=given)

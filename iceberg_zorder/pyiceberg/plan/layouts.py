@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyiceberg.table import Table
 
@@ -15,12 +15,11 @@ from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
+from iceberg_zorder.pyiceberg.plan.group_scans import group_scans
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.plan.sampling import DrawnSample, Failed, draw_samples, group_scans, kept_length, reraised
-from iceberg_zorder.pyiceberg.progress import Progress, silent
+from iceberg_zorder.pyiceberg.plan.sampling import DrawnSample, SampleContext, draw_samples, kept_length
+from iceberg_zorder.pyiceberg.progress import silent
 from iceberg_zorder.report.scan_prediction import SampledGroup, scan_prediction
-from iceberg_zorder.request.layout_options import ZOrderOptions
-from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.sample.sampled_row_groups import LARGEST_CLUSTER_EFFECT, cluster_effect
 
 _LOG = logging.getLogger(__name__)
@@ -46,22 +45,15 @@ class PlannedLayout:
     scan_fractions: Mapping[str, float]
 
 
-def fit_layouts(
-    table: Table,
-    groups: Sequence[FileGroup],
-    order: RowOrder,
-    options: ZOrderOptions,
-    progress: Progress = silent,
-    failed: Failed = reraised,
-    budget: MemoryBudget | None = None,
-) -> list[tuple[FileGroup, Layout]]:
+def fit_layouts(context: SampleContext, groups: Sequence[FileGroup]) -> list[tuple[FileGroup, Layout]]:
     """Sample every file group, fit its layout, and warn of columns by which no file can be skipped.
 
     Parameters
     ----------
-    table, groups, order, options, progress, failed, budget
-        The file groups are those of a plan; the options say how they are sampled and what the layouts are to be like,
-        and the others are as for :func:`iceberg_zorder.pyiceberg.plan.sampling.draw_samples`.
+    context : SampleContext
+        The table, and how it is sampled.
+    groups : sequence of FileGroup
+        The file groups of a plan.
 
     Returns
     -------
@@ -69,24 +61,20 @@ def fit_layouts(
         The file groups that could be read, in the same order, and the layouts that the Spark engine fits to the same
         snapshot.
     """
-    fitted = _fitted(table, groups, order, options, 1, progress, failed, budget)
-    return [(sample.scan.group, layout) for sample, layout in fitted]
+    return [(sample.scan.group, layout) for sample, layout in _fitted(context, groups, 1)]
 
 
 def predict_layouts(
-    table: Table,
-    groups: Sequence[FileGroup],
-    order: RowOrder,
-    options: ZOrderOptions,
-    progress: Progress = silent,
-    budget: MemoryBudget | None = None,
+    context: SampleContext, groups: Sequence[FileGroup]
 ) -> tuple[tuple[PlannedLayout, ...], Mapping[str, float]]:
     """Fit the layouts that :func:`fit_layouts` fits, and predict scan fractions by as many rows more.
 
     Parameters
     ----------
-    table, groups, order, options, progress, budget
-        As for :func:`fit_layouts`; there is at least one file group.
+    context : SampleContext
+        As for :func:`fit_layouts`; it raises where a file group cannot be read.
+    groups : sequence of FileGroup
+        At least one.
 
     Returns
     -------
@@ -97,8 +85,9 @@ def predict_layouts(
     """
     sampled = [
         SampledGroup(layout, sample.fitted, sample.held_out, sample.scan.group.rows, sample.scan.group.input_size)
-        for sample, layout in _fitted(table, groups, order, options, 2, progress, reraised, budget)
+        for sample, layout in _fitted(context, groups, 2)
     ]
+    table, order = context.table, context.order
     return (
         tuple(PlannedLayout(each.layout, _scan_fractions(table, order, [each])) for each in sampled),
         _scan_fractions(table, order, sampled),
@@ -123,32 +112,24 @@ def _cut_to_bounds(table: Table, column: ClusteringColumn) -> Callable[[bytes], 
     return lambda key: key.decode(coding, errors="replace")[:length].encode(coding)
 
 
-def _fitted(
-    table: Table,
-    groups: Sequence[FileGroup],
-    order: RowOrder,
-    options: ZOrderOptions,
-    samples: int,
-    progress: Progress,
-    failed: Failed,
-    budget: MemoryBudget | None,
-) -> list[tuple[DrawnSample, Layout]]:
-    seed = options.sample_seed
+def _fitted(context: SampleContext, groups: Sequence[FileGroup], samples: int) -> list[tuple[DrawnSample, Layout]]:
+    table, order = context.table, context.order
     fitted = []
-    for sample in draw_samples(table, group_scans(groups, options), order, seed, samples, progress, failed, budget):
-        layout = _layout(sample, order, options)
+    for sample in draw_samples(context, group_scans(groups, context.options), samples):
+        layout = _layout(context, sample)
         if not _is_of_clusters(sample, layout):
             fitted.append((sample, layout))
             continue
-        scan = sample.scan.of_clusters(seed)
-        again = draw_samples(table, [scan], order, seed, samples, silent, failed, budget)
-        fitted += [(denser, _layout(denser, order, options)) for denser in again]
+        scan = sample.scan.of_clusters(context.options.sample_seed)
+        again = draw_samples(replace(context, progress=silent), [scan], samples)
+        fitted += [(denser, _layout(context, denser)) for denser in again]
     _warn_of_truncated_bounds(table, order, [sample.fitted for sample, _ in fitted])
     _log_left_out(table, order.named, [layout for _, layout in fitted])
     return fitted
 
 
-def _layout(sample: DrawnSample, order: RowOrder, options: ZOrderOptions) -> Layout:
+def _layout(context: SampleContext, sample: DrawnSample) -> Layout:
+    order, options = context.order, context.options
     wanted = LayoutRequest(
         sample.scan.group.expected_output_files,
         options.cuts,

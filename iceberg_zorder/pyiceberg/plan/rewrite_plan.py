@@ -23,6 +23,7 @@ from iceberg_zorder.pyiceberg.plan.layouts import PlannedLayout, predict_layouts
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.planner import no_snapshot
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
+from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress, silent
 from iceberg_zorder.pyiceberg.write.file_writer import check_writable
@@ -109,9 +110,8 @@ class RewritePlan:
             progress(PLAN, rows_of(self._tasks), size_of(self._tasks))
             budget = MemoryBudget(request.options.memory_limit // 2)
             try:
-                layouts, fractions = predict_layouts(
-                    table, self.groups, self.order, request.options.layout, progress, budget
-                )
+                context = SampleContext(table, self.order, request.options.layout, progress, budget=budget)
+                layouts, fractions = predict_layouts(context, self.groups)
             except Exception as error:
                 raise RewriteFailedError(
                     f"Cannot sample {display_name(table)}, because {str(error).rstrip('.')}. Nothing was written."

@@ -1,14 +1,13 @@
 """Draw the joint row samples of all file groups: the same as Spark draws.
 
-Only the clustering columns are read, and of large file groups only some row groups. A row is drawn when
-``xxhash64(file_path, position, seed)`` falls below a threshold: the same rows for the same files.
+Only the clustering columns are read, and of large file groups only some row groups, by several threads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from threading import Event, Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +18,11 @@ from pyiceberg.table import Table
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.sample import Sample, cut, is_cut, sampled_bytes
-from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
+from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_fields
+from iceberg_zorder.pyiceberg.plan.drawing import Drawing
+from iceberg_zorder.pyiceberg.plan.group_scans import GroupScan
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.progress import SAMPLE, Progress, silent
 from iceberg_zorder.pyiceberg.read.file_fields import field_paths, file_fields
@@ -29,12 +30,7 @@ from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.nested import leaf, type_at
-from iceberg_zorder.sample.row_hash import row_hashes
-from iceberg_zorder.sample.sampled_row_groups import ManifestFile, SampledRowGroup, sampled_row_groups
-
-_MOST_FILES = 2**31 - 1
-_LARGEST_HASH = 2**63 - 1
-
+from iceberg_zorder.rows.threads import StoppedError, available_cores, run_together
 
 Failed = Callable[[FileGroup, Exception], None]
 """Is told of a file group that failed, and why."""
@@ -45,87 +41,35 @@ def reraised(group: FileGroup, error: Exception) -> None:  # noqa: ARG001
     raise error
 
 
-def threshold(share: int, rows: int) -> int:
-    """Find the signed hash below which so many of so many rows fall, on average.
-
-    Examples
-    --------
-    >>> threshold(1, 2), threshold(1, 4) == -(2**62)
-    (0, True)
-    """
-    return (share << 64) // rows - (1 << 63)
-
-
 @dataclass(frozen=True, eq=False)
-class GroupScan:
-    """What is read of a file group for its sample.
+class SampleContext:
+    """What the samples of all file groups share.
 
     Parameters
     ----------
-    group : FileGroup
-        The file group.
-    wanted : int
-        How many of its rows are sampled.
-    most : int
-        How many are sampled at most, of all file groups.
-    row_groups : sequence of tuple of SampledRowGroup, or None
-        By data file, what is read of it; None if that is all.
-    """
-
-    group: FileGroup
-    wanted: int
-    most: int
-    row_groups: Sequence[tuple[SampledRowGroup, ...]] | None
-
-    def of_clusters(self, seed: int) -> GroupScan:
-        """Choose more row groups for the same sample: they are known to be clusters."""
-        return replace(self, row_groups=_row_groups(self.group, self.wanted, seed, are_clusters=True))
-
-    def ranges(self) -> list[tuple[DataFileTask, list[tuple[int, int]] | None]]:
-        """List what is read of each data file: begins and ends, in bytes, none or more; None for all of it."""
-        if self.row_groups is None:
-            return [(task, None) for task in self.group.tasks]
-        ranges = [[(each.start, each.end) for each in of_file] for of_file in self.row_groups]
-        return list(zip(self.group.tasks, ranges, strict=True))
-
-
-def group_scans(groups: Sequence[FileGroup], options: ZOrderOptions) -> list[GroupScan]:
-    """Choose what is read of each file group: each is sampled as densely as its share of the output files asks.
-
-    Parameters
-    ----------
-    groups : sequence of FileGroup
-        The plan's file groups.
+    table : pyiceberg.table.Table
+        The table.
+    order : RowOrder
+        The columns.
     options : ZOrderOptions
-        How many rows in all, and the seed.
-
-    Returns
-    -------
-    list of GroupScan
-        In the same order.
+        How many rows are drawn, by which seed, and what the layouts are to be like that are fitted to them.
+    progress : Progress, optional
+        Told of every file that was read.
+    failed : callable, optional
+        Told of a file group that cannot be read, and of its error, never of two at a time; by default it raises that.
+    budget : MemoryBudget, optional
+        Where deleted rows are counted while they are held; by default they are not bounded.
+    threads : int, optional
+        How many threads read, by default one for each core.
     """
-    files = sum(group.expected_output_files for group in groups)
-    rows = options.sample_rows_for(min(_MOST_FILES, files))
-    most = max(1, min(rows, sum(group.rows for group in groups)))
-    scans = []
-    for group in groups:
-        wanted = -(-rows * group.expected_output_files // files)
-        row_groups = _row_groups(group, wanted, options.sample_seed, are_clusters=False)
-        scans.append(GroupScan(group, wanted, most, row_groups))
-    return scans
 
-
-def _row_groups(
-    group: FileGroup, wanted: int, seed: int, *, are_clusters: bool
-) -> list[tuple[SampledRowGroup, ...]] | None:
-    files = [_manifest_file(task) for task in group.tasks]
-    return sampled_row_groups(files, wanted, group.expected_output_files, seed, are_clusters=are_clusters)
-
-
-def _manifest_file(task: DataFileTask) -> ManifestFile:
-    file = task.data_file
-    offsets = tuple(file.split_offsets or ())
-    return ManifestFile(file.file_path, task.data_sequence_number, file.record_count, file.file_size_in_bytes, offsets)
+    table: Table
+    order: RowOrder
+    options: ZOrderOptions
+    progress: Progress = silent
+    failed: Failed = reraised
+    budget: MemoryBudget | None = None
+    threads: int = field(default_factory=available_cores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,154 +94,177 @@ class DrawnSample:
     row_groups: npt.NDArray[np.int64]
 
 
-def draw_samples(
-    table: Table,
-    scans: Sequence[GroupScan],
-    order: RowOrder,
-    seed: int,
-    samples: int = 1,
-    progress: Progress = silent,
-    failed: Failed = reraised,
-    budget: MemoryBudget | None = None,
-) -> list[DrawnSample]:
+def draw_samples(context: SampleContext, scans: Sequence[GroupScan], samples: int = 1) -> list[DrawnSample]:
     """Draw a sample of every file group.
 
     Parameters
     ----------
-    table : pyiceberg.table.Table
-        The table.
+    context : SampleContext
+        The table, and how it is sampled.
     scans : sequence of GroupScan
         What to read of its file groups.
-    order : RowOrder
-        The columns.
-    seed : int
-        On what it depends besides.
     samples : int, optional
         2 if as many rows more are to be held out, or all others if there are fewer; by default none.
-    progress : Progress, optional
-        Told of every file that was read.
-    failed : callable, optional
-        Told of a file group that cannot be read, and of its error; by default it raises that.
-    budget : MemoryBudget, optional
-        Where deleted rows are counted while they are held; by default they are not bounded.
 
     Returns
     -------
     list of DrawnSample
         Of the file groups that could be read, in the same order.
     """
-    drawn = []
-    for scan in scans:
-        drawing = _Drawing(scan, seed, samples)
-        try:
-            drawn.append(_sample(table, scan, order, drawing, progress, budget))
-        except Exception as error:
-            failed(scan.group, error)
-    return drawn
+    sampler = _Sampler(context, scans, samples)
+    files = sum(len(scan.group.tasks) for scan in scans)
+    try:
+        run_together(max(1, min(context.threads, files)), lambda _: sampler.run(), sampler.stop)
+    finally:
+        sampler.close()
+    return [each for each in sampler.drawn if each]
 
 
-class _Drawing:
-    """Which rows of a file group are drawn, by their hashes.
+class _Sampler:
+    """Samples file groups in several threads, which take file after file of one group after the other."""
 
-    Those of the sample lie below the threshold of their row group, those held out of it between that and another.
-
-    Parameters
-    ----------
-    scan : GroupScan
-        What is read.
-    seed : int
-        What it depends on besides the row's file and place.
-    samples : int
-        How many samples of the same size, of which all but the first are held out.
-    """
-
-    def __init__(self, scan: GroupScan, seed: int, samples: int) -> None:
-        self._seed = seed
+    def __init__(self, context: SampleContext, scans: Sequence[GroupScan], samples: int) -> None:
+        self._context = context
+        self._scans = scans
         self._samples = samples
-        rows = scan.group.rows
-        self._all = (SampledRowGroup(0, 0, 0, 0, scan.wanted, rows),)
-        read = scan.row_groups or [self._all] * len(scan.group.tasks)
-        paths = (task.data_file.file_path for task in scan.group.tasks)
-        self._row_groups = dict(zip(paths, read, strict=True))
+        self._running: set[_GroupSampling] = set()
+        self._waiting = self._files()
+        self._lock, self._stopped = Lock(), Event()
+        self.drawn: list[DrawnSample | None] = [None] * len(scans)
 
-    def is_drawn(self, path: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_] | None:
-        return self._are_below(self._samples, path, positions)
+    def run(self) -> None:
+        """Read files until there are no more."""
+        while True:
+            with self._lock:
+                place, sampling, file = next(self._waiting, (0, None, 0))
+            if sampling is None:
+                return
+            sampling.read(file, self._stopped)
+            with self._lock:
+                sampling.left -= 1
+                if sampling.left:
+                    continue
+                self._running.remove(sampling)
+            self._finish(place, sampling)
 
-    def is_fitted(self, path: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        # With nothing held out, what was drawn is the sample.
-        below = None if self._samples == 1 else self._are_below(1, path, positions)
-        return np.ones(len(positions), np.bool_) if below is None else below
+    def stop(self) -> None:
+        """Have all threads end."""
+        self._stopped.set()
 
-    def row_groups(self, path: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Find the numbers of the row groups of rows."""
-        return self._row_groups[path][0].number + self._places(path, positions)
+    def close(self) -> None:
+        """Close what is not finished."""
+        for sampling in self._running:
+            sampling.close()
 
-    def _places(self, path: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        first = np.array([each.first_position for each in self._row_groups[path]], np.int64)
-        return np.searchsorted(first, positions, side="right").astype(np.int64) - 1
+    def _files(self) -> Iterator[tuple[int, _GroupSampling, int]]:
+        for place, scan in enumerate(self._scans):
+            try:
+                sampling = _GroupSampling(self._context, scan, self._samples)
+            except Exception as error:
+                self._context.failed(scan.group, error)
+                continue
+            self._running.add(sampling)
+            for file in range(len(scan.group.tasks)):
+                yield place, sampling, file
 
-    def _are_below(self, samples: int, path: str, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_] | None:
-        last = [_last_hash(samples * each.sampled_rows, each.rows) for each in self._row_groups[path]]
-        if all(each == _LARGEST_HASH for each in last):
-            return None
-        limits = np.array(last, np.int64)
-        return row_hashes(path, positions, self._seed) <= limits[self._places(path, positions)]
+    def _finish(self, place: int, sampling: _GroupSampling) -> None:
+        sampling.close()
+        try:
+            self.drawn[place] = sampling.drawn()
+        except Exception as error:
+            with self._lock:
+                self._context.failed(self._scans[place].group, error)
 
 
-def _last_hash(share: int, rows: int) -> int:
-    return _LARGEST_HASH if share >= rows else threshold(share, rows) - 1
+@dataclass(frozen=True, eq=False)
+class _SampledRows:
+    """What was sampled of some rows: values by column, and of the rows whether they are fitted and their row groups."""
+
+    columns: list[pa.Array]
+    is_fitted: npt.NDArray[np.bool_]
+    row_groups: npt.NDArray[np.int64]
 
 
-def _sample(
-    table: Table,
-    scan: GroupScan,
-    order: RowOrder,
-    drawing: _Drawing,
-    progress: Progress,
-    budget: MemoryBudget | None,
-) -> DrawnSample:
-    group = scan.group
-    spec = table.specs()[group.spec_id]
-    sources = {field.source_id for field in partition_fields(table.schema(), spec)} if order.partition else set()
-    wanted = prune_columns(table.schema(), {*order.field_ids, *sources}, select_full_types=True)
-    parts = scan.ranges()
-    reader = Reader(table, [task for task, ranges in parts if ranges != []], wanted, budget=budget)
-    paths = field_paths(file_fields(reader.schema, None))
-    lengths = [
-        sampled_bytes(kept_length(table, column), scan.most) if is_cut(column.type) else None for column in order.named
-    ]
-    partitions = Partitions(spec, table.schema(), reader.schema) if order.partition else None
-    found: list[list[pa.Array]] = [[] for _ in order.all]
-    is_fitted = [np.ones(0, np.bool_)]
-    row_groups = [np.ones(0, np.int64)]
-    with closing(reader):
-        for task, ranges in parts:
-            path = task.data_file.file_path
-            for rows in reader.rows(task, drawing.is_drawn, ranges) if ranges != [] else ():
-                values = [leaf(rows.batch, paths[each]) for each in order.field_ids]
-                columns = [
-                    *(partitions.keys(partitions.transformed(rows.batch)) if partitions else []),
-                    *(each if at is None else cut(each, at) for each, at in zip(values, lengths, strict=True)),
-                ]
-                for column, values in zip(found, columns, strict=True):
-                    column.append(values)
-                is_fitted.append(drawing.is_fitted(path, rows.positions))
-                row_groups.append(drawing.row_groups(path, rows.positions))
-            progress(SAMPLE, task.data_file.record_count, task.data_file.file_size_in_bytes)
-    types = [
-        *(partitions.key_types if partitions else []),
-        *(
-            type_at(reader.schema, paths[each]) if length is None else pa.large_binary()
-            for each, length in zip(order.field_ids, lengths, strict=True)
-        ),
-    ]
-    encoded = [
-        encode(pa.chunked_array(arrays, kind), column.type)
-        for arrays, kind, column in zip(found, types, order.all, strict=True)
-    ]
-    sample, fitted = Sample(tuple(encoded)), np.concatenate(is_fitted)
-    numbers = np.concatenate(row_groups)[fitted]
-    return DrawnSample(scan, sample if fitted.all() else sample.where(fitted), sample.where(~fitted), numbers)
+class _GroupSampling:
+    """Reads the sample of one file group, file by file, in any order."""
+
+    def __init__(self, context: SampleContext, scan: GroupScan, samples: int) -> None:
+        table, order, group = context.table, context.order, scan.group
+        self._context = context
+        self._scan = scan
+        self._drawing = Drawing(scan, context.options.sample_seed, samples)
+        self._parts = scan.ranges()
+        spec = table.specs()[group.spec_id]
+        sources = {field.source_id for field in partition_fields(table.schema(), spec)} if order.partition else set()
+        wanted = prune_columns(table.schema(), {*order.field_ids, *sources}, select_full_types=True)
+        tasks = [task for task, ranges in self._parts if ranges != []]
+        self._reader = Reader(table, tasks, wanted, budget=context.budget)
+        self._paths = field_paths(file_fields(self._reader.schema, None))
+        self._lengths = [
+            sampled_bytes(kept_length(table, column), scan.most) if is_cut(column.type) else None
+            for column in order.named
+        ]
+        self._partitions = Partitions(spec, table.schema(), self._reader.schema) if order.partition else None
+        self._found: list[list[_SampledRows]] = [[] for _ in self._parts]
+        self.left = len(self._parts)
+        """How many files are still to be read."""
+        self._error: Exception | None = None
+
+    def read(self, file: int, stopped: Event) -> None:
+        """Read what is sampled of a file, unless another could not be read."""
+        task, ranges = self._parts[file]
+        if self._error:
+            return
+        try:
+            for rows in self._reader.rows(task, self._drawing.is_drawn, ranges) if ranges != [] else ():
+                if stopped.is_set():
+                    raise StoppedError
+                self._found[file].append(self._sampled(task.data_file.file_path, rows.batch, rows.positions))
+        except StoppedError:
+            raise
+        except Exception as error:
+            self._error = error
+            return
+        self._context.progress(SAMPLE, task.data_file.record_count, task.data_file.file_size_in_bytes)
+
+    def _sampled(self, path: str, batch: pa.RecordBatch, positions: npt.NDArray[np.int64]) -> _SampledRows:
+        partitions = self._partitions
+        values = [leaf(batch, self._paths[each]) for each in self._context.order.field_ids]
+        columns = [
+            *(partitions.keys(partitions.transformed(batch)) if partitions else []),
+            *(each if at is None else cut(each, at) for each, at in zip(values, self._lengths, strict=True)),
+        ]
+        return _SampledRows(
+            columns, self._drawing.is_fitted(path, positions), self._drawing.row_groups(path, positions)
+        )
+
+    def drawn(self) -> DrawnSample:
+        """Put together what was read, in the order of the files; raises why one could not be read."""
+        if self._error:
+            raise self._error
+        order = self._context.order
+        found = [rows for of_file in self._found for rows in of_file]
+        types = [
+            *(self._partitions.key_types if self._partitions else []),
+            *(
+                type_at(self._reader.schema, self._paths[each]) if length is None else pa.large_binary()
+                for each, length in zip(order.field_ids, self._lengths, strict=True)
+            ),
+        ]
+        encoded = [
+            encode(pa.chunked_array([rows.columns[place] for rows in found], kind), column.type)
+            for place, (kind, column) in enumerate(zip(types, order.all, strict=True))
+        ]
+        fitted = np.concatenate([np.ones(0, np.bool_), *(rows.is_fitted for rows in found)])
+        row_groups = np.concatenate([np.ones(0, np.int64), *(rows.row_groups for rows in found)])[fitted]
+        sample = Sample(tuple(encoded))
+        return DrawnSample(
+            self._scan, sample if fitted.all() else sample.where(fitted), sample.where(~fitted), row_groups
+        )
+
+    def close(self) -> None:
+        """Forget the deleted rows that are held."""
+        self._reader.close()
 
 
 def kept_length(table: Table, column: ClusteringColumn) -> int | None:
