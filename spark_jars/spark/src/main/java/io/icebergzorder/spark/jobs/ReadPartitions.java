@@ -25,9 +25,10 @@ public record ReadPartitions(List<List<FileScanTask>> tasks, int[] groups) {
             SparkInternals.construct(SparkReadConf.class, session, table, CaseInsensitiveStringMap.empty());
     List<List<FileScanTask>> partitions = new ArrayList<>();
     List<Integer> groups = new ArrayList<>();
+    int coresOfGroup = Math.max(1, session.sparkContext().defaultParallelism() / job.groups().size());
     for (int group = 0; group < job.groups().size(); group++) {
       List<FileScanTask> files = job.groups().get(group).group().fileScanTasks();
-      for (List<FileScanTask> tasks : job.isInPlace() ? List.of(files) : planned(files, settings)) {
+      for (List<FileScanTask> tasks : job.isInPlace() ? List.of(files) : planned(files, settings, coresOfGroup)) {
         partitions.add(tasks);
         groups.add(group);
       }
@@ -35,13 +36,25 @@ public record ReadPartitions(List<List<FileScanTask>> tasks, int[] groups) {
     return new ReadPartitions(partitions, groups.stream().mapToInt(Integer::intValue).toArray());
   }
 
-  private static List<List<FileScanTask>> planned(List<FileScanTask> files, SparkReadConf settings) {
+  private static List<List<FileScanTask>> planned(List<FileScanTask> files, SparkReadConf settings, int cores) {
     List<List<FileScanTask>> planned = new ArrayList<>();
     for (ScanTaskGroup<FileScanTask> tasks :
         TableScanUtil.planTaskGroups(
-            files, settings.splitSize(), settings.splitLookback(), settings.splitOpenFileCost())) {
+            files, splitSize(files, settings, cores), settings.splitLookback(), settings.splitOpenFileCost())) {
       planned.add(List.copyOf(tasks.tasks()));
     }
     return planned;
+  }
+
+  /** How much a partition reads: less than the table's split size where some cores would have nothing to do, as Iceberg's scans do. */
+  private static long splitSize(List<FileScanTask> files, SparkReadConf settings, int cores) {
+    if (settings.splitSizeOption() != null || !settings.adaptiveSplitSizeEnabled()) {
+      return settings.splitSize();
+    }
+    long bytes = 0;
+    for (FileScanTask file : files) {
+      bytes += Math.max(file.sizeBytes(), file.filesCount() * settings.splitOpenFileCost());
+    }
+    return TableScanUtil.adjustSplitSize(bytes, cores, settings.splitSize());
   }
 }
