@@ -76,19 +76,21 @@ def test_the_copied_session_and_its_catalog_are_collected(spark: SparkSession) -
 
 
 def task_binaries(events: Iterable[Event]) -> list[int]:
-    """Bytes of what Spark sends to executors for each stage: the blocks between its submission and its first task."""
-    sizes: list[int] = []
+    """Bytes of what Spark sends to executors for each stage: the last broadcast made between its submission and its first task."""
+    stages: list[dict[int, int]] = []
     starting = False
     for event in events:
         if event["Event"] == "SparkListenerStageSubmitted":
             starting = True
-            sizes.append(0)
+            stages.append({})
         elif event["Event"] == "SparkListenerTaskStart":
             starting = False
         elif event["Event"] == "SparkListenerBlockUpdated" and starting:
             block = event["Block Updated Info"]
-            sizes[-1] += block["Memory Size"] if "_piece" in block["Block ID"] else 0
-    return sizes
+            if piece := re.fullmatch(r"broadcast_(\d+)_piece\d+", block["Block ID"]):
+                number = int(piece[1])
+                stages[-1][number] = stages[-1].get(number, 0) + block["Memory Size"]
+    return [sizes[max(sizes)] if sizes else 0 for sizes in stages]
 
 
 def broadcasts(events: Iterable[Event]) -> dict[str, int]:
