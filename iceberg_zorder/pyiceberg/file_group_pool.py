@@ -70,30 +70,25 @@ class FileGroupPool:
         Yields
         ------
         tuple of FileGroup and list of pyiceberg.manifest.DataFile, or Exception
-            In the order of the file groups their new data files, which the caller owns then; or why one has failed, as
-            soon as it has. Files that the caller did not get are deleted.
+            As soon as a file group is done, its new data files, which the caller owns then; or why it has failed. Files
+            that the caller did not get are deleted.
         """
         waiting, running = deque(fitted), _Running()
-        done: dict[FileGroup, list[DataFile]] = {}
-        # In the order in which they come to the caller.
-        left = deque(group for group, _ in fitted)
         with ThreadPoolExecutor(min(self._most, max(1, len(fitted))), "iceberg-zorder-group") as pool:
             try:
-                while left:
+                while waiting or running:
                     self._start(pool, waiting, running, len(fitted))
                     finished, _ = wait(running, return_when=FIRST_COMPLETED)
-                    for future in finished:
+                    for future in sorted(finished, key=lambda each: running[each][0].index):
                         group, _ = running.pop(future)
                         try:
-                            done[group] = future.result()
+                            outcome: list[DataFile] | Exception = future.result()
                         except Exception as error:
-                            left.remove(group)
-                            yield group, error
-                    while left and left[0] in done:
-                        yield left[0], done.pop(left.popleft())
+                            outcome = error
+                        yield group, outcome
             finally:
                 self._context.stopped.set()
-                for files in (*done.values(), *(files for future in running if (files := _files_of(future)))):
+                for files in (files for future in running if (files := _files_of(future))):
                     delete_files(self._context.table, [file.file_path for file in files])
 
     def _start(

@@ -230,6 +230,8 @@ class RewriteRunner:
     ) -> None:
         if not batch:
             return
+        # They come as they are done, and are committed in one order whichever was first.
+        batch = sorted(batch, key=lambda each: each[0].index)
         removed = tuple(task.data_file for group, _ in batch for task in group.tasks)
         added = tuple(file for _, files in batch for file in files)
         try:

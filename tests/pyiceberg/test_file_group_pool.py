@@ -1,4 +1,4 @@
-"""Several file groups at a time: within one limit, in the order of the plan, and nothing is left of what fails."""
+"""Several file groups at a time: within one limit, committed as they are done, and nothing is left of what fails."""
 
 from __future__ import annotations
 
@@ -145,6 +145,20 @@ def test_a_failure_among_several(table: Table, monkeypatch: pytest.MonkeyPatch, 
         with pytest.raises(RewriteFailedError, match="because a file group failed: disk on fire. Nothing was comm"):
             rewrite_data_files(table, ["a"], options=options)
         assert on_disk(table) == before
+    assert ids(table) == list(range(ROWS))
+
+
+def test_a_slow_file_group_keeps_none_that_is_done(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(Observed):
+        def before(self, group: Any) -> None:
+            deadline = time.monotonic() + 60
+            while group.index == 0 and len(table.catalog.load_table("db.t").snapshots()) < FILES + PARTITIONS - 1:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+
+    Slow(monkeypatch, 1)
+    options = {"rewrite-all": True, "partial-progress.enabled": True, "partial-progress.max-commits": PARTITIONS}
+    assert rewrite_data_files(table, ["a"], options=options).rewritten_data_files_count == PARTITIONS * FILES
     assert ids(table) == list(range(ROWS))
 
 
