@@ -3,6 +3,7 @@ package io.icebergzorder.spark.sample;
 import io.icebergzorder.core.SampledRowGroups.RowGroup;
 import java.io.Serializable;
 import java.math.BigInteger;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -14,8 +15,9 @@ import org.apache.spark.unsafe.types.UTF8String;
  * @param files by data file; empty if there is one file group only, and all of it is read
  * @param other of the data files that are not there
  * @param groups how many file groups there are
+ * @param last no row with a larger hash is drawn of any file
  */
-record Drawing(HashMap<UTF8String, SampledFile> files, SampledFile other, int groups) implements Serializable {
+record Drawing(HashMap<UTF8String, SampledFile> files, SampledFile other, int groups, long last) implements Serializable {
   private static final BigInteger HASHES = BigInteger.ONE.shiftLeft(64);
   private static final BigInteger SMALLEST_HASH = BigInteger.valueOf(Long.MIN_VALUE);
 
@@ -38,7 +40,8 @@ record Drawing(HashMap<UTF8String, SampledFile> files, SampledFile other, int gr
       }
     }
     boolean isOneWhole = scans.size() == 1 && other != null;
-    return new Drawing(isOneWhole ? new HashMap<>() : files, other, scans.size());
+    long last = files.values().stream().flatMapToLong(file -> Arrays.stream(file.heldOut)).max().orElse(Long.MAX_VALUE);
+    return new Drawing(isOneWhole ? new HashMap<>() : files, other, scans.size(), last);
   }
 
   /** The signed hash below which {@code share} of {@code rows} rows fall, on average. */
@@ -51,6 +54,10 @@ record Drawing(HashMap<UTF8String, SampledFile> files, SampledFile other, int gr
    * the number of its row group. Or -1, if it is not drawn.
    */
   long draw(UTF8String path, long position, long hash) {
+    // Most rows end here, before their file is looked up by its path.
+    if (hash > last) {
+      return -1;
+    }
     SampledFile file = files.isEmpty() ? other : files.get(path);
     int place = file.place(position);
     if (hash <= file.fitted()[place]) {
