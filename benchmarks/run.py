@@ -67,7 +67,9 @@ WARM_UP = 2
 
 
 @contextmanager
-def session(directory: Path, *, memory: str = "4g", delta: bool = True, **settings: str) -> Iterator[SparkSession]:
+def session(
+    directory: Path, *, memory: str = "4g", delta: bool = True, packages: Sequence[str] = (), **settings: str
+) -> Iterator[SparkSession]:
     """Start Spark on two threads with Iceberg, iceberg-zorder and Delta, its tables under a directory."""
     builder = (
         SparkSession.builder.master("local[2]")
@@ -94,7 +96,7 @@ def session(directory: Path, *, memory: str = "4g", delta: bool = True, **settin
         builder = builder.config("spark.databricks.delta.retentionDurationCheck.enabled", "false")
     for key, value in settings.items():
         builder = builder.config(key.replace("__", "."), value)
-    spark = configure_spark(builder, extra_packages=[_DELTA_PACKAGE] if delta else []).getOrCreate()
+    spark = configure_spark(builder, extra_packages=[*packages, *([_DELTA_PACKAGE] if delta else [])]).getOrCreate()
     try:
         yield spark
     finally:

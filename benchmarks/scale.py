@@ -54,6 +54,7 @@ from iceberg_zorder.spark.catalogs import spark_catalog
 PAGE, FIGURES = Path("docs/benchmarks-scale.md"), Path("docs/benchmarks-scale.json")
 COLUMNS = ("a", "b")
 SHARED_CATALOG = "shared"
+SQLITE = "org.xerial:sqlite-jdbc:3.50.3.0"
 LINKS_OF_A_FILE = 50
 SCHEMA = Schema(
     NestedField(1, "p", IntegerType(), required=False),
@@ -382,7 +383,7 @@ def run_one(name: str, home: Path, partitions: int, *, writes: bool) -> None:
     }
     figures = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"runs": [], "plan": None}
     runs: list[Run] = []
-    with session(home / "tables", delta=False, **logged) as spark:
+    with session(home / "tables", delta=False, packages=[SQLITE], **logged) as spark:
         if name == MANY_FILES:
             run, plan = thousands(spark, home / "shared", events, partitions)
             typer.echo(f"{run}\n{plan}")
