@@ -1,10 +1,11 @@
 """Choose the row groups that the sample of a file group is read from: few of many, and evenly spread over its rows.
 
 Rows of one row group resemble each other, so rows of many row groups say more than as many rows of few. All rows are
-laid end to end in the order in which the table got them, and points at equal distances fall into the row groups to
-read, each point for as many sampled rows. There are three levels, the commits, the files of a commit, and the row
-groups of a file. Where the points begin turns from commit to commit and from file to file, so that no period of the
-data meets theirs.
+laid end to end in the order in which the table got them, and cut into equal stretches with a point in each, which falls
+into a row group to read and stands for as many sampled rows as the others. There are three levels, the commits, the
+files of a commit, and the row groups of a file. Where in its stretch a point lies turns by the golden ratio from one
+to the next: data of a period, such as loads that differ by the weekday, would come from one phase of it with points at
+equal distances, and at random more unevenly.
 
 Java's ``SampledRowGroups`` chooses the same; a golden file holds the two together.
 """
@@ -30,6 +31,8 @@ _PER_OUTPUT_FILE = 18
 _CLUSTERS_PER_OUTPUT_FILE = 4
 _DENSEST = 2
 _PHASES = 1 << 16
+# The golden ratio's fraction is the one that the fewest periods nearly meet (Kronecker's sequence).
+_TURN_OF_POINTS = 40_503
 # 1/p and 1/p^2 of the plastic number p, which spread points evenly over two dimensions (M. Roberts' R2 sequence).
 _TURN_OF_FILES = 49_472
 _TURN_OF_ROW_GROUPS = 37_345
@@ -147,7 +150,7 @@ def sampled_row_groups(
     --------
     >>> files = [ManifestFile(f"{i:02}", i, 1000, 400, (4, 100, 200, 300)) for i in range(64)]
     >>> [[(each.start, each.end) for each in file] for file in sampled_row_groups(files, 500, 4, seed=0)][:3]
-    [[(200, 300)], [], [(0, 100)]]
+    [[(200, 300)], [(0, 100)], []]
     >>> sampled_row_groups(files[:2], 500, 4, seed=0)
     """
     total = sum(file.rows for file in files)
@@ -221,10 +224,17 @@ def _hits(
 
 
 def _spread(lengths: Sequence[int], points: int, phase: int) -> list[int]:
-    """Lay stretches end to end, and count the points in each that stand at equal distances."""
-    step = sum(lengths) // points
-    begin = phase % _PHASES * step // _PHASES
-    below = [min(points, max(0, -(-(end - begin) // step))) for end in itertools.accumulate(lengths, initial=0)]
+    """Lay lengths end to end, cut them into equal stretches, and count in each the points, one of every stretch."""
+    stretch = sum(lengths) // points
+
+    def points_below(end: int) -> int:
+        place = end // stretch
+        if place >= points:
+            return points
+        turned = (phase + place * _TURN_OF_POINTS) % _PHASES
+        return place + (place * stretch + turned * stretch // _PHASES < end)
+
+    below = [points_below(end) for end in itertools.accumulate(lengths, initial=0)]
     return [after - before for before, after in itertools.pairwise(below)]
 
 

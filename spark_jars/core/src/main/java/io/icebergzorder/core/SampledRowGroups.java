@@ -15,9 +15,10 @@ import java.util.stream.LongStream;
  * Chooses the row groups that the sample of a file group is read from: few of many, and evenly spread over its rows.
  *
  * <p>Rows of one row group resemble each other, so rows of many row groups say more than as many rows of few. Rows are laid end
- * to end in the order in which the table got them, and points at equal distances fall into the row groups to read, each point for
- * as many sampled rows. There are three levels, the commits, the files of a commit, and the row groups of a file. Where the points
- * begin turns from commit to commit and from file to file, so that no period of the data meets theirs.
+ * to end in the order in which the table got them, and cut into equal stretches with a point in each, which falls into a row group to
+ * read and stands for as many sampled rows as the others. There are three levels, the commits, the files of a commit, and the row
+ * groups of a file. Where in its stretch a point lies turns by the golden ratio from one to the next: data of a period, such as loads
+ * that differ by the weekday, would come from one phase of it with points at equal distances, and at random more unevenly.
  */
 public final class SampledRowGroups {
   private static final long FEWEST = 8;
@@ -28,6 +29,8 @@ public final class SampledRowGroups {
   private static final long CLUSTERS_PER_OUTPUT_FILE = 4;
   private static final long DENSEST = 2;
   private static final int PHASE_BITS = 16;
+  // The golden ratio's fraction is the one that the fewest periods nearly meet (Kronecker's sequence).
+  private static final long TURN_OF_POINTS = 40_503;
   // 1/p and 1/p^2 of the plastic number p, which spread points evenly over two dimensions (M. Roberts' R2 sequence).
   private static final long TURN_OF_FILES = 49_472;
   private static final long TURN_OF_ROW_GROUPS = 37_345;
@@ -218,20 +221,28 @@ public final class SampledRowGroups {
     return commit.stream().mapToLong(at -> files.get(at).rows()).sum();
   }
 
-  /** Lays stretches end to end, and counts the points in each that stand at equal distances. */
+  /** Lays lengths end to end, cuts them into equal stretches, and counts in each the points, one of every stretch. */
   private static long[] spread(long[] lengths, long points, long phase) {
-    long step = Arrays.stream(lengths).sum() / points;
-    long begin = timesOver(phase & (1 << PHASE_BITS) - 1, step, 1 << PHASE_BITS);
+    long stretch = Arrays.stream(lengths).sum() / points;
     long[] counts = new long[lengths.length];
     long end = 0;
     long before = 0;
     for (int i = 0; i < lengths.length; i++) {
       end += lengths[i];
-      long after = Math.min(points, Math.max(0, -Math.floorDiv(begin - end, step)));
+      long after = pointsBelow(end, stretch, points, phase);
       counts[i] = after - before;
       before = after;
     }
     return counts;
+  }
+
+  private static long pointsBelow(long end, long stretch, long points, long phase) {
+    long place = end / stretch;
+    if (place >= points) {
+      return points;
+    }
+    long turned = phase + place * TURN_OF_POINTS & (1 << PHASE_BITS) - 1;
+    return place + (place * stretch + timesOver(turned, stretch, 1 << PHASE_BITS) < end ? 1 : 0);
   }
 
   /** For how many sampled rows a point stands, so that there are enough; 0 if there cannot be. */
