@@ -60,6 +60,8 @@ def rewrite_error(error: Exception) -> InvalidInputError | RewriteFailedError:
     UnknownOutcomeError('Cannot tell whether the rewrite of db.t was committed, because it is silent')
     >>> rewrite_error(RuntimeError("Cannot execute the plan of db.t, because its schema has changed since"))
     InvalidInputError('Cannot execute the plan of db.t, because its schema has changed since')
+    >>> rewrite_error(RuntimeError("Cannot sample db.t, because a file does not exist. Nothing was written."))
+    RewriteFailedError('Cannot sample db.t, because a file does not exist. Nothing was written.')
     """
     message = failure_message(error)
     if message.startswith("Cannot tell whether "):

@@ -21,7 +21,7 @@ from tests.stack.rest import RestServer, hang_up, status
 ROWS = "SELECT id, cast(rand(1) * 1e6 AS int) AS a, cast(rand(2) * 1e6 AS int) AS b, uuid() AS payload FROM range(0, {rows}, 1, {files})"
 
 
-def corrupt(file: Path, column: str, spark: SparkSession) -> None:
+def corrupt(file: Path, column: str) -> None:
     """Overwrite the pages of one column, so that reading any other still works."""
     from pyarrow.parquet import ParquetFile
 
@@ -44,7 +44,7 @@ class TestFailingGroups:
             partitioned_by="p",
         )
         broken = spark.sql(f"SELECT file_path FROM {table.full_name}.files WHERE partition.p = 2").collect()
-        corrupt(Path(local_path(broken[0][0])), "payload", spark)
+        corrupt(Path(local_path(broken[0][0])), "payload")
         return table
 
     def test_one_commit_fails_as_a_whole_and_leaves_nothing(self, spark: SparkSession) -> None:

@@ -125,7 +125,7 @@ def test_only_the_guilty_of_a_shared_job_fail(spark: SparkSession, files_per_gro
     rows = table.fingerprint().rows
     for partition in (2, 9):
         paths = f"SELECT file_path FROM {table.full_name}.files WHERE partition.p = {partition}"
-        corrupt(Path(local_path(spark.sql(paths).collect()[0][0])), "id", spark)
+        corrupt(Path(local_path(spark.sql(paths).collect()[0][0])), "id")
     healthy = f"SELECT count(*), count(DISTINCT id), sum(id) FROM {table.full_name} WHERE p NOT IN (2, 9)"
     before = spark.sql(healthy).collect()
     files_before = len(table.data_files())

@@ -12,7 +12,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
-import java.util.stream.IntStream;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.StructLike;
@@ -75,11 +74,10 @@ public final class RewritePlan {
 
   /** The file groups to rewrite, each with the reason why it was chosen, in the order in which they are to be. */
   public List<PlannedFileGroup> groups() {
-    return IntStream.range(0, plan.groups().size()).mapToObj(this::group).toList();
+    return plan.groups().stream().map(this::group).toList();
   }
 
-  private PlannedFileGroup group(int number) {
-    PlannedGroup group = plan.groups().get(number);
+  private PlannedFileGroup group(PlannedGroup group) {
     return new PlannedFileGroup(
         partition(group.info().partition(), group.files()),
         locations(group.files()),
@@ -89,7 +87,7 @@ public final class RewritePlan {
         group.reason(),
         fitted
             .filter(layouts -> !layouts.scanFractions().isEmpty())
-            .map(layouts -> new PlannedLayout(layouts.layouts().get(number), layouts.scanFractions().get(number))));
+            .map(layouts -> new PlannedLayout(layouts.layouts().get(group), layouts.scanFractions().get(group))));
   }
 
   /** The data files that the filter selects and that are left alone, with the reasons. */
@@ -139,6 +137,7 @@ public final class RewritePlan {
    * predictions, for which as many rows are read again. One Spark job, which reads no other column; nothing is written.
    *
    * @throws IllegalStateException if the plan is stale
+   * @throws RuntimeException if a file group cannot be read, also with partial progress
    */
   public RewritePlan sampled() {
     if (isSampled() || plan.groups().isEmpty()) {
@@ -147,6 +146,9 @@ public final class RewritePlan {
     plan.checkIsCurrent();
     try (RewriteSession session = new RewriteSession(target().session())) {
       return new RewritePlan(plan, Optional.of(new LayoutFitter(session, plan).predicted()));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new RuntimeException(String.format("Cannot sample %s, because it was interrupted", table()), e);
     }
   }
 
@@ -155,7 +157,7 @@ public final class RewritePlan {
    *
    * @return Iceberg's result; empty if there is nothing to rewrite
    * @throws IllegalStateException if the plan is stale; nothing was read or written then
-   * @throws RuntimeException if a file group failed, or the commit did; new files are deleted unless the outcome of the
+   * @throws RuntimeException if sampling or a file group failed, or the commit did; new files are deleted unless the outcome of the
    *     commit is unknown. Whatever was committed before is visible to later queries of the session
    */
   public RewriteDataFiles.Result execute() {

@@ -6,6 +6,7 @@ import io.icebergzorder.spark.jobs.GroupJob;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ExecutionException;
@@ -27,17 +28,24 @@ final class FileGroupPool {
 
   private final GroupRewriter rewriter;
   private final List<GroupJob> jobs;
+  private final Map<RewriteFileGroup, Throwable> unsampled;
   private final int groups;
   private final SparkContext context;
   private final AtomicBoolean stopped = new AtomicBoolean();
   private final AtomicInteger finished = new AtomicInteger();
   private final String tag = "iceberg-zorder-" + UUID.randomUUID();
 
-  /** Takes the jobs; each file group is rewritten once. */
-  FileGroupPool(GroupRewriter rewriter, List<GroupJob> jobs) {
+  /**
+   * Takes what is to be done.
+   *
+   * @param jobs with each file group that has a layout once
+   * @param unsampled the file groups without one, which have failed, with the reasons; empty if a failure is to stop the others
+   */
+  FileGroupPool(GroupRewriter rewriter, List<GroupJob> jobs, Map<RewriteFileGroup, Throwable> unsampled) {
     this.rewriter = rewriter;
     this.jobs = jobs;
-    this.groups = jobs.stream().mapToInt(job -> job.groups().size()).sum();
+    this.unsampled = unsampled;
+    this.groups = unsampled.size() + jobs.stream().mapToInt(job -> job.groups().size()).sum();
     this.context = rewriter.spark().sparkContext();
   }
 
@@ -53,23 +61,24 @@ final class FileGroupPool {
     boolean stopOnFailure();
   }
 
-  /** The number of file groups. */
+  /** The number of file groups, those that could not be sampled included. */
   int size() {
     return groups;
   }
 
   /**
-   * Rewrites every group. It returns, or throws, only when no group is being rewritten any more: what a caller deletes
-   * then stays deleted.
+   * Rewrites every group that has a layout. It returns, or throws, only when no group is being rewritten any more: what a
+   * caller deletes then stays deleted.
    *
    * @throws ExecutionException if a group failed, and that is to stop the work
    * @throws InterruptedException if this thread was interrupted
    */
   void run(int threads, Outcomes outcomes) throws ExecutionException, InterruptedException {
+    unsampled.forEach(outcomes::failed);
     // The pool's threads inherit the tag, as they inherit whatever tags and groups the caller may cancel by.
     context.addJobTag(tag);
-    ExecutorService pool =
-        Executors.newFixedThreadPool(Math.min(jobs.size(), threads));
+    // It starts a thread for each job until there are so many.
+    ExecutorService pool = Executors.newFixedThreadPool(threads);
     List<Future<?>> futures = new ArrayList<>();
     try {
       submit(pool, futures, outcomes);

@@ -8,10 +8,12 @@ import io.icebergzorder.spark.jobs.JobPlanner;
 import io.icebergzorder.spark.jobs.LaidOutGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.sample.FittedLayouts;
+import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.stream.IntStream;
+import java.util.Map;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
+import org.apache.iceberg.actions.RewriteFileGroup;
 
 /**
  * From a plan and its layouts to new files in the table: {@link GroupRewriter} reads, routes, sorts and writes file groups,
@@ -25,7 +27,7 @@ public final class RewriteRun {
    *
    * @param session the session to run in
    * @param plan with at least one file group
-   * @param fitted a layout for each
+   * @param fitted a layout for each, or why it has none
    * @throws InterruptedException if this thread was interrupted; the message says what was committed
    * @throws RuntimeException if not all was done that had to be; the message says what was committed, and why not the rest
    */
@@ -38,20 +40,29 @@ public final class RewriteRun {
             plan.branch(),
             plan.snapshotId().getAsLong(),
             plan.options(),
-            LayoutSummary.properties(plan.order(), fitted.layouts()));
+            // Without any layout there will be no snapshot to tell of one.
+            fitted.layouts().isEmpty()
+                ? Map.of()
+                : LayoutSummary.properties(plan.order(), List.copyOf(fitted.layouts().values())));
     GroupRewriter rewriter = new GroupRewriter(session, table, plan.order());
     return new GroupExecution(session.spark(), table, plan.options(), commit)
-        .run(new FileGroupPool(rewriter, jobs(session, plan, fitted)));
+        .run(new FileGroupPool(rewriter, jobs(session, plan, fitted), unsampled(fitted)));
   }
 
   private static List<GroupJob> jobs(RewriteSession session, TablePlan plan, FittedLayouts fitted) {
     int count = plan.groups().size();
     List<LaidOutGroup> groups =
-        IntStream.range(0, count)
-            .mapToObj(group -> new LaidOutGroup(plan.groups().get(group).toRewrite(), fitted.layouts().get(group)))
+        fitted.layouts().entrySet().stream()
+            .map(each -> new LaidOutGroup(each.getKey().toRewrite(), each.getValue()))
             .toList();
     // What is committed together may as well be rewritten together, and no more than that.
     int together = plan.options().partialProgress().map(progress -> progress.groupsPerCommit(count)).orElse(count);
     return JobPlanner.jobs(groups, JobPlanner.Limits.of(together, session.spark().sparkContext().defaultParallelism()));
+  }
+
+  private static Map<RewriteFileGroup, Throwable> unsampled(FittedLayouts fitted) {
+    Map<RewriteFileGroup, Throwable> groups = new LinkedHashMap<>();
+    fitted.failures().forEach((group, failure) -> groups.put(group.toRewrite(), failure));
+    return groups;
   }
 }

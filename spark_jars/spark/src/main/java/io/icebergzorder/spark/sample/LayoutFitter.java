@@ -6,19 +6,20 @@ import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.core.ZOrderOptions;
+import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.JobDescription;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
-import java.util.Arrays;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.stream.IntStream;
+import java.util.function.Function;
 import org.apache.iceberg.Table;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -40,65 +41,134 @@ public final class LayoutFitter {
     this.order = plan.order();
   }
 
-  /** Fits the layouts. */
-  public FittedLayouts fitted() {
-    return new FittedLayouts(layouts(1).stream().map(SampledLayout::layout).toList(), List.of(), Map.of());
+  /**
+   * Fits the layouts. With partial progress a file group that cannot be read is left out, with the reason.
+   *
+   * @throws InterruptedException if this thread was interrupted
+   * @throws RuntimeException if sampling failed as a whole, or was cancelled; the message says that nothing was committed
+   */
+  public FittedLayouts fitted() throws InterruptedException {
+    Map<PlannedGroup, Throwable> failures = new LinkedHashMap<>();
+    boolean failAlone = plan.options().partialProgress().isPresent();
+    try {
+      Collection<SampledLayout> sampled =
+          layouts(scans -> failAlone ? drawnApart(scans, failures) : drawn(scans, 1));
+      return new FittedLayouts(byGroup(sampled, SampledLayout::layout), failures, Map.of(), Map.of());
+    } catch (Throwable e) {
+      throw stopped(e, "Cannot complete the rewrite of %s, because sampling failed: %s. Nothing was committed.");
+    }
   }
 
-  /** Fits the same layouts, and predicts scan fractions by as many rows more. */
-  public FittedLayouts predicted() {
-    List<SampledLayout> sampled = layouts(2);
-    List<ScanPrediction.SampledGroup> groups = new ArrayList<>();
-    for (int i = 0; i < sampled.size(); i++) {
-      PlannedGroup group = plan.groups().get(i);
-      Sampler.Drawn sample = sampled.get(i).sample();
-      groups.add(
-          new ScanPrediction.SampledGroup(
-              sampled.get(i).layout(), sample.fitted(), sample.heldOut(), group.rows(), group.bytes()));
+  /**
+   * Fits the same layouts, and predicts scan fractions by as many rows more.
+   *
+   * @throws InterruptedException if this thread was interrupted
+   * @throws RuntimeException if a file group cannot be read, or sampling was cancelled
+   */
+  public FittedLayouts predicted() throws InterruptedException {
+    try {
+      Collection<SampledLayout> sampled = layouts(scans -> drawn(scans, 2));
+      return new FittedLayouts(
+          byGroup(sampled, SampledLayout::layout),
+          Map.of(),
+          byGroup(sampled, each -> scanFractions(List.of(each.toPredictFrom()))),
+          scanFractions(sampled.stream().map(SampledLayout::toPredictFrom).toList()));
+    } catch (Throwable e) {
+      throw stopped(e, "Cannot sample %s, because %s. Nothing was written.");
     }
-    return new FittedLayouts(
-        sampled.stream().map(SampledLayout::layout).toList(),
-        groups.stream().map(group -> scanFractions(List.of(group))).toList(),
-        scanFractions(groups));
+  }
+
+  /** What to throw when sampling has stopped, by a message that takes the table's name and the reason. */
+  private RuntimeException stopped(Throwable failure, String message) throws InterruptedException {
+    // Spark throws it undeclared.
+    if (failure instanceof InterruptedException interruption) {
+      throw interruption;
+    }
+    return new RuntimeException(String.format(message, table.name(), Failures.rootMessage(failure)), failure);
+  }
+
+  private static <T> Map<PlannedGroup, T> byGroup(Collection<SampledLayout> layouts, Function<SampledLayout, T> value) {
+    Map<PlannedGroup, T> values = new LinkedHashMap<>();
+    layouts.forEach(each -> values.put(each.group(), value.apply(each)));
+    return values;
   }
 
   /** A layout, and the sample that it is fitted to. */
   private record SampledLayout(Sampler.Drawn sample, Layout layout) {
+    PlannedGroup group() {
+      return sample.scan().group();
+    }
+
     /** Whether the row groups that were read turn out to be clusters, so that more of them must be read. */
     boolean isOfClusters() {
       return sample.scan().rowGroups().isPresent()
           && Clusters.areClusters(layout, sample.fitted(), sample.rowGroups());
     }
-  }
 
-  private List<SampledLayout> layouts(int samples) {
-    List<SampledLayout> layouts = new ArrayList<>(layouts(GroupScan.of(plan.groups(), plan.options().layout()), samples));
-    int[] clusters = IntStream.range(0, layouts.size()).filter(i -> layouts.get(i).isOfClusters()).toArray();
-    if (clusters.length > 0) {
-      long seed = plan.options().layout().sampleSeed();
-      List<GroupScan> scans =
-          Arrays.stream(clusters).mapToObj(i -> layouts.get(i).sample().scan().ofClusters(seed)).toList();
-      List<SampledLayout> again = layouts(scans, samples);
-      for (int i = 0; i < clusters.length; i++) {
-        layouts.set(clusters[i], again.get(i));
-      }
+    /** The same for {@link ScanPrediction}. */
+    ScanPrediction.SampledGroup toPredictFrom() {
+      return new ScanPrediction.SampledGroup(layout, sample.fitted(), sample.heldOut(), group().rows(), group().bytes());
     }
-    TruncatedBounds.warn(table, order, layouts.stream().map(layout -> layout.sample().fitted()).toList());
-    warnOfLeftOut(layouts.stream().map(SampledLayout::layout).toList());
-    return layouts;
   }
 
-  private List<SampledLayout> layouts(List<GroupScan> scans, int samples) {
+  /** Draws samples of file groups, in their order. */
+  private interface Draw {
+    List<Sampler.Drawn> of(List<GroupScan> scans);
+  }
+
+  private Collection<SampledLayout> layouts(Draw draw) {
+    Map<PlannedGroup, SampledLayout> layouts = layouts(draw.of(GroupScan.of(plan.groups(), plan.options().layout())));
+    long seed = plan.options().layout().sampleSeed();
+    List<GroupScan> clusters =
+        layouts.values().stream()
+            .filter(SampledLayout::isOfClusters)
+            .map(layout -> layout.sample().scan().ofClusters(seed))
+            .toList();
+    if (!clusters.isEmpty()) {
+      Map<PlannedGroup, SampledLayout> again = layouts(draw.of(clusters));
+      // One that cannot be read this time has no layout any more.
+      clusters.forEach(scan -> layouts.computeIfPresent(scan.group(), (group, sparse) -> again.get(group)));
+    }
+    TruncatedBounds.warn(table, order, layouts.values().stream().map(layout -> layout.sample().fitted()).toList());
+    warnOfLeftOut(layouts.values().stream().map(SampledLayout::layout).toList());
+    return layouts.values();
+  }
+
+  private Map<PlannedGroup, SampledLayout> layouts(List<Sampler.Drawn> drawn) {
+    return byGroup(
+        drawn.stream()
+            .map(sample -> new SampledLayout(sample, Layout.fit(order.all(), sample.fitted(), request(sample))))
+            .toList(),
+        layout -> layout);
+  }
+
+  private List<Sampler.Drawn> drawn(List<GroupScan> scans, int samples) {
     String description =
         String.format(
             Locale.ROOT, "Sampling %s for %d file groups of %s", order.names(", "), scans.size(), table.name());
     Sampler sampler = new Sampler(session, table, order, mostRows());
-    List<Sampler.Drawn> drawn =
-        new JobDescription(session.spark())
-            .during(description, () -> sampler.draw(scans, plan.options().layout().sampleSeed(), samples));
-    return drawn.stream()
-        .map(sample -> new SampledLayout(sample, Layout.fit(order.all(), sample.fitted(), request(sample))))
-        .toList();
+    return new JobDescription(session.spark())
+        .during(description, () -> sampler.draw(scans, plan.options().layout().sampleSeed(), samples));
+  }
+
+  /** Draws samples of those that can be read: which of several is to blame for the failure of their job, nobody knows. */
+  private List<Sampler.Drawn> drawnApart(List<GroupScan> scans, Map<PlannedGroup, Throwable> failures) {
+    try {
+      return drawn(scans, 1);
+    } catch (Throwable e) {
+      if (Failures.isCancellation(e) || e instanceof InterruptedException || Thread.currentThread().isInterrupted()) {
+        throw e;
+      }
+      if (scans.size() == 1) {
+        failures.put(scans.get(0).group(), e);
+        return List.of();
+      }
+      LOG.warn("Sampling {} file groups of {} apart, because one failed", scans.size(), table.name(), e);
+    }
+    int middle = scans.size() / 2;
+    List<Sampler.Drawn> drawn = new ArrayList<>(drawnApart(scans.subList(0, middle), failures));
+    drawn.addAll(drawnApart(scans.subList(middle, scans.size()), failures));
+    return drawn;
   }
 
   /** How many rows are sampled at most, of all file groups: no more than there are, and one if there are none. */
@@ -137,7 +207,7 @@ public final class LayoutFitter {
   private void warnOfLeftOut(List<Layout> layouts) {
     for (ClusteringColumn column : order.named()) {
       long groups = layouts.stream().filter(layout -> layout.leftOut().contains(column.name())).count();
-      if (groups == layouts.size()) {
+      if (groups > 0 && groups == layouts.size()) {
         LOG.warn(
             "Left clustering column {} of {} out: it has one value only, only NULLs, or long values that begin alike",
             column.name(), table.name());
