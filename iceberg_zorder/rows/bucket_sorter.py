@@ -6,7 +6,7 @@ rows are alike in every key.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,6 +21,9 @@ from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.nested import leaf
 from iceberg_zorder.rows.sorting import SortKey, sort_keys, sort_permutation, split
 from iceberg_zorder.rows.spill import Spill
+
+_MOST_PIECES = 256
+"""Rows are split into at a time: each has a file of its own."""
 
 
 class RowGroupSink(Protocol):
@@ -90,14 +93,15 @@ class BucketSorter:
 
         A range of the rows is copied, unless it is all of them; then there is one column more, or a row group.
         """
-        size = bucket.size * max(bucket.rows_of_range) // max(1, bucket.rows)
-        row_group = min(bucket.rows * self._codecs.width, self._row_group_bytes)
-        copied = size if len(bucket.rows_of_range) > 1 else size - bucket.in_memory
+        # Large rows may lie together, so that a range of few rows is the largest.
+        size = max(bucket.size_of_range)
+        row_group = min(max(bucket.size, bucket.rows * self._codecs.width), self._row_group_bytes)
+        copied = size if len(bucket.size_of_range) > 1 else size - bucket.in_memory
         return copied + max(int(size * self._codecs.largest_share), row_group)
 
     def write(self, spill: Spill, bucket: Bucket, sink: RowGroupSink) -> None:
         """Write the rows of a bucket that was taken out of a spill; what this needs must be counted before."""
-        row_group = _RowGroup(sink)
+        row_group = _RowGroup(sink, self._row_group_bytes)
         for place in range(spill.ranges):
             parts = list(spill.read(bucket, place))
             if place == spill.ranges - 1:
@@ -117,17 +121,15 @@ class BucketSorter:
             # One column after the other: no more than one is there twice.
             columns.append(self._codecs.joined(place, each))
             each.clear()
-        order = pa.array(sort_permutation(self._keys(columns, index)))
+        order = sort_permutation(self._keys(columns, index))
         del index
-        start = 0
-        while start < len(order):
-            rows = order.slice(start, row_group.missing)
+        for start, end in row_group.cuts(self._codecs.widths(columns)[order]):
+            rows = pa.array(order[start:end])
             row_group.add(self._codecs.finished([column.take(rows) for column in columns]))
-            start += len(rows)
 
     def write_in_ranges(self, spill: Spill, bucket: Bucket, sink: RowGroupSink) -> None:
         """Write the rows of a bucket, taken out of a spill, that have no room in memory together."""
-        count = max(2, -(-2 * self.need(bucket) // self._budget.limit))
+        count = min(_MOST_PIECES, max(2, -(-2 * max(self.need(bucket), bucket.size) // self._budget.limit)))
         ranges = split((self._keys(*part) for part in spill.read(bucket)), count)
         if ranges is None:
             self._write_alike(spill, bucket, sink)
@@ -152,9 +154,10 @@ class BucketSorter:
 
     def _write_alike(self, spill: Spill, bucket: Bucket, sink: RowGroupSink) -> None:
         """Write rows that are alike in every key, in any order."""
-        row_group = _RowGroup(sink)
+        row_group = _RowGroup(sink, self._row_group_bytes)
         for columns, _ in spill.read(bucket):
-            row_group.add(self._codecs.finished(columns))
+            for start, end in row_group.cuts(self._codecs.widths(columns)):
+                row_group.add(self._codecs.finished([column.slice(start, end - start) for column in columns]))
         row_group.write()
         spill.drop(bucket)
 
@@ -176,26 +179,40 @@ class _RowGroup:
     ----------
     sink : RowGroupSink
         Takes it.
+    most_bytes : int
+        How many bytes its rows may take, unless it is one row.
     """
 
-    def __init__(self, sink: RowGroupSink) -> None:
+    def __init__(self, sink: RowGroupSink, most_bytes: int) -> None:
         self._sink = sink
+        self._most_bytes = most_bytes
         self._batches: list[pa.RecordBatch] = []
         self._rows = 0
+        self._bytes = 0
 
-    @property
-    def missing(self) -> int:
-        """How many rows it has room for."""
-        return max(1, self._sink.row_group_rows - self._rows)
+    def cuts(self, widths: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+        """Tell which of some rows to add next, from where to where, given how many bytes each takes."""
+        ends = np.cumsum(widths)
+        start = before = 0
+        while start < len(ends):
+            room = self._most_bytes - self._bytes
+            end = int(np.searchsorted(ends, before + room, side="right"))
+            if end == start and self._rows:
+                self.write()
+                continue
+            end = max(start + 1, min(end, start + self._sink.row_group_rows - self._rows))
+            self._bytes += int(ends[end - 1]) - before
+            yield start, end
+            start, before = end, int(ends[end - 1])
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Add rows, and write the row group if it is full."""
         self._batches.append(batch)
         self._rows += batch.num_rows
-        if self._rows >= self._sink.row_group_rows:
+        if self._rows >= self._sink.row_group_rows or self._bytes >= self._most_bytes:
             self.write()
 
     def write(self) -> None:
         """Write what there is, and begin another one."""
-        batches, self._batches, self._rows = self._batches, [], 0
+        batches, self._batches, self._rows, self._bytes = self._batches, [], 0, 0
         self._sink.write(batches)

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from iceberg_zorder.rows.sizes import bytes_up_to
+
 _Longs = npt.NDArray[np.int64]
 
 
@@ -42,6 +44,19 @@ class Part:
         start = self.ends[place - 1] if place else 0
         return self.rows.slice(start, self.ends[place] - start)
 
+    @property
+    def sizes(self) -> list[int]:
+        """Tell how many bytes the rows of each range take."""
+        size = self.rows.nbytes
+        if len(self.ends) == 1:
+            return [size]
+        ends = np.array(self.ends, np.int64)
+        counted = sum((bytes_up_to(column, ends) for column in self.rows.columns), np.zeros(len(ends), np.int64))
+        # What is not counted, as the marks of NULL, is divided as the rest is.
+        shares = np.rint(counted * (size / max(1, int(counted[-1])))).astype(np.int64)
+        found: list[int] = np.diff(shares, prepend=0).tolist()
+        return found
+
 
 class Bucket:
     """Rows of one file.
@@ -59,7 +74,7 @@ class Bucket:
         self.parts: list[Part] = []
         self.small = 0  # how many of the last parts are
         self.in_memory = 0
-        self.size = 0
+        self.size_of_range = [0] * ranges
         self.rows_of_range = [0] * ranges
         self.streams: list[list[int]] = [[] for _ in range(ranges)]  # where they start on disk
 
@@ -67,6 +82,11 @@ class Bucket:
     def rows(self) -> int:
         """How many rows there are."""
         return sum(self.rows_of_range)
+
+    @property
+    def size(self) -> int:
+        """How many bytes they take, in memory and on disk together."""
+        return sum(self.size_of_range)
 
     @property
     def is_spilled(self) -> bool:

@@ -6,12 +6,16 @@ import threading
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from iceberg_zorder.rows.sizes import bytes_up_to
 
 _LARGEST_DICTIONARY = 32_767
 _MAX_LONG_PRECISION = 18
 _MOST_SHORT_BYTES = (1 << 31) - 1
+_NUMBER_BYTES = 4
 _INTEGERS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
@@ -79,6 +83,13 @@ class Codecs:
         ]
         return pa.RecordBatch.from_arrays(arrays, self._schema.names)
 
+    def widths(self, columns: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
+        """Tell how many bytes each row takes when its columns are finished."""
+        widths = np.zeros(len(columns[0]) if columns else 0, np.int64)
+        for codec, column, field in zip(self._codecs, columns, self._schema, strict=True):
+            widths += codec.widths(column, field.type)
+        return widths
+
 
 def _codec(kind: pa.DataType) -> Plain:
     if pa.types.is_decimal128(kind) and kind.precision <= _MAX_LONG_PRECISION:
@@ -108,6 +119,10 @@ class Plain:
     def finished(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
         """Make them what can be written; what is not encoded stays."""
         return self.decoded(column, kind)
+
+    def widths(self, column: pa.Array, kind: pa.DataType) -> npt.NDArray[np.int64] | int:  # noqa: ARG002
+        """Tell how many bytes each value takes when it is finished, or all alike."""
+        return np.diff(bytes_up_to(column, np.arange(len(column) + 1)))
 
 
 class Integers(Plain):
@@ -145,6 +160,10 @@ class Integers(Plain):
     def decoded(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
         """Fill the bytes up again."""
         return column if column.type == kind else column.cast(self._whole).view(kind)
+
+    def widths(self, column: pa.Array, kind: pa.DataType) -> int:  # noqa: ARG002
+        """Take it from the type."""
+        return int(kind.bit_width) // 8
 
 
 class ShortDecimals(Integers):
@@ -222,6 +241,10 @@ class Texts(Plain):
             return column.cast(kind)
         places, values = self._all(kind)
         return pa.DictionaryArray.from_arrays(places.take(column), values)
+
+    def widths(self, column: pa.Array, kind: pa.DataType) -> npt.NDArray[np.int64] | int:
+        """Of what comes in a dictionary count the numbers, which are the same in every row."""
+        return _NUMBER_BYTES if _is_number(column) else super().widths(column, kind)
 
     def _all(self, kind: pa.DataType) -> tuple[pa.Array, pa.Array]:
         """List the values in their order, and the place there of each number."""

@@ -25,10 +25,13 @@ from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.rows.buckets import Bucket, Part
 from iceberg_zorder.rows.codecs import Codecs
 from iceberg_zorder.rows.memory_budget import MemoryBudget
+from iceberg_zorder.rows.sizes import cuts
 
 _ADVICE = "name a directory on a larger disk with the option spill-directory, or raise memory-limit-bytes"
 _SMALL_PART = 64 * 1024
 _MANY_PARTS = 64
+_READ_SHARE = 16
+"""Rows are read from disk in pieces of this part of the limit."""
 
 
 class Spill:
@@ -121,12 +124,12 @@ class Spill:
         """Add rows, as :func:`iceberg_zorder.rows.buckets.parted` gives them; room is made for them."""
         for part in parts:
             # Where a part is a large share of the budget, its rows take turns.
-            step = max(1, part.rows.num_rows // max(1, -(-4 * part.rows.nbytes // self.budget.limit)))
-            for start in range(0, part.rows.num_rows, step):
-                self._add(part if step >= part.rows.num_rows else part.slice(start, step))
+            for start, length in cuts(part.rows, self.budget.limit // 4):
+                self._add(part if length == part.rows.num_rows else part.slice(start, length))
 
     def _add(self, part: Part) -> None:
-        size = part.rows.nbytes
+        sizes = part.sizes
+        size = sum(sizes)
         while not self.budget.take_if_room(size):
             if not self.budget.make_room(size):
                 self.budget.take(size)
@@ -138,10 +141,10 @@ class Spill:
             bucket = self._buckets[part.number]
             bucket.parts.append(part)
             bucket.in_memory += size
-            bucket.size += size
             self._in_memory += size
             start = 0
-            for place, end in enumerate(part.ends):
+            for place, (end, of_range) in enumerate(zip(part.ends, sizes, strict=True)):
+                bucket.size_of_range[place] += of_range
                 bucket.rows_of_range[place] += end - start
                 start = end
             bucket.small = bucket.small + 1 if size < _SMALL_PART else 0
@@ -210,7 +213,9 @@ class Spill:
                     written[-1].append(sink.tell())
                     with ipc.new_stream(sink, schema, options=ipc.IpcWriteOptions(compression="lz4")) as writer:
                         for each in alike:
-                            writer.write_batch(each)
+                            # They are read as they are written, and what is read is not counted.
+                            for start, length in cuts(each, self.budget.limit // _READ_SHARE):
+                                writer.write_batch(each.slice(start, length))
         # What was written in part is not looked at: another file group may go on without the one that ends of this.
         for streams, new in zip(bucket.streams, written, strict=True):
             streams += new
