@@ -31,6 +31,9 @@ from iceberg_zorder.rows.memory_budget import MemoryBudget
 
 BATCH_ROWS = 131_072
 BATCH_BYTES = 32 * 1024 * 1024
+_FEWEST_ROWS = 1024
+_FEWEST_BYTES = 1024 * 1024
+"""A batch has no fewer rows, however small batches are to be, unless they would have more bytes in the file."""
 _PREBUFFERED = 32 * 1024 * 1024
 _SMALL_DICTIONARY = 32 * 1024
 
@@ -236,12 +239,20 @@ class _OpenFile:
             start, end = end, end + group.num_rows
             if ranges is not None and not _lies_in(group, ranges):
                 continue
-            # Rows as wide as these may come in no larger batches.
-            rows = min(BATCH_ROWS, max(1024, self._batch_bytes * group.num_rows // max(1, group.total_byte_size)))
+            rows = self._batch_rows(group, columns)
             read = file.iter_batches(rows, row_groups=[place], columns=columns, use_threads=False) if columns else None
             for batch in _without_columns(group.num_rows) if read is None else read:
                 yield start, batch
                 start += batch.num_rows
+
+    def _batch_rows(self, group: Any, columns: list[str]) -> int:
+        """Tell how many rows a batch may have, as wide as those of a row group are."""
+        rows: int = self._batch_bytes * group.num_rows // max(1, group.total_byte_size)
+        if rows < _FEWEST_ROWS:
+            # So few take longer to read; they are worth it where what is read of more would be large itself.
+            read = _read_size(group, columns)
+            rows = max(1, rows, min(_FEWEST_ROWS, _FEWEST_BYTES * group.num_rows // max(1, read)))
+        return min(BATCH_ROWS, rows)
 
     def small_dictionaries(self, columns: list[str]) -> list[str]:
         """Find the columns of strings that have a small dictionary in every row group, and nothing beside it."""
@@ -270,6 +281,17 @@ class _OpenFile:
 
     def _groups(self) -> Iterator[Any]:
         return (self._metadata.row_group(place) for place in range(self._metadata.num_row_groups))
+
+
+def _read_size(group: Any, columns: list[str]) -> int:
+    """Tell how many bytes some columns of a row group take, decoded but for dictionaries."""
+    chunks = [group.column(place) for place in range(group.num_columns)]
+    starts = tuple(f"{name}." for name in columns)
+    return sum(
+        chunk.total_uncompressed_size
+        for chunk in chunks
+        if chunk.path_in_schema in columns or chunk.path_in_schema.startswith(starts)
+    )
 
 
 def _lies_in(group: Any, ranges: Sequence[tuple[int, int]]) -> bool:
