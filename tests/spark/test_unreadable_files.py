@@ -192,6 +192,8 @@ class TestStopped:
         def rewrite() -> None:
             jvm: Any = context._jvm
             threads.append(jvm.Thread.currentThread())
+            # On Spark 3.5, Iceberg reads nothing in a thread that has no active session.
+            jvm.org.apache.spark.sql.SparkSession.setActiveSession(table.spark._jsparkSession)
             try:
                 builder(table, "zorder(a, b)", {"rewrite-all": "true", **PARTIAL}).plan().execute()
             except Exception as error:
@@ -199,7 +201,8 @@ class TestStopped:
 
         def wait_for_jobs(count: int) -> None:
             deadline = time.monotonic() + 60
-            while len(context.statusTracker().getActiveJobsIds()) != count and time.monotonic() < deadline:
+            while len(context.statusTracker().getActiveJobsIds()) != count:
+                assert time.monotonic() < deadline, failures
                 time.sleep(0.005)
 
         others = InheritableThread(target=occupy)
