@@ -69,6 +69,7 @@ class History:
     branch: str = "main"
     renamed: int = 0
     has_nanoseconds: bool = False
+    has_finer_deletes: bool = False  # by nanoseconds that no value of a column of microseconds has
     for_spark: bool = False  # no types that it has not, and nothing that its readers take for something else
 
     def __post_init__(self) -> None:
@@ -321,6 +322,7 @@ class History:
         written = []
         for partition, part in self.partitioned(chosen, schema, spec_id):
             style = self._style(len(part))
+            self.has_finer_deletes |= bool(style.nanoseconds)
             where = {"spec_id": spec_id, "partition": partition}
             written.append(equality_deletes(self.table.location(), schema, keys, part, style, **where))
         return written
