@@ -23,12 +23,15 @@ class DataFileTask:
         Its data sequence number.
     position_deletes, equality_deletes : tuple of pyiceberg.manifest.DataFile
         The delete files.
+    added_by : int or None
+        The snapshot that added it, if the manifest tells.
     """
 
     data_file: DataFile
     data_sequence_number: int
     position_deletes: tuple[DataFile, ...] = ()
     equality_deletes: tuple[DataFile, ...] = ()
+    added_by: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

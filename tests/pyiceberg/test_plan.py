@@ -23,8 +23,8 @@ from pyiceberg.types import LongType, NestedField
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.content_files import PATH_FIELD
-from iceberg_zorder.pyiceberg.plan.delete_index import DeleteIndex
 from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner, no_snapshot
+from iceberg_zorder.pyiceberg.scan.delete_index import DeleteIndex
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_file, data_files, equality_delete, position_delete

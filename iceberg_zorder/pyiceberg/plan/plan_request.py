@@ -73,11 +73,14 @@ class PlanRequest:
 
     def newest_snapshot(self) -> Snapshot | None:
         """Find the branch's newest snapshot; none if the table has none yet."""
-        table, name = self.table, self.branch_name
-        ref = table.refs().get(name)
-        if table.current_snapshot() and (ref is None or ref.snapshot_ref_type != SnapshotRefType.BRANCH):
-            raise InvalidInputError(
-                f"Cannot rewrite data files for branch {name}, because {display_name(table)} has no such branch: "
-                "branch does not exist"
-            )
-        return None if ref is None else table.snapshot_by_id(ref.snapshot_id)
+        return branch_snapshot(self.table, self.branch_name, "rewrite data files")
+
+
+def branch_snapshot(table: Table, name: str, act: str) -> Snapshot | None:
+    """Find a branch's newest snapshot; none if the table has none yet. Raises InvalidInputError without the branch."""
+    ref = table.refs().get(name)
+    if table.current_snapshot() and (ref is None or ref.snapshot_ref_type != SnapshotRefType.BRANCH):
+        raise InvalidInputError(
+            f"Cannot {act} for branch {name}, because {display_name(table)} has no such branch: branch does not exist"
+        )
+    return None if ref is None else table.snapshot_by_id(ref.snapshot_id)

@@ -7,21 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyiceberg.expressions import BooleanExpression
-from pyiceberg.manifest import FileFormat, ManifestContent, ManifestEntry
+from pyiceberg.manifest import FileFormat
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.compat.expressions import file_may_match, manifest_may_match, partition_may_match
-from iceberg_zorder.pyiceberg.compat.manifests import read_entries
-from iceberg_zorder.pyiceberg.content_files import Partition, is_unpartitioned, partition_of, sequence_number
+from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, size_of
-from iceberg_zorder.pyiceberg.plan.delete_index import DeleteIndex
-from iceberg_zorder.pyiceberg.plan.predicates import file_filter
 from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, SelectedFiles, Selection
 from iceberg_zorder.pyiceberg.plan.selection.size_selection import SizeSelection
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
+from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.request.rewrite_options import RewriteOptions
 
 NEWEST_FORMAT = 2
@@ -78,13 +75,13 @@ class Planner:
     ) -> None:
         self._table = table
         self._options = options
-        self._case_sensitive = case_sensitive
         if table.format_version > NEWEST_FORMAT:
             raise InvalidInputError(
                 f"Cannot rewrite data files of {display_name(table)}, because it is of format version "
                 f"{table.format_version} and PyIceberg writes versions 1 and 2: {_ENGINE}"
             )
-        self._filter = file_filter(table, where, case_sensitive=case_sensitive)
+        self.listing = Listing(table, where, case_sensitive=case_sensitive)
+        """Lists the data files that may be rewritten."""
         self._sizes = size_rules(table, options)
         self._selection: Selection = SizeSelection(display_name(table), self._sizes)
         order = options.rewrite_job_order.replace("_", "-").lower()
@@ -113,7 +110,7 @@ class Planner:
         InvalidInputError
             When a chosen data file, or a delete file of one, is not Parquet.
         """
-        tasks = self.tasks(snapshot)
+        tasks = self.listing.tasks(snapshot)
         most = math.inf
         if lost:
             tasks = self._again(tasks, lost)
@@ -160,42 +157,6 @@ class Planner:
     def _job_key(self, group: FileGroup) -> int:
         value = {"bytes": group.input_size, "files": len(group.tasks)}.get(self._job_order.partition("-")[0], 0)
         return -value if self._job_order.endswith("desc") else value
-
-    def tasks(self, snapshot: Snapshot) -> list[DataFileTask]:
-        """List every data file of a snapshot that may hold matching rows, with the deletes that apply to it."""
-        table, io = self._table, self._table.io
-        specs, schema = table.specs(), table.schema()
-        manifest_filters = {
-            each: manifest_may_match(spec, schema, self._filter, self._case_sensitive) for each, spec in specs.items()
-        }
-        partition_filters = {
-            each: partition_may_match(spec, schema, self._filter, self._case_sensitive) for each, spec in specs.items()
-        }
-        metrics_filter = file_may_match(schema, self._filter, self._case_sensitive)
-        unpartitioned = frozenset(each for each, spec in specs.items() if is_unpartitioned(spec))
-        deletes = DeleteIndex(schema, unpartitioned)
-        entries: list[ManifestEntry] = []
-        for manifest in snapshot.manifests(io):
-            if manifest.content == ManifestContent.DELETES:
-                for entry in read_entries(manifest, io):
-                    deletes.add(entry.data_file, sequence_number(entry))
-            elif manifest_filters[manifest.partition_spec_id](manifest):
-                may_match = partition_filters[manifest.partition_spec_id]
-                entries += [
-                    entry
-                    for entry in read_entries(manifest, io)
-                    if may_match(entry.data_file) and metrics_filter(entry.data_file)
-                ]
-        return [
-            DataFileTask(
-                entry.data_file,
-                number,
-                deletes.position_deletes(entry.data_file, number),
-                deletes.equality_deletes(entry.data_file, number),
-            )
-            for entry in entries
-            for number in [sequence_number(entry)]
-        ]
 
     def _check_formats(self, group: FileGroup) -> None:
         for task in group.tasks:

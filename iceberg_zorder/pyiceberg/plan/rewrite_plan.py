@@ -159,7 +159,7 @@ class RewritePlan:
         history = [] if head is None else [each.snapshot_id for each in ancestors_of(head, table.metadata)]
         if head is None or planned.snapshot_id not in history:
             return f"snapshot {planned.snapshot_id} is no longer in the history of branch {request.branch_name}"
-        return self._why_files_changed(request.planner().tasks(head))
+        return self._why_files_changed(request.planner().listing.tasks(head))
 
     def _why_files_changed(self, now: Sequence[DataFileTask]) -> str | None:
         deletes = {task.data_file.file_path: _delete_paths(task) for task in now}

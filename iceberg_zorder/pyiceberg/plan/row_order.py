@@ -93,6 +93,7 @@ def resolve(
     *,
     output_spec: PartitionSpec | None = None,
     case_sensitive: bool = False,
+    needs_bounds: bool = True,
 ) -> RowOrder:
     """Resolve a sort order.
 
@@ -109,6 +110,8 @@ def resolve(
         and therefore ignored, with a warning where one was to cluster by.
     case_sensitive : bool, optional
         Whether names differ by case.
+    needs_bounds : bool, optional
+        Whether a column of which the table keeps no lower/upper bounds is refused.
 
     Returns
     -------
@@ -121,7 +124,7 @@ def resolve(
         When a column is unknown, ambiguous, named twice, of a type without an order, or without lower/upper bounds; if
         no clustering column is left; or if a weight is not for one of them.
     """
-    resolver = _Resolver(table, table.spec() if output_spec is None else output_spec, case_sensitive)
+    resolver = _Resolver(table, table.spec() if output_spec is None else output_spec, case_sensitive, needs_bounds)
     prefix: list[tuple[ClusteringColumn, int, PrefixColumn]] = []
     for asked in sort_order.prefix:
         column = resolver.resolve(asked.parts)
@@ -157,8 +160,9 @@ def resolve(
 
 
 class _Resolver:
-    def __init__(self, table: Table, output_spec: PartitionSpec, case_sensitive: bool) -> None:
+    def __init__(self, table: Table, output_spec: PartitionSpec, case_sensitive: bool, needs_bounds: bool) -> None:
         self._table = table
+        self._needs_bounds = needs_bounds
         self._case_sensitive = case_sensitive
         self._metrics: MetricsConfig = metrics_config(table)
         self._identity = {
@@ -178,7 +182,8 @@ class _Resolver:
         self._seen.add(field_id)
         if field_id in self._identity:
             return None
-        self._check_keeps_bounds(column, field_id)
+        if self._needs_bounds:
+            self._check_keeps_bounds(column, field_id)
         return column
 
     def find(self, parts: tuple[str, ...]) -> list[NestedField]:

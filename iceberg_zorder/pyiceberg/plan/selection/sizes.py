@@ -10,7 +10,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.plan.delete_index import rows_deleted_by_position
+from iceberg_zorder.pyiceberg.scan.delete_index import rows_deleted_by_position
 from iceberg_zorder.request.rewrite_options import RewriteOptions
 
 if TYPE_CHECKING:

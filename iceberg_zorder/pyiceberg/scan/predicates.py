@@ -50,7 +50,7 @@ from pyiceberg.types import (
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.compat.expressions import file_may_match
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.plan.predicate_operands import Comparable
+from iceberg_zorder.pyiceberg.scan.predicate_operands import Comparable
 from iceberg_zorder.request import predicate as spark_sql
 from iceberg_zorder.request.predicate import Name, NotSparkSqlError, Predicate, parse_predicate
 from iceberg_zorder.request.predicate_values import Value

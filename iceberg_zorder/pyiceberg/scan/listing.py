@@ -1,0 +1,88 @@
+"""List the data files of a snapshot that a filter leaves, with the deletes that apply to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+from pyiceberg.expressions import BooleanExpression
+from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+
+from iceberg_zorder.pyiceberg.compat.expressions import file_may_match, manifest_may_match, partition_may_match
+from iceberg_zorder.pyiceberg.compat.manifests import read_entries
+from iceberg_zorder.pyiceberg.content_files import is_unpartitioned, sequence_number
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask
+from iceberg_zorder.pyiceberg.scan.delete_index import DeleteIndex
+from iceberg_zorder.pyiceberg.scan.predicates import file_filter
+
+
+class Listing:
+    """Lists the data files that may hold rows for which a filter is true; no data file is opened.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+    where : str or pyiceberg.expressions.BooleanExpression or None, optional
+        The filter.
+    case_sensitive : bool, optional
+        Whether names in the filter differ by case.
+
+    Raises
+    ------
+    InvalidInputError
+        When the filter cannot be honoured.
+    """
+
+    def __init__(
+        self, table: Table, where: str | BooleanExpression | None = None, *, case_sensitive: bool = False
+    ) -> None:
+        self._table = table
+        self._case_sensitive = case_sensitive
+        self._filter = file_filter(table, where, case_sensitive=case_sensitive)
+
+    def tasks(self, snapshot: Snapshot) -> list[DataFileTask]:
+        """List the data files of a snapshot; its manifests are read."""
+        table, io = self._table, self._table.io
+        specs, schema = table.specs(), table.schema()
+        manifest_filters = {
+            each: manifest_may_match(spec, schema, self._filter, self._case_sensitive) for each, spec in specs.items()
+        }
+        unpartitioned = frozenset(each for each, spec in specs.items() if is_unpartitioned(spec))
+        deletes = DeleteIndex(schema, unpartitioned)
+        entries: list[ManifestEntry] = []
+        for manifest in snapshot.manifests(io):
+            if manifest.content == ManifestContent.DELETES:
+                for entry in read_entries(manifest, io):
+                    deletes.add(entry.data_file, sequence_number(entry))
+            elif manifest_filters[manifest.partition_spec_id](manifest):
+                entries += [entry for entry in read_entries(manifest, io) if self.may_match(entry.data_file)]
+        return [
+            DataFileTask(
+                entry.data_file,
+                number,
+                deletes.position_deletes(entry.data_file, number),
+                deletes.equality_deletes(entry.data_file, number),
+                entry.snapshot_id,
+            )
+            for entry in entries
+            for number in [sequence_number(entry)]
+        ]
+
+    def may_match(self, file: DataFile) -> bool:
+        """Tell whether a data file may hold a matching row, by its partition and its metrics."""
+        return self._partition_filters[file.spec_id](file) and self._metrics_filter(file)
+
+    @cached_property
+    def _partition_filters(self) -> dict[int, Callable[[DataFile], bool]]:
+        schema = self._table.schema()
+        return {
+            each: partition_may_match(spec, schema, self._filter, self._case_sensitive)
+            for each, spec in self._table.specs().items()
+        }
+
+    @cached_property
+    def _metrics_filter(self) -> Callable[[DataFile], bool]:
+        return file_may_match(self._table.schema(), self._filter, self._case_sensitive)
