@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def program(name: str) -> str:
 
 
 def command(name: str, lake_dir: Path) -> list[str]:
-    """The arguments of the only command of a name, for the tests' catalog."""
+    """The arguments of the only command that begins so, for the tests' catalog."""
     (found,) = (line for line in commands() if line.startswith(f"{name} "))
     assert LAKE in found
     return shlex.split(found.replace(LAKE, str(lake_dir)))[1:]
@@ -100,16 +101,44 @@ def test_python(
     # It reads its configuration when it is imported.
     monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
     exec(compile(python.replace(LAKE, str(lake_dir)), "snippet", "exec"), {})
-    assert capsys.readouterr().out.strip().endswith("6 -> 1")
+    printed = capsys.readouterr().out.strip()
+    assert printed.startswith("lake.db.events (branch main, ") if "report(" in python else printed.endswith("6 -> 1")
     events.spark.sql(f"REFRESH TABLE {events.full_name}")
     assert events.fingerprint() == before
 
 
 def test_command_line(events: Table, lake_dir: Path) -> None:
-    arguments = command("iceberg-zorder", lake_dir)
+    arguments = command("iceberg-zorder rewrite", lake_dir)
     done = subprocess.run([program("iceberg-zorder"), *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["rewritten_data_files_count"] == 6
+
+
+def test_report_of_the_command_line(events: Table, lake_dir: Path) -> None:
+    arguments = command("iceberg-zorder report", lake_dir)
+    done = subprocess.run(
+        [program("iceberg-zorder"), *arguments, "--output", "json"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["total_file_count"], [column["name"] for column in found["columns"]]) == (6, ["user_id", "ts"])
+    assert found["predicates"][0]["predicate"] == "user_id = 4711 AND ts >= TIMESTAMP '2024-01-01'"
+    told = {name for row in rows("docs/report.md", "| key |")[1:] for name in re.findall(r"`(\w+)`", " ".join(row))}
+    assert set(keys(found)) <= told
+    codes = {row[0].strip("`") for row in rows("docs/report.md", "| code |")[1:]}
+    source = (REPOSITORY / "iceberg_zorder/report/findings.py").read_text(encoding="utf-8")
+    assert codes == set(re.findall(r'Finding\(\s*"([\w-]+)"', source))
+
+
+def keys(value: object) -> Iterator[str]:
+    """The keys of JSON, but those that are names of columns, depths or figures of a finding."""
+    if isinstance(value, list):
+        yield from (key for each in value for key in keys(each))
+    elif isinstance(value, dict):
+        for key, of_key in value.items():
+            yield key
+            if key not in ("file_depth_histogram", "scan_fractions", "evidence", "attainable"):
+                yield from keys(of_key)
 
 
 def test_catalog_configuration(events: Table, lake_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

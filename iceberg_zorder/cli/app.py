@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
 
 import typer
@@ -192,6 +193,58 @@ def plan(
         return run(request, shown, sampled=sampled)
 
     _exit_after(work, f"the plan of {table}", shown, leaves_files=False)
+
+
+@app.command(cls=_Command)
+def report(
+    table: _Table,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="Clustering columns, or a sort order, as for rewrite.", show_default="those of the last rewrite"
+        ),
+    ] = None,
+    where: Annotated[
+        str | None,
+        typer.Option(help="Report only on data files that may hold rows for which this condition is true."),
+    ] = None,
+    predicate: Annotated[
+        list[str] | None,
+        typer.Option(help='A condition whose share of the data is reported, as "a = 5 AND b > 3"; repeat for more.'),
+    ] = None,
+    predicates: Annotated[
+        Path | None, typer.Option(help="A file of such conditions, one a line; lines that begin with # are left out.")
+    ] = None,
+    branch: Annotated[str | None, typer.Option(help="The branch to report on.")] = None,
+    catalog: _Catalog = None,
+    uri: _Uri = None,
+    warehouse: _Warehouse = None,
+    output: _OutputKind = "text",
+    quiet: _Quiet = False,
+) -> None:
+    """Show how well a table is clustered, what a rewrite would attain, and what is wrong; only metadata is read.
+
+    Exit codes: 0 done, whatever was found; 1 failed; 2 refused.
+    """
+    shown = _output(output, quiet=quiet)
+
+    def work(_: Signals) -> int:
+        from iceberg_zorder.cli.arguments import checked_report_request, predicates_of
+        from iceberg_zorder.cli.report import run
+
+        request = checked_report_request(
+            table,
+            by=by,
+            where=where,
+            branch=branch,
+            predicates=predicates_of(predicate or [], predicates),
+            catalog=catalog,
+            uri=uri,
+            warehouse=warehouse,
+        )
+        return run(request, shown)
+
+    _exit_after(work, f"the report on {table}", shown, leaves_files=False)
 
 
 def _output(kind: Literal["text", "json"], *, quiet: bool) -> Output:

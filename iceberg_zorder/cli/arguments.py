@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Literal
 
-from iceberg_zorder.cli.request import Engine, RewriteRequest
+from iceberg_zorder.cli.request import Engine, ReportRequest, RewriteRequest
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, catalog_properties
@@ -31,9 +32,7 @@ def checked_request(
 ) -> RewriteRequest:
     """Check the arguments of the command line; raises InvalidInputError for wrong usage."""
     parse_sort_order(by)
-    parts = tuple(name_parts(table))
-    if len(parts) < 2:
-        raise InvalidInputError(f"Cannot rewrite {table}, because it names no namespace: write it as db.{table}")
+    parts = _identifier(table, "rewrite")
     found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
     return RewriteRequest(
         table=quoted_name((found.name, *parts)),
@@ -44,6 +43,51 @@ def checked_request(
         options=dict(options),
         engine=_engine(engine, found, dict(conf)),
     )
+
+
+def checked_report_request(
+    table: str,
+    *,
+    by: str | None = None,
+    where: str | None = None,
+    branch: str | None = None,
+    predicates: Sequence[str] = (),
+    catalog: str | None = None,
+    uri: str | None = None,
+    warehouse: str | None = None,
+) -> ReportRequest:
+    """Check the arguments of ``report``; raises InvalidInputError for wrong usage."""
+    if by is not None:
+        parse_sort_order(by)
+    parts = _identifier(table, "report on")
+    found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
+    return ReportRequest(
+        table=quoted_name((found.name, *parts)),
+        identifier=parts,
+        sort_order=by,
+        where=where,
+        branch=branch,
+        predicates=tuple(predicates),
+        catalog=found,
+    )
+
+
+def predicates_of(texts: Sequence[str], file: Path | None) -> list[str]:
+    """Join predicates with those of a file: one a line, without empty lines and those that begin with #."""
+    if file is None:
+        return list(texts)
+    try:
+        lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"Cannot read --predicates {file}, because {error}") from error
+    return [*texts, *(line for line in lines if line and not line.startswith("#"))]
+
+
+def _identifier(table: str, act: str) -> tuple[str, ...]:
+    parts = tuple(name_parts(table))
+    if len(parts) < 2:
+        raise InvalidInputError(f"Cannot {act} {table}, because it names no namespace: write it as db.{table}")
+    return parts
 
 
 def _engine(name: EngineName, catalog: CatalogConfiguration, conf: dict[str, str]) -> Engine:

@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from iceberg_zorder.cli.failure import Failure
+from iceberg_zorder.render.report_text import WIDTH, report_renderable
 from iceberg_zorder.request.plan_text import plan_text
 
 
@@ -48,6 +49,10 @@ class Output(ABC):
     @abstractmethod
     def planned(self, plan: Mapping[str, Any]) -> None:
         """Show a plan, as :meth:`iceberg_zorder.pyiceberg.RewritePlan.to_dict` describes it."""
+
+    @abstractmethod
+    def reported(self, report: Mapping[str, Any]) -> None:
+        """Show a report, as :meth:`iceberg_zorder.report.clustering_report.ClusteringReport.to_dict` describes it."""
 
     def warning(self, message: str) -> None:
         """Show something the user should know though the command goes on."""
@@ -183,6 +188,10 @@ class ConsoleOutput(Output):
         """Show the plan's text."""
         self._stdout.print(Text(plan_text(plan)), soft_wrap=True)
 
+    def reported(self, report: Mapping[str, Any]) -> None:
+        """Show tables and findings, at most 100 columns wide."""
+        self._stdout.print(report_renderable(report), width=min(WIDTH, self._stdout.width))
+
 
 class JsonOutput(Output):
     """JSON for programs: one object on stdout, and the same words as for people on stderr."""
@@ -198,6 +207,10 @@ class JsonOutput(Output):
     def planned(self, plan: Mapping[str, Any]) -> None:
         """Write the plan."""
         self._object(plan)
+
+    def reported(self, report: Mapping[str, Any]) -> None:
+        """Write the report."""
+        self._object(report)
 
     def failure(self, failure: Failure) -> None:
         """Write ``error``: its ``class``, ``message`` and ``exit_code``."""

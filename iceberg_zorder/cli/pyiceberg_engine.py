@@ -37,9 +37,9 @@ class PyIcebergEngine:
 
     def plan(self, request: RewriteRequest, output: Output, *, sampled: bool) -> Mapping[str, Any]:
         """Plan a request; raises as :class:`iceberg_zorder.cli.request.Engine`."""
-        with _failures(f"plan the rewrite of {request.table}"):
+        with failures(f"plan the rewrite of {request.table}"):
             table = load_table(self.catalog, request.identifier)
-            with output.progress() as say, output.work() as work, _warnings(output):
+            with output.progress() as say, output.work() as work, warnings(output):
                 say(f"Planning the rewrite of {request.table} by {request.sort_order}")
                 plan = plan_rewrite(
                     table,
@@ -52,9 +52,9 @@ class PyIcebergEngine:
 
     def rewrite(self, request: RewriteRequest, output: Output, done: Callable[[], None]) -> RewriteResult:
         """Carry out a request; raises as :class:`iceberg_zorder.cli.request.Engine`."""
-        with _failures(f"rewrite {request.table}"):
+        with failures(f"rewrite {request.table}"):
             table = load_table(self.catalog, request.identifier)
-            with output.progress() as say, output.work() as work, _warnings(output):
+            with output.progress() as say, output.work() as work, warnings(output):
                 say(f"Rewriting {request.table} by {request.sort_order}")
                 result = rewrite_data_files(
                     table,
@@ -69,7 +69,7 @@ class PyIcebergEngine:
 
 
 @contextmanager
-def _failures(act: str) -> Iterator[None]:
+def failures(act: str) -> Iterator[None]:
     """Have whatever PyIceberg, the catalog or a manifest raises end in a message."""
     try:
         yield
@@ -89,7 +89,7 @@ class _Warnings(logging.Handler):
 
 
 @contextmanager
-def _warnings(output: Output) -> Iterator[None]:
+def warnings(output: Output) -> Iterator[None]:
     """Pass on what the engine warns of."""
     handler = _Warnings(output)
     logger = logging.getLogger("iceberg_zorder")

@@ -1,4 +1,4 @@
-"""What the commands ``rewrite`` and ``plan`` are asked for, and the engine that does it."""
+"""What the commands are asked for, and the engine that does it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from iceberg_zorder.cli.output import Output
+from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration
 from iceberg_zorder.request.result import RewriteResult
 
 
@@ -60,3 +61,32 @@ class RewriteRequest:
     branch: str | None
     options: dict[str, str]
     engine: Engine
+
+
+@dataclass(frozen=True)
+class ReportRequest:
+    """A checked request of a clustering report.
+
+    Parameters
+    ----------
+    table : str
+        The table's full name, the catalog in front.
+    identifier : tuple of str
+        Its name in the catalog.
+    sort_order : str or None
+        The clustering columns; None for those of the last rewrite.
+    where, branch : str or None
+        As :func:`iceberg_zorder.pyiceberg.report` takes them.
+    predicates : tuple of str
+        Conditions to report on.
+    catalog : CatalogConfiguration
+        Where the table is.
+    """
+
+    table: str
+    identifier: tuple[str, ...]
+    sort_order: str | None
+    where: str | None
+    branch: str | None
+    predicates: tuple[str, ...]
+    catalog: CatalogConfiguration

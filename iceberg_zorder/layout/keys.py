@@ -99,6 +99,11 @@ class KeyColumn:
         """Take some rows."""
         return KeyColumn(self._keys(chosen), self.states[chosen])
 
+    def take(self, rows: npt.NDArray[np.int64]) -> KeyColumn:
+        """Take rows by their places."""
+        keys = self.keys[rows] if isinstance(self.keys, np.ndarray) else self.keys.take(pa.array(rows))
+        return KeyColumn(keys, self.states[rows])
+
     def _keys(self, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64] | pa.LargeBinaryArray:
         return self.keys[chosen] if isinstance(self.keys, np.ndarray) else self.keys.filter(pa.array(chosen))
 

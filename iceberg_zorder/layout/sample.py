@@ -63,6 +63,18 @@ class Sample:
         """
         return Sample(tuple(column.where(chosen) for column in self.columns))
 
+    def take(self, rows: npt.NDArray[np.int64]) -> Sample:
+        """Take rows by their places.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from iceberg_zorder.layout.keys import encode
+        >>> Sample((encode(pa.array([1, 2, 3]), "long"),)).take(np.array([2, 0])).columns[0].keys
+        array([3, 1])
+        """
+        return Sample(tuple(column.take(rows) for column in self.columns))
+
 
 def is_cut(type_name: str) -> bool:
     """Tell whether the keys of a type may be long, and are cut in a sample.

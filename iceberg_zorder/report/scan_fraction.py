@@ -9,6 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.keys import KeyColumn
+from iceberg_zorder.report.data_files import ColumnBounds
+from iceberg_zorder.report.ranks import dense_ranks
 
 MAX_PREDICATES = 1_000
 
@@ -81,6 +84,49 @@ def scan_fraction(values: Sequence[Any], lower: Sequence[Any], upper: Sequence[A
         always + int(weights[known][(low_values <= value) & (high_values >= value)].sum()) for value in _objects(values)
     )
     return read / (len(values) * int(weights.sum()))
+
+
+def scan_fraction_of_rows(bounds: ColumnBounds, sizes: npt.NDArray[np.int64], rows: KeyColumn) -> float | None:
+    """Average the scan fraction of ``column = value`` over the values of rows.
+
+    Parameters
+    ----------
+    bounds : ColumnBounds
+        The bounds of the data files; a file that has values but no bounds counts as read, one without values never.
+    sizes : ndarray of int64, shape (files,)
+        Bytes of the data files.
+    rows : KeyColumn
+        The rows' keys; every row counts once, those without a value do not.
+
+    Returns
+    -------
+    float or None
+        In [0, 1], lower is better; None if no row has a value, or the files have no bytes. It is what
+        :func:`scan_fraction` gives for the same values.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from iceberg_zorder.layout.columns import ClusteringColumn
+    >>> from iceberg_zorder.layout.keys import encode
+    >>> lower, upper, rows = (encode(pa.array(each), "long") for each in ([0, 4, None], [3, 9, None], [1, 5]))
+    >>> bounds = ColumnBounds(ClusteringColumn(("a",), "long"), lower, upper, np.ones(3))
+    >>> scan_fraction_of_rows(bounds, np.array([10, 10, 20]), rows)
+    0.75
+    """
+    lower, upper, values = dense_ranks([bounds.lower, bounds.upper, rows])
+    found = values[values >= 0]
+    total = int(sizes.sum())
+    if not len(found) or not total:
+        return None
+    bounded = bounds.bounded
+    ends = 2 + max(int(each.max(initial=0)) for each in (lower, upper, values))
+    steps = np.zeros(ends, np.int64)
+    np.add.at(steps, lower[bounded], sizes[bounded])
+    np.add.at(steps, upper[bounded] + 1, -sizes[bounded])
+    always = int(sizes[bounds.has_values & ~bounded].sum())
+    read = np.cumsum(steps) + always
+    return float(read[found].sum(dtype=np.float64)) / (len(found) * total)
 
 
 def _objects(values: Sequence[Any]) -> npt.NDArray[np.object_]:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from iceberg_zorder.layout.keys import VALUE, KeyColumn
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
+from iceberg_zorder.report.ranks import Kept, dense_ranks
 
-Kept = Callable[[bytes], bytes]
-"""What lower/upper bounds keep of a key of bytes."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -46,6 +42,17 @@ class SampledGroup:
         """Both samples."""
         return self.fitted, self.held_out
 
+    @property
+    def sampled_rows(self) -> int:
+        """Rows of both samples."""
+        return self.fitted.rows + self.held_out.rows
+
+    def files_of(self, sample: Sample) -> npt.NDArray[np.int64]:
+        """Find the file of every row of one of the samples."""
+        # Any number that differs from row to row: where rows are told apart by nothing else, they are spread.
+        tie_breakers = (np.arange(sample.rows, dtype=np.uint64) * _GOLDEN).view(np.int64)
+        return self.layout.file(sample, tie_breakers)
+
 
 def scan_prediction(groups: Sequence[SampledGroup], ordinal: int, kept: Kept | None = None) -> float | None:
     """Predict the scan fraction of ``column = value``, on average over the values of the rows.
@@ -69,6 +76,7 @@ def scan_prediction(groups: Sequence[SampledGroup], ordinal: int, kept: Kept | N
 
     Examples
     --------
+    >>> import pyarrow as pa
     >>> from iceberg_zorder.layout.columns import ClusteringColumn
     >>> from iceberg_zorder.layout.fit import LayoutRequest, fit
     >>> from iceberg_zorder.layout.keys import encode
@@ -78,7 +86,7 @@ def scan_prediction(groups: Sequence[SampledGroup], ordinal: int, kept: Kept | N
     >>> scan_prediction([SampledGroup(layout, sample, nothing, 400, 8000)], 0)
     0.25
     """
-    ranks = _ranks([sample.columns[ordinal] for group in groups for sample in group.samples], kept)
+    ranks = dense_ranks([sample.columns[ordinal] for group in groups for sample in group.samples], kept)
     count = max((int(each.max(initial=-1)) for each in ranks), default=-1) + 1
     steps = np.zeros(count + 1)
     always = 0.0
@@ -108,32 +116,12 @@ def _add_files(steps: npt.NDArray[np.float64], group: SampledGroup, ranks: Seque
     high = np.full(files, -1, np.int64)
     rows = np.zeros(files, np.int64)
     for sample, of_sample in zip(group.samples, ranks, strict=True):
-        # Any number that differs from row to row: where rows are told apart by nothing else, they are spread.
-        tie_breakers = (np.arange(sample.rows, dtype=np.uint64) * _GOLDEN).view(np.int64)
-        file = group.layout.file(sample, tie_breakers)
+        file = group.files_of(sample)
         rows += np.bincount(file, minlength=files)
         has_value = of_sample >= 0
         np.minimum.at(low, file[has_value], of_sample[has_value])
         np.maximum.at(high, file[has_value], of_sample[has_value])
-    sizes = rows * (group.size / (group.fitted.rows + group.held_out.rows))
+    sizes = rows * (group.size / group.sampled_rows)
     known = high >= 0
     np.add.at(steps, low[known], sizes[known])
     np.add.at(steps, high[known] + 1, -sizes[known])
-
-
-def _ranks(columns: Sequence[KeyColumn], kept: Kept | None) -> list[npt.NDArray[np.int64]]:
-    """Rank the values of a column's samples together: equal values have one rank, and -1 is no value."""
-    states = np.concatenate([column.states for column in columns])
-    values: pa.Array = pa.concat_arrays([_values(column, kept) for column in columns])
-    ranks = np.full(len(states), -1, np.int64)
-    if len(values):
-        ranks[states == VALUE] = pc.rank(values, tiebreaker="dense").to_numpy().astype(np.int64) - 1
-    ends = np.cumsum([column.rows for column in columns])
-    return np.split(ranks, ends[:-1])
-
-
-def _values(column: KeyColumn, kept: Kept | None) -> pa.Array:
-    values = column.values
-    if isinstance(values, np.ndarray):
-        return pa.array(values, pa.int64())
-    return values if kept is None else pa.array([kept(each.as_py()) for each in values], pa.large_binary())

@@ -1,0 +1,116 @@
+"""Report how well a table is clustered, from its metadata alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyiceberg.expressions import BooleanExpression
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.table.snapshots import Snapshot, ancestors_of
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
+from iceberg_zorder.pyiceberg.clustering.table_facts import FactsRequest, table_facts
+from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot
+from iceberg_zorder.pyiceberg.plan.row_order import resolve
+from iceberg_zorder.pyiceberg.scan.listing import Listing
+from iceberg_zorder.report.clustering_report import ClusteringReport
+from iceberg_zorder.report.history import SnapshotFacts
+from iceberg_zorder.report.measure import clustering_report
+from iceberg_zorder.request.arguments import sort_order_text
+from iceberg_zorder.request.sort_order import parse_sort_order
+
+
+def report(
+    table: Table,
+    columns: Sequence[str] | str | None = None,
+    *,
+    where: str | BooleanExpression | None = None,
+    branch: str | None = None,
+    predicates: Sequence[str | BooleanExpression] = (),
+    case_sensitive: bool = False,
+) -> ClusteringReport:
+    """Report how well a table is clustered by columns; only its metadata is read.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table; it has the newest metadata afterwards.
+    columns : sequence of str, or str, optional
+        The clustering columns, or a sort order, as for :func:`iceberg_zorder.pyiceberg.rewrite_data_files`; by default
+        those of the newest rewrite that the branch's snapshots tell of.
+    where : str or pyiceberg.expressions.BooleanExpression, optional
+        Report only on data files that may hold rows for which this is true.
+    branch : str, optional
+        The branch, by default main.
+    predicates : sequence of str or pyiceberg.expressions.BooleanExpression, optional
+        Conditions whose scan fractions are to be reported, too.
+    case_sensitive : bool, optional
+        Whether names of columns differ by case.
+
+    Returns
+    -------
+    ClusteringReport
+        The figures and findings; ``str()`` of it is for people, ``to_json()`` for programs.
+
+    Raises
+    ------
+    InvalidInputError
+        When an argument cannot be honoured, or no columns are named and no snapshot tells of any.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> from pyiceberg.catalog.sql import SqlCatalog
+    >>> directory = tempfile.TemporaryDirectory()
+    >>> catalog = SqlCatalog("lake", uri=f"sqlite:///{directory.name}/catalog.db", warehouse=directory.name)
+    >>> catalog.create_namespace("db")
+    >>> table = catalog.create_table("db.events", pa.schema([("user_id", pa.int64()), ("ts", pa.int64())]))
+    >>> for day in range(4):
+    ...     rows = pa.array(range(1000))
+    ...     table.append(pa.table({"user_id": rows, "ts": pa.array(range(1000 * day, 1000 * day + 1000))}))
+    >>> found = report(table, ["user_id", "ts"], predicates=["ts >= 3000"])
+    >>> {column.name: round(column.scan_fraction, 2) for column in found.columns}
+    {'user_id': 1.0, 'ts': 0.25}
+    >>> found.average_depth, found.predicates[0].total_file_count
+    (1.0, 1)
+    >>> catalog.close(); directory.cleanup()
+    """
+    with renewed(table):
+        refresh(table)
+        name = branch or MAIN_BRANCH
+        snapshot = branch_snapshot(table, name, "report on data files")
+        snapshots = _snapshots(table, snapshot)
+        by = _last_sort_order(table, snapshots) if columns is None else sort_order_text(display_name(table), columns)
+        order = resolve(table, parse_sort_order(by), case_sensitive=case_sensitive, needs_bounds=False)
+        listing = Listing(table, where, case_sensitive=case_sensitive)
+        conditions = [(str(each), Listing(table, each, case_sensitive=case_sensitive)) for each in predicates]
+        tasks = listing.tasks(snapshot) if snapshot else []
+        filtered = None if where is None else str(where)
+        return clustering_report(
+            table_facts(FactsRequest(table, name, by, filtered, order, snapshots, conditions), tasks)
+        )
+
+
+def _snapshots(table: Table, head: Snapshot | None) -> list[SnapshotFacts]:
+    """List the snapshots that led to one, oldest first, as far as they are kept."""
+    found = []
+    for each in reversed(list(ancestors_of(head, table.metadata))):
+        summary = dict(each.summary.additional_properties) if each.summary else {}
+        operation = each.summary.operation.value if each.summary else "append"
+        found.append(SnapshotFacts(each.snapshot_id, each.timestamp_ms, operation, summary))
+    return found
+
+
+def _last_sort_order(table: Table, snapshots: Sequence[SnapshotFacts]) -> str:
+    """Write the sort order of the newest rewrite of ours."""
+    for each in reversed(snapshots):
+        if each.is_layout:
+            return each.sort_order
+    raise InvalidInputError(
+        f"Cannot report on {display_name(table)}, because no columns are named and no snapshot of it tells of a "
+        "rewrite by any: name the columns that queries filter on"
+    )

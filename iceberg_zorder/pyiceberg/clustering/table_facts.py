@@ -1,0 +1,192 @@
+"""Collect what a clustering report is computed from."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+import numpy.typing as npt
+from pyiceberg.manifest import DataFile, DataFileContent
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.types import NestedField, PrimitiveType
+
+from iceberg_zorder.layout.columns import quoted_name
+from iceberg_zorder.layout.keys import VALUE, KeyColumn
+from iceberg_zorder.pyiceberg.clustering.bound_keys import bound, column_bounds
+from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
+from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask
+from iceberg_zorder.pyiceberg.metrics_config import metrics_config
+from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
+from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
+from iceberg_zorder.pyiceberg.scan.listing import Listing
+from iceberg_zorder.report.data_files import DataFiles
+from iceberg_zorder.report.findings import RewriteCommand
+from iceberg_zorder.report.history import SnapshotFacts, layout_history
+from iceberg_zorder.report.measure import FileSizes, PredicateFacts, TableFacts
+from iceberg_zorder.request.rewrite_options import rewrite_options
+
+
+@dataclass(frozen=True, eq=False)
+class FactsRequest:
+    """What is reported on.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+    branch : str
+        The branch.
+    sort_order : str
+        The clustering columns, as a rewrite takes them.
+    where : str or None
+        The filter, for people.
+    order : RowOrder
+        The clustering columns.
+    snapshots : sequence of SnapshotFacts
+        The branch's snapshots, oldest first.
+    predicates : sequence of (str, Listing)
+        Conditions, as they were written and as they choose files.
+    """
+
+    table: Table
+    branch: str
+    sort_order: str
+    where: str | None
+    order: RowOrder
+    snapshots: Sequence[SnapshotFacts]
+    predicates: Sequence[tuple[str, Listing]]
+
+
+def table_facts(request: FactsRequest, tasks: Sequence[DataFileTask]) -> TableFacts:
+    """Collect the facts of data files.
+
+    Parameters
+    ----------
+    request : FactsRequest
+        What is reported on.
+    tasks : sequence of DataFileTask
+        The data files with their deletes.
+
+    Returns
+    -------
+    TableFacts
+        What their metadata says.
+    """
+    table = request.table
+    listed = _Listed(request, [task.data_file for task in tasks])
+    sizes = size_rules(table, rewrite_options({}))
+    added_by = np.array([-1 if task.added_by is None else task.added_by for task in tasks], np.int64)
+    spec_id = table.spec().spec_id
+    delete_files = {file.file_path: file for task in tasks for file in (*task.position_deletes, *task.equality_deletes)}
+    by_equality = sum(file.content == DataFileContent.EQUALITY_DELETES for file in delete_files.values())
+    config, schema = metrics_config(table), table.schema()
+    return TableFacts(
+        table=display_name(table),
+        sql_name=quoted_name((table.catalog.name, *table.name())),
+        branch=request.branch,
+        snapshot_id=request.snapshots[-1].snapshot_id if request.snapshots else None,
+        where=request.where,
+        files=listed.files,
+        partition_names=listed.partition_names,
+        metrics=[str(config.mode(schema.find_column_name(each) or "")) for each in request.order.field_ids],
+        sizes=FileSizes(sizes.target_file_size, sizes.min_file_size, sizes.max_file_size, sizes.expected_output_files),
+        leading_orders=request.order.leading_orders,
+        of_old_specs=np.array([task.data_file.spec_id != spec_id for task in tasks], np.bool_),
+        with_deletes=np.array([bool(task.position_deletes or task.equality_deletes) for task in tasks], np.bool_),
+        position_delete_files=len(delete_files) - by_equality,
+        equality_delete_files=by_equality,
+        history=layout_history(request.snapshots, added_by, listed.files.sizes),
+        rewrite_command=_rewrite_command(request),
+        predicates=[
+            PredicateFacts(
+                text,
+                np.array([listing.may_match(task.data_file) for task in tasks], np.bool_),
+                partial(listed.matching, listing),
+            )
+            for text, listing in request.predicates
+        ],
+    )
+
+
+def _rewrite_command(request: FactsRequest) -> RewriteCommand:
+    def command(options: Mapping[str, str]) -> str:
+        given = [word for name, value in options.items() for word in ("--option", f"{name}={value}")]
+        branch = [] if request.branch == MAIN_BRANCH else ["--branch", request.branch]
+        name = quoted_name(request.table.name())
+        return shlex.join(["iceberg-zorder", "rewrite", name, "--by", request.sort_order, *given, *branch])
+
+    return command
+
+
+class _Listed:
+    """Data files as arrays, and new ones of the same partitions as data files."""
+
+    def __init__(self, request: FactsRequest, files: Sequence[DataFile]) -> None:
+        self._table = request.table
+        self._fields: list[NestedField] = [self._table.schema().find_field(each) for each in request.order.field_ids]
+        self._first_of: dict[Partition, DataFile] = {}
+        numbers: dict[Partition, int] = {}
+        partitions = np.empty(len(files), np.int64)
+        for place, file in enumerate(files):
+            partition = partition_of(file)
+            partitions[place] = numbers.setdefault(partition, len(numbers))
+            self._first_of.setdefault(partition, file)
+        self.files = DataFiles(
+            partitions,
+            np.array([file.record_count for file in files], np.int64),
+            np.array([file.file_size_in_bytes for file in files], np.int64),
+            tuple(
+                column_bounds(files, field, column)
+                for field, column in zip(self._fields, request.order.named, strict=True)
+            ),
+        )
+
+    @cached_property
+    def partition_names(self) -> list[str]:
+        """Name each partition as its directory is named, of another spec with that."""
+        return [self._name(file) for file in self._first_of.values()]
+
+    def _name(self, file: DataFile) -> str:
+        specs, current = self._table.specs(), self._table.spec().spec_id
+        path = specs[file.spec_id].partition_to_path(file.partition, self._table.schema())
+        return path if file.spec_id == current else f"spec {file.spec_id}: {path}".rstrip(": ")
+
+    def matching(self, listing: Listing, files: DataFiles) -> npt.NDArray[np.bool_]:
+        """Tell which of some new files a condition does not rule out."""
+        firsts = list(self._first_of.values())
+        return np.array([listing.may_match(self._new(files, place, firsts)) for place in range(files.count)], np.bool_)
+
+    def _new(self, files: DataFiles, place: int, firsts: Sequence[DataFile]) -> DataFile:
+        first = firsts[files.partitions[place]]
+        rows = max(1, int(files.rows[place]))
+        ends = [
+            {
+                field.field_id: bound(_key(keys, place), field.field_type)
+                for field, bounds in zip(self._fields, files.columns, strict=True)
+                for keys in [getattr(bounds, end)]
+                if keys.states[place] == VALUE and isinstance(field.field_type, PrimitiveType)
+            }
+            for end in ("lower", "upper")
+        ]
+        shares = zip(self._fields, files.columns, strict=True)
+        file = DataFile.from_args(
+            partition=first.partition,
+            record_count=rows,
+            file_size_in_bytes=int(files.sizes[place]),
+            value_counts={field.field_id: rows for field in self._fields},
+            null_value_counts={field.field_id: round(rows * (1 - bounds.valued[place])) for field, bounds in shares},
+            nan_value_counts={},
+            lower_bounds=ends[0],
+            upper_bounds=ends[1],
+        )
+        file.spec_id = first.spec_id
+        return file
+
+
+def _key(keys: KeyColumn, place: int) -> int | bytes:
+    return int(keys.keys[place]) if isinstance(keys.keys, np.ndarray) else keys.keys[place].as_py()

@@ -1,0 +1,1 @@
+"""Results as people see them: text for terminals, pages for browsers."""

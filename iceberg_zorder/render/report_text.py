@@ -1,0 +1,192 @@
+"""A clustering report for the terminal, at most 100 columns wide."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.bar import Bar
+from rich.console import Console, Group, RenderableType
+from rich.filesize import decimal
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+WIDTH = 100
+_MOST_PARTITIONS = 10
+_BAR_WIDTH = 40
+_STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
+
+
+def report_text(report: Mapping[str, Any]) -> str:
+    """Write a report as plain text.
+
+    Parameters
+    ----------
+    report : mapping
+        The report, as :meth:`iceberg_zorder.report.clustering_report.ClusteringReport.to_dict` describes it.
+
+    Returns
+    -------
+    str
+        Lines of at most 100 characters, but where a command is longer.
+    """
+    console = Console(file=io.StringIO(), width=WIDTH, color_system=None)
+    console.print(report_renderable(report))
+    written: str = console.file.getvalue()  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in written.splitlines())
+
+
+def report_renderable(report: Mapping[str, Any]) -> RenderableType:
+    """Make of a report what rich shows.
+
+    Parameters
+    ----------
+    report : mapping
+        The report, as for :func:`report_text`.
+
+    Returns
+    -------
+    rich renderable
+        For a console of 100 columns.
+    """
+    parts: list[RenderableType] = [_heading(report)]
+    if report["total_file_count"]:
+        parts += [_columns(report["columns"]), *_predicates(report["predicates"]), *_depths(report)]
+        parts += [_files(report), *_partitions(report["partitions"])]
+    return Group(*parts, *_findings(report["findings"]))
+
+
+def _heading(report: Mapping[str, Any]) -> Text:
+    snapshot = "no snapshot" if report["snapshot_id"] is None else f"snapshot {report['snapshot_id']}"
+    where = "" if report["where"] is None else f" where {report['where']}"
+    text = Text(f"{report['table']} (branch {report['branch']}, {snapshot}){where}\n", style="bold")
+    partitions = f", {report['total_partition_count']:,} partitions" if report["total_partition_count"] > 1 else ""
+    text.append(
+        f"{_count(report['total_file_count'], 'data file')} of {decimal(report['total_bytes'])} with "
+        f"{report['total_rows']:,} rows{partitions}, by {', '.join(report['cluster_by_keys'])}",
+        style="not bold",
+    )
+    if report["average_depth"] is not None:
+        text.append(
+            f"\naverage depth {report['average_depth']:.2f} (1: no file lies over another), average overlaps "
+            f"{report['average_overlaps']:.2f}, {_count(report['total_constant_file_count'], 'constant file')}",
+            style="not bold",
+        )
+    return text
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if place else "left", overflow="fold")
+    return table
+
+
+def _columns(columns: Sequence[Mapping[str, Any]]) -> RenderableType:
+    table = _table("column", "column = value reads", "attainable", "ratio", "bounds kept", "files without")
+    for column in columns:
+        table.add_row(
+            Text(column["name"]),
+            _percent(column["scan_fraction"]),
+            _percent(column["attainable"]),
+            _ratio(column["scan_fraction"], column["attainable"]),
+            Text(column["metrics_mode"]),
+            f"{column['files_without_bounds']:,}",
+        )
+    return Padding(table, (1, 0, 0, 0))
+
+
+def _predicates(predicates: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
+    if not predicates:
+        return
+    table = _table("predicate", "reads", "attainable", "ratio", "files")
+    for each in predicates:
+        table.add_row(
+            Text(each["predicate"]),
+            _percent(each["scan_fraction"]),
+            _percent(each["attainable"]),
+            _ratio(each["scan_fraction"], each["attainable"]),
+            f"{each['total_file_count']:,}",
+        )
+    yield Padding(table, (1, 0, 0, 0))
+
+
+def _depths(report: Mapping[str, Any]) -> Iterator[RenderableType]:
+    histogram = report["file_depth_histogram"]
+    most = max(histogram.values(), default=0)
+    table = _table("depth up to", "files", "")
+    table.columns[2].justify = "left"
+    for depth, files in histogram.items():
+        table.add_row(f"{int(depth):,}", f"{files:,}", Bar(most, 0, files, width=_BAR_WIDTH))
+    yield Padding(table, (1, 0, 0, 0))
+
+
+def _files(report: Mapping[str, Any]) -> Text:
+    sizes, history = report["file_sizes"], report["history"]
+    lines = [
+        f"\nfile sizes {decimal(sizes['smallest_bytes'])} to {decimal(sizes['largest_bytes'])}, median "
+        f"{decimal(sizes['median_bytes'])}; {sizes['files_below_min']:,} below "
+        f"{decimal(sizes['min_file_size_bytes'])}, {sizes['files_above_max']:,} above "
+        f"{decimal(sizes['max_file_size_bytes'])}",
+        f"a rewrite makes {_count(sizes['files_after_rewrite'], 'file')} of about "
+        f"{decimal(sizes['target_file_size_bytes'])} at most",
+    ]
+    if report["files_with_deletes"] or report["files_of_old_specs"]:
+        lines.append(
+            f"{_count(report['files_with_deletes'], 'file')} with deletes (by position in "
+            f"{_count(report['position_delete_files'], 'file')}, by equality in {report['equality_delete_files']:,}), "
+            f"{report['files_of_old_specs']:,} of old partition specs"
+        )
+    if history["last_layout_snapshot_id"] is not None:
+        lines.append(
+            f"laid out by {history['last_layout_columns']} in snapshot {history['last_layout_snapshot_id']}: "
+            f"{_count(history['laid_out_files'], 'file')} of {decimal(history['laid_out_bytes'])}; since then "
+            f"{_count(history['newer_files'], 'file')} of {decimal(history['newer_bytes'])}"
+        )
+    return Text("\n".join(lines))
+
+
+def _partitions(partitions: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
+    if len(partitions) < 2:
+        return
+    table = _table("partition, worst first", "files", "size", "depth", "reads (attainable)")
+    for each in partitions[:_MOST_PARTITIONS]:
+        reads = (
+            f"{name} {_percent(fraction)} ({_percent(each['attainable'].get(name))})"
+            for name, fraction in each["scan_fractions"].items()
+        )
+        table.add_row(
+            Text(each["partition"]),
+            f"{each['total_file_count']:,}",
+            decimal(each["bytes"]),
+            "" if each["average_depth"] is None else f"{each['average_depth']:.2f}",
+            Text("\n".join(reads)),
+        )
+    yield Padding(table, (1, 0, 0, 0))
+    if len(partitions) > _MOST_PARTITIONS:
+        yield Text(f"... and {len(partitions) - _MOST_PARTITIONS:,} more partitions")
+
+
+def _findings(findings: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
+    for each in findings:
+        text = Text("\n")
+        text.append(f"{each['severity']} {each['code']}", style=_STYLES[each["severity"]])
+        text.append(f": {each['message']}")
+        yield text
+        if each["command"]:
+            # A command that is wrapped cannot be copied.
+            yield Text(f"  {each['command']}", style="bold", no_wrap=True, overflow="ignore")
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}%"
+
+
+def _ratio(share: float | None, attainable: float | None) -> str:
+    return f"{share / attainable:.1f}x" if share is not None and attainable else "-"
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

@@ -1,0 +1,129 @@
+"""What a full rewrite is predicted to attain, and the files that it would make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.layout.fit import LayoutRequest, fit
+from iceberg_zorder.layout.keys import NULL, VALUE, KeyColumn
+from iceberg_zorder.layout.sample import Sample
+from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
+from iceberg_zorder.report.ranks import dense_ranks
+from iceberg_zorder.report.scan_prediction import SampledGroup
+
+ExpectedFiles = Callable[[int], int]
+"""How many files so many bytes are written to."""
+
+
+def rewritten_partitions(
+    files: DataFiles,
+    sample: Sample,
+    places: npt.NDArray[np.int64],
+    columns: Sequence[ClusteringColumn],
+    expected_files: ExpectedFiles,
+    leading_orders: tuple[tuple[bool, bool], ...] = (),
+) -> dict[int, SampledGroup]:
+    """Lay out every partition by a sample of its rows.
+
+    Parameters
+    ----------
+    files : DataFiles
+        The data files as they are.
+    sample : Sample
+        Rows of them. Every other one is held out from the layouts.
+    places : ndarray of int64
+        The place of the file of each row.
+    columns : sequence of ClusteringColumn
+        The columns of the sample.
+    expected_files : callable
+        From the bytes of a partition to the number of its files.
+    leading_orders : tuple of (bool, bool), optional
+        As for :class:`iceberg_zorder.layout.fit.LayoutRequest`.
+
+    Returns
+    -------
+    dict of int to SampledGroup
+        By the number of each partition that has files: its rows, and their layout.
+    """
+    if not files.count:
+        return {}
+    of_row = files.partitions[places]
+    order = np.argsort(of_row, kind="stable")
+    rows, sizes = (np.bincount(files.partitions, each).astype(np.int64) for each in (files.rows, files.sizes))
+    ends = np.searchsorted(of_row[order], np.arange(len(sizes) + 1))
+    found = {}
+    for number in np.unique(files.partitions).tolist():
+        mine = order[ends[number] : ends[number + 1]]
+        fitted, held_out = sample.take(mine[::2]), sample.take(mine[1::2])
+        wanted = LayoutRequest(expected_files(int(sizes[number])), leading_orders=leading_orders)
+        layout = fit(columns, fitted, wanted)
+        found[number] = SampledGroup(layout, fitted, held_out, int(rows[number]), int(sizes[number]))
+    return found
+
+
+def new_files(groups: Mapping[int, SampledGroup], columns: Sequence[ClusteringColumn]) -> DataFiles:
+    """Describe the data files that layouts make, as far as samples of their rows show.
+
+    Parameters
+    ----------
+    groups : mapping of int to SampledGroup
+        The layouts, by the number of the partition.
+    columns : sequence of ClusteringColumn
+        The columns of their samples.
+
+    Returns
+    -------
+    DataFiles
+        The files that get a row of the samples, with the bounds of those rows.
+    """
+    parts = [(number, group, sample) for number, group in groups.items() for sample in group.samples]
+    starts = dict(
+        zip(groups, np.cumsum([0, *(group.layout.files for group in groups.values())]).tolist(), strict=False)
+    )
+    file = _joined([starts[number] + group.files_of(sample) for number, group, sample in parts])
+    share = _joined([np.full(sample.rows, 1 / max(1, group.sampled_rows)) for _, group, sample in parts])
+    rows = share * _joined([np.full(sample.rows, group.rows) for _, group, sample in parts])
+    sizes = share * _joined([np.full(sample.rows, group.size) for _, group, sample in parts])
+    # Of a file without a sampled row nothing is known.
+    seen, file = np.unique(file, return_inverse=True)
+    partitions = np.zeros(len(seen), np.int64)
+    partitions[file] = _joined([np.full(sample.rows, number) for number, _, sample in parts])
+    keys = [_joined_keys([sample.columns[place] for _, _, sample in parts]) for place in range(len(columns))]
+    return DataFiles(
+        partitions,
+        np.rint(np.bincount(file, rows, len(seen))).astype(np.int64),
+        np.rint(np.bincount(file, sizes, len(seen))).astype(np.int64),
+        tuple(_bounds(column, of, file, len(seen)) for column, of in zip(columns, keys, strict=True)),
+    )
+
+
+def _joined(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    return np.concatenate(arrays) if arrays else np.zeros(0, np.int64)
+
+
+def _joined_keys(columns: Sequence[KeyColumn]) -> KeyColumn:
+    states = np.concatenate([column.states for column in columns])
+    if all(isinstance(column.keys, np.ndarray) for column in columns):
+        return KeyColumn(np.concatenate([column.keys for column in columns]), states)
+    return KeyColumn(pa.concat_arrays([column.keys for column in columns]), states)
+
+
+def _bounds(column: ClusteringColumn, keys: KeyColumn, file: npt.NDArray[np.int64], files: int) -> ColumnBounds:
+    """Find the smallest and the largest key of each file."""
+    (ranks,) = dense_ranks([keys])
+    valued = np.flatnonzero(ranks >= 0)
+    order = valued[np.lexsort((ranks[valued], file[valued]))]
+    present, first, counts = np.unique(file[order], return_index=True, return_counts=True)
+    places = np.zeros((2, files), np.int64)
+    places[0, present], places[1, present] = order[first], order[first + counts - 1]
+    states = np.full(files, NULL, np.uint8)
+    states[present] = VALUE
+    lower, upper = (KeyColumn(keys.take(each).keys, states) for each in places)
+    rows = np.bincount(file, minlength=files)
+    return ColumnBounds(column, lower, upper, np.bincount(file[valued], minlength=files) / np.maximum(rows, 1))

@@ -1,0 +1,157 @@
+"""A clustering report: its values, as JSON has them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from iceberg_zorder.render.report_text import report_text
+from iceberg_zorder.report.history import LayoutHistory
+
+VERSION = 1
+
+Severity = Literal["error", "warning", "info"]
+
+
+@dataclass(frozen=True)
+class ColumnReport:
+    """A clustering column.
+
+    Parameters
+    ----------
+    name, field, type, metrics_mode : str
+        What it is, also as properties name it, and what is kept of it.
+    scan_fraction : float or None
+        The share of the bytes that ``column = value`` reads, on average over the values of rows spread between the
+        bounds, in [0, 1]; None if no row has a value.
+    attainable : float or None
+        What a full rewrite is predicted to make of it.
+    files_without_bounds, bytes_without_bounds : int
+        Data files that have values and no bounds.
+    files_with_alike_bounds, bytes_with_alike_bounds : int
+        Data files whose bounds were cut where their values had not begun to differ, as those of other files.
+    """
+
+    name: str
+    field: str
+    type: str
+    metrics_mode: str
+    scan_fraction: float | None
+    attainable: float | None
+    files_without_bounds: int
+    bytes_without_bounds: int
+    files_with_alike_bounds: int
+    bytes_with_alike_bounds: int
+
+
+@dataclass(frozen=True)
+class PredicateReport:
+    """A predicate: the share of the bytes that it reads, the files, and what a full rewrite would make of the share."""
+
+    predicate: str
+    scan_fraction: float | None
+    total_file_count: int
+    attainable: float | None
+
+
+@dataclass(frozen=True)
+class PartitionReport:
+    """A partition: its files, and by column what :class:`ColumnReport` has of the table."""
+
+    partition: str
+    total_file_count: int
+    total_constant_file_count: int
+    bytes: int
+    rows: int
+    average_overlaps: float | None
+    average_depth: float | None
+    scan_fractions: dict[str, float]
+    attainable: dict[str, float]
+
+
+@dataclass(frozen=True)
+class SizeReport:
+    """How many data files have which size; bounds in bytes as for a rewrite."""
+
+    target_file_size_bytes: int
+    min_file_size_bytes: int
+    max_file_size_bytes: int
+    smallest_bytes: int
+    median_bytes: int
+    largest_bytes: int
+    files_below_min: int
+    files_above_max: int
+    files_after_rewrite: int
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that keeps queries from skipping files.
+
+    Parameters
+    ----------
+    code : str
+        What it is; ``docs/report.md`` lists them.
+    severity : str
+        ``error`` where files cannot be skipped whatever their layout, ``warning`` where a rewrite pays, else ``info``.
+    message : str
+        A sentence.
+    evidence : mapping of str to object
+        The figures behind it.
+    command : str or None
+        What mends it, if a command does.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    evidence: Mapping[str, Any]
+    command: str | None = None
+
+
+@dataclass(frozen=True)
+class ClusteringReport:
+    """How well a table is clustered. ``docs/report.md`` tells the keys; none is taken away while ``version`` is 1.
+
+    The names that Snowflake's ``SYSTEM$CLUSTERING_INFORMATION`` has mean what they mean there, with data files in the
+    place of its micro-partitions: a constant file has one value in each clustering column.
+    """
+
+    version: int
+    table: str
+    branch: str
+    snapshot_id: int | None
+    where: str | None
+    cluster_by_keys: tuple[str, ...]
+    total_file_count: int
+    total_constant_file_count: int
+    total_bytes: int
+    total_rows: int
+    average_overlaps: float | None
+    average_depth: float | None
+    file_depth_histogram: dict[str, int]
+    measured_file_count: int
+    columns: tuple[ColumnReport, ...]
+    predicates: tuple[PredicateReport, ...]
+    file_sizes: SizeReport
+    files_of_old_specs: int
+    files_with_deletes: int
+    position_delete_files: int
+    equality_delete_files: int
+    history: LayoutHistory
+    total_partition_count: int
+    partitions: tuple[PartitionReport, ...]
+    findings: tuple[Finding, ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        """Describe the report by what JSON has."""
+        return asdict(self)
+
+    def to_json(self) -> str:
+        """Write the report as JSON."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def __str__(self) -> str:
+        return report_text(self.to_dict())

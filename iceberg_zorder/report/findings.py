@@ -1,0 +1,169 @@
+"""What is wrong with a table's layout, what shows it, and the command that mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from iceberg_zorder.report.clustering_report import ClusteringReport, ColumnReport, Finding
+
+LOOSE = 1.2
+"""How many times the attainable scan fraction is found fault with."""
+_MANY = 0.05
+
+RewriteCommand = Callable[[Mapping[str, str]], str]
+"""From options to the command that rewrites the table by the columns of the report."""
+
+
+def find(report: ClusteringReport, rewrite: RewriteCommand, table_in_sql: str) -> tuple[Finding, ...]:
+    """Look through a report.
+
+    Parameters
+    ----------
+    report : ClusteringReport
+        The report.
+    rewrite : callable
+        Writes the command of a rewrite.
+    table_in_sql : str
+        The table's name as ``ALTER TABLE`` takes it.
+
+    Returns
+    -------
+    tuple of Finding
+        The findings, errors first, then warnings.
+    """
+    found = [
+        *_of_columns(report, rewrite, table_in_sql),
+        *_of_layout(report, rewrite),
+        *_of_history(report, rewrite),
+        *_of_files(report, rewrite),
+    ]
+    severities = ("error", "warning", "info")
+    return tuple(sorted(found, key=lambda each: severities.index(each.severity)))
+
+
+def _of_columns(report: ClusteringReport, rewrite: RewriteCommand, table: str) -> Iterator[Finding]:
+    for column in report.columns:
+        in_full = f"ALTER TABLE {table} SET TBLPROPERTIES ('write.metadata.metrics.column.{column.field}' = 'full')"
+        if column.metrics_mode in ("none", "counts"):
+            yield Finding(
+                "bounds-not-kept",
+                "error",
+                f"The table keeps no lower/upper bounds of {column.name}, so that no file can be skipped by it.",
+                {"column": column.name, "metrics_mode": column.metrics_mode},
+                in_full,
+            )
+        elif column.files_with_alike_bounds:
+            yield Finding(
+                "bounds-alike",
+                "error",
+                f"The bounds of {column.name} are cut before its values differ in "
+                f"{_files(column.files_with_alike_bounds)}, which cannot be skipped by it: keep them in full, then "
+                "rewrite.",
+                {"column": column.name, "metrics_mode": column.metrics_mode, **_counts(column, "with_alike")},
+                in_full,
+            )
+        if column.files_without_bounds and column.metrics_mode not in ("none", "counts"):
+            yield Finding(
+                "bounds-missing",
+                "warning",
+                f"{_files(column.files_without_bounds)} have no lower/upper bounds of {column.name}, though the table "
+                "keeps them: who wrote these did not, or before it was set.",
+                {"column": column.name, **_counts(column, "without")},
+                rewrite({"rewrite-all": "true"}),
+            )
+
+
+def _counts(column: ColumnReport, which: str) -> dict[str, int]:
+    return {"files": getattr(column, f"files_{which}_bounds"), "bytes": getattr(column, f"bytes_{which}_bounds")}
+
+
+def _of_layout(report: ClusteringReport, rewrite: RewriteCommand) -> Iterator[Finding]:
+    loose = {
+        column.name: {"scan_fraction": column.scan_fraction, "attainable": column.attainable}
+        for column in report.columns
+        if column.scan_fraction is not None
+        and column.attainable is not None
+        and column.scan_fraction > LOOSE * column.attainable
+    }
+    if loose:
+        names = ", ".join(
+            f"{name} {100 * each['scan_fraction']:.1f}% instead of {100 * each['attainable']:.1f}%"
+            for name, each in loose.items()
+        )
+        yield Finding(
+            "loose-layout",
+            "warning",
+            f"Filters read more than they would after a rewrite: {names}.",
+            {"columns": loose},
+            rewrite({"rewrite-all": "true"}),
+        )
+    if report.file_sizes.files_after_rewrite == report.total_partition_count and report.total_file_count > 1:
+        yield Finding(
+            "one-file-each",
+            "info",
+            f"At target-file-size-bytes {report.file_sizes.target_file_size_bytes:,} every partition is one file, so "
+            "that nothing can be skipped inside a partition: a smaller size makes more files.",
+            {"partitions": report.total_partition_count, "bytes": report.total_bytes},
+        )
+
+
+def _of_history(report: ClusteringReport, rewrite: RewriteCommand) -> Iterator[Finding]:
+    history = report.history
+    if history.undone_by_snapshot_id is not None:
+        yield Finding(
+            "layout-undone",
+            "warning",
+            f"Snapshot {history.undone_by_snapshot_id} rewrote files that were laid out by snapshot "
+            f"{history.last_layout_snapshot_id}: whatever compacts the table undoes its layout.",
+            {"snapshot_id": history.undone_by_snapshot_id, "timestamp_ms": history.undone_by_timestamp_ms},
+            rewrite({"rewrite-all": "true"}),
+        )
+    elif history.newer_files:
+        share = history.newer_bytes / report.total_bytes if report.total_bytes else 0.0
+        yield Finding(
+            "newer-files",
+            "warning" if share > _MANY else "info",
+            f"{_files(history.newer_files)}, {100 * share:.1f}% of the bytes, have come since the last layout.",
+            {"files": history.newer_files, "bytes": history.newer_bytes},
+            rewrite({}),
+        )
+    elif history.last_layout_snapshot_id is None and report.total_file_count:
+        yield Finding("never-laid-out", "info", "No rewrite of ours is among the snapshots that are kept.", {})
+
+
+def _of_files(report: ClusteringReport, rewrite: RewriteCommand) -> Iterator[Finding]:
+    sizes = report.file_sizes
+    badly = sizes.files_below_min + sizes.files_above_max
+    if badly > report.total_partition_count:
+        yield Finding(
+            "badly-sized-files",
+            "warning",
+            f"{_files(sizes.files_below_min)} are below {sizes.min_file_size_bytes:,} bytes, "
+            f"{_files(sizes.files_above_max)} above {sizes.max_file_size_bytes:,}.",
+            {"below_min": sizes.files_below_min, "above_max": sizes.files_above_max},
+            rewrite({}),
+        )
+    if report.files_of_old_specs:
+        yield Finding(
+            "old-partition-specs",
+            "warning",
+            f"{_files(report.files_of_old_specs)} are of another partition spec than the table's current one.",
+            {"files": report.files_of_old_specs},
+            rewrite({"rewrite-all": "true"}),
+        )
+    if report.files_with_deletes:
+        yield Finding(
+            "delete-files",
+            "info",
+            f"{_files(report.files_with_deletes)} have deletes, which every query reads, too.",
+            {
+                "files": report.files_with_deletes,
+                "position_delete_files": report.position_delete_files,
+                "equality_delete_files": report.equality_delete_files,
+            },
+            rewrite({"delete-file-threshold": "1"}),
+        )
+
+
+def _files(count: int) -> str:
+    return f"{count:,} file" if count == 1 else f"{count:,} files"

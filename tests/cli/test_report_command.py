@@ -1,0 +1,58 @@
+"""The command ``report`` in a process of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pyiceberg.catalog import Catalog
+
+from tests.cli.processes import run_without_spark
+
+BY = ("db.events", "--by", "`user id`,ts")
+
+
+def test_text_and_json_say_how_well_the_table_is_clustered(home: Path, catalog: Catalog) -> None:
+    table = catalog.load_table("db.events")
+    (home / "filters.txt").write_text("# those of the dashboard\nts < 20\n\n  `user id` = 3\n", encoding="utf-8")
+    asked = ("--predicate", "ts >= 40", "--predicates", str(home / "filters.txt"))
+
+    done = run_without_spark(home, *BY, *asked, command="report")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"files.db.events (branch main, snapshot {table.metadata.current_snapshot_id})\n")
+    assert all(each in done.stdout for each in ("ts >= 40", "ts < 20", "`user id` = 3", "attainable", "depth up to"))
+    assert "Reading the metadata of files.db.events" in done.stderr
+
+    done = run_without_spark(home, *BY, *asked, "--output", "json", "--quiet", command="report")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert [each["predicate"] for each in found["predicates"]] == ["ts >= 40", "ts < 20", "`user id` = 3"]
+    assert found["total_file_count"] == len(list(table.scan().plan_files()))
+    assert [each["total_file_count"] for each in found["predicates"]] == [
+        len(list(table.scan(row_filter=each).plan_files())) for each in ("ts >= 40", "ts < 20", '"user id" = 3')
+    ]
+    assert catalog.load_table("db.events").metadata == table.metadata, "nothing is written"
+
+
+def test_what_cannot_be_reported_on_is_refused(home: Path, catalog: Catalog) -> None:
+    assert catalog.list_tables("db")
+    for arguments, why in (
+        (("db.events", "--by", "nope"), "Cannot cluster by column 'nope'"),
+        (("db.events",), "because no columns are named and no snapshot of it tells of"),
+        (("events", "--by", "ts"), "because it names no namespace: write it as db.events"),
+        ((*BY, "--predicate", "nope = 1"), "nope"),
+        ((*BY, "--where", "ts <"), "ts <"),
+        ((*BY, "--predicates", "missing.txt"), "Cannot read --predicates missing.txt"),
+        ((*BY, "--branch", "nope"), "has no such branch"),
+    ):
+        done = run_without_spark(home, *arguments, "--output", "json", command="report")
+        assert done.returncode == 2, done.stderr
+        error = json.loads(done.stdout)["error"]
+        assert (error["class"], error["exit_code"]) == ("InvalidInputError", 2)
+        assert why in error["message"]
+
+
+def test_a_table_that_is_not_there_is_told(home: Path) -> None:
+    done = run_without_spark(home, "db.none", "--by", "a", command="report")
+    assert done.returncode == 2
+    assert "Error: Cannot load table files.db.none, because there is no such table" in done.stderr

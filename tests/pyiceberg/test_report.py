@@ -1,0 +1,223 @@
+"""Clustering reports of real tables, beside what other readers of the metadata say."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg import report, rewrite_data_files
+from iceberg_zorder.render.report_text import report_text
+from iceberg_zorder.report.clustering_report import ClusteringReport
+from tests.pyiceberg.committing import commit, commit_files, files_of, head_id, rewritten
+from tests.pyiceberg.lake import data_files, position_delete
+
+ROWS = 1_000
+SCHEMA = pa.schema([("p", pa.int64()), ("a", pa.int64()), ("s", pa.string()), ("x", pa.float64())])
+SMALL = {"rewrite-all": True, "target-file-size-bytes": 8_000}
+
+
+def rows_of(number: int) -> pa.Table:
+    """A day's rows: ``a`` goes up from day to day, the others are all over the place."""
+    scattered = [(row * 7919 + number) % 10_007 for row in range(ROWS)]
+    return pa.table(
+        {
+            "p": [row % 2 for row in range(ROWS)],
+            "a": range(number * ROWS, (number + 1) * ROWS),
+            "s": [f"https://example.com/{value:06d}" for value in scattered],
+            "x": [float(value) if value % 11 else None for value in scattered],
+        },
+        SCHEMA,
+    )
+
+
+def days(catalog: SqlCatalog, count: int, **properties: str) -> Table:
+    table = catalog.create_table("db.days", SCHEMA, properties={"write.metadata.metrics.default": "full", **properties})
+    for number in range(count):
+        table.append(rows_of(number))
+    return table
+
+
+def codes(found: ClusteringReport) -> dict[str, str]:
+    return {finding.code: finding.severity for finding in found.findings}
+
+
+def test_figures_are_those_of_the_metadata(catalog: SqlCatalog) -> None:
+    table = days(catalog, 8)
+    found = report(
+        table, ["a", "s"], predicates=["a = 2500", "a >= 6000 AND s > 'https://example.com/009'", "x IS NULL"]
+    )
+    files = table.inspect.files()
+    assert found.total_file_count == files.num_rows == 8
+    assert found.total_bytes == sum(files["file_size_in_bytes"].to_pylist())
+    assert (found.total_rows, found.total_constant_file_count) == (8 * ROWS, 0)
+    assert (found.average_depth, found.average_overlaps, found.file_depth_histogram) == (1.0, 0.0, {"00001": 8})
+    by_name = {column.name: column for column in found.columns}
+    assert by_name["a"].scan_fraction == pytest.approx(1 / 8, rel=0.05)
+    assert by_name["s"].scan_fraction == pytest.approx(1, rel=0.01)
+    for predicate, row_filter in zip(
+        found.predicates, ["a = 2500", "a >= 6000 and s > 'https://example.com/009'", "x is null"], strict=True
+    ):
+        planned = [task.file.file_size_in_bytes for task in table.scan(row_filter=row_filter).plan_files()]
+        assert predicate.total_file_count == len(planned)
+        assert predicate.scan_fraction == pytest.approx(sum(planned) / found.total_bytes, rel=1e-12)
+    assert found.file_sizes.files_below_min == 8
+    assert "one-file-each" in codes(found)
+
+
+def test_attainable_is_what_a_rewrite_attains(catalog: SqlCatalog) -> None:
+    table = days(catalog, 8, **{"write.target-file-size-bytes": "12000"})
+    predicates = [
+        "a BETWEEN 2000 AND 2400",
+        "s < 'https://example.com/002'",
+        "a < 1000 AND s > 'https://example.com/008'",
+    ]
+    before = report(table, ["a", "s"], predicates=predicates)
+    assert codes(before)["loose-layout"] == "warning"
+    rewrite_data_files(table, ["a", "s"], options={"rewrite-all": True})
+    after = report(table, predicates=predicates)
+    assert after.total_file_count == pytest.approx(before.file_sizes.files_after_rewrite, abs=1)
+    for attained, predicted in zip(after.columns, before.columns, strict=True):
+        assert predicted.attainable == pytest.approx(attained.scan_fraction, rel=0.1)
+    for attained_by, predicted_by in zip(after.predicates, before.predicates, strict=True):
+        assert predicted_by.attainable == pytest.approx(attained_by.scan_fraction, rel=0.25)
+    assert "loose-layout" not in codes(after)
+    assert "never-laid-out" not in codes(after)
+    assert after.history.laid_out_files == after.total_file_count
+
+
+def test_columns_are_those_of_the_last_rewrite(catalog: SqlCatalog) -> None:
+    table = days(catalog, 3)
+    with pytest.raises(InvalidInputError, match="because no columns are named and no snapshot of it tells of"):
+        report(table)
+    rewrite_data_files(table, "p, zorder(s, a)", options=SMALL)
+    assert report(table).cluster_by_keys == ("p", "s", "a")
+    assert report(table, "x").cluster_by_keys == ("x",)
+
+
+def test_history_tells_what_has_come_since_and_who_undid_it(catalog: SqlCatalog) -> None:
+    table = days(catalog, 4)
+    rewrite_data_files(table, ["a", "s"], options=SMALL)
+    laid_out = table.refresh().current_snapshot()
+    assert laid_out is not None
+    table.append(rows_of(4))
+    found = report(table)
+    assert found.history.last_layout_snapshot_id == laid_out.snapshot_id
+    assert (found.history.newer_files, codes(found)["newer-files"]) == (1, "warning")
+
+    commit(table, rewritten(table, files_of(table)), head_id(table), snapshot_properties={})
+    undone = report(table, ["a", "s"])
+    assert undone.history.undone_by_snapshot_id == head_id(table)
+    assert codes(undone)["layout-undone"] == "warning"
+    assert "newer-files" not in codes(undone)
+    rewrite_data_files(table, ["a", "s"], options=SMALL)
+    assert "layout-undone" not in codes(report(table))
+
+
+def test_bounds_that_are_not_kept_are_told_with_what_to_do(catalog: SqlCatalog) -> None:
+    table = days(
+        catalog, 2, **{"write.metadata.metrics.column.s": "truncate(16)", "write.metadata.metrics.column.x": "counts"}
+    )
+    found = report(table, ["s", "x"])
+    assert (codes(found)["bounds-alike"], codes(found)["bounds-not-kept"]) == ("error", "error")
+    commands = {finding.code: finding.command for finding in found.findings}
+    expected = "ALTER TABLE lake.db.days SET TBLPROPERTIES ('write.metadata.metrics.column.{}' = 'full')"
+    assert (commands["bounds-alike"], commands["bounds-not-kept"]) == (expected.format("s"), expected.format("x"))
+    x = found.columns[1]
+    assert (x.scan_fraction, x.attainable, x.files_without_bounds) == (1.0, None, 2)
+    with table.transaction() as transaction:
+        transaction.set_properties(
+            {"write.metadata.metrics.column.s": "full", "write.metadata.metrics.column.x": "full"}
+        )
+    table.append(rows_of(2))
+    later = report(table, ["s", "x"])
+    assert codes(later)["bounds-missing"] == "warning"
+    assert "bounds-alike" not in codes(later), "what is kept now is all"
+    assert later.columns[1].files_without_bounds == 2
+
+
+def test_partitions_come_worst_first_and_are_told_apart_by_spec(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.parts", SCHEMA)
+    with table.update_spec() as update:
+        update.add_identity("p")
+    for number in range(4):
+        table.append(rows_of(number).filter(pa.compute.equal(rows_of(number)["p"], 0)))
+    table.append(rows_of(5))
+    found = report(table, ["s"])
+    assert [each.partition for each in found.partitions] == ["p=0", "p=1"]
+    assert [each.total_file_count for each in found.partitions] == [5, 1]
+    assert (found.partitions[0].average_depth, found.partitions[1].average_depth) == (5.0, 1.0)
+    assert found.average_overlaps == pytest.approx(20 / 6)
+    with table.update_spec() as update:
+        update.remove_field("p")
+    table.append(rows_of(6))
+    found = report(table, ["s"])
+    assert {each.partition for each in found.partitions} == {"spec 1: p=0", "spec 1: p=1", ""}
+    assert (found.files_of_old_specs, codes(found)["old-partition-specs"]) == (6, "warning")
+    assert report(table, ["s"], where="p = 1").total_file_count == 2
+
+
+def test_files_with_deletes_are_counted(catalog: SqlCatalog) -> None:
+    table = days(catalog, 3)
+    commit_files(table, position_delete(table, data_files(table)[0], [1, 2, 3]))
+    found = report(table, ["a"])
+    assert (found.files_with_deletes, found.position_delete_files, found.equality_delete_files) == (1, 1, 0)
+    assert codes(found)["delete-files"] == "info"
+
+
+def test_tables_without_rows_have_a_report(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.empty", SCHEMA)
+    for found in (report(table, ["a"]), report(days(catalog, 1), ["a"], where="a < -5")):
+        assert (found.total_file_count, found.average_depth, found.findings) == (0, None, ())
+        assert found.columns[0].scan_fraction is None
+        assert report_text(found.to_dict())
+    table.append(rows_of(0).slice(0, 0))
+    assert report(table, ["a"]).total_rows == 0
+
+
+def test_null_and_nan_columns_have_a_report(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.nothing", SCHEMA)
+    for x in (None, float("nan")):
+        table.append(rows_of(0).set_column(3, "x", pa.array([x] * ROWS, pa.float64())))
+    (x_column,) = report(table, ["x"]).columns
+    assert (x_column.scan_fraction, x_column.files_without_bounds) == (1.0, 1), "PyIceberg does not count NaN"
+    rewrite_data_files(table, ["a", "x"], options=SMALL)
+    found = report(table, ["x"], predicates=["x = 1", "x IS NULL", "isnan(x)"])
+    (x_column,) = found.columns
+    assert (x_column.scan_fraction, x_column.files_without_bounds) == (None, 0)
+    assert found.total_constant_file_count == found.total_file_count
+    assert [each.total_file_count for each in found.predicates] == [
+        len(list(table.scan(row_filter=each).plan_files())) for each in ("x = 1", "x is null", "x is nan")
+    ]
+
+
+def test_a_branch_has_a_report_of_its_own(catalog: SqlCatalog) -> None:
+    table = days(catalog, 2)
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    table.manage_snapshots().create_branch(snapshot.snapshot_id, "audit").commit()
+    table.append(rows_of(2), branch="audit")
+    assert report(table, ["a"], branch="audit").total_file_count == 3
+    assert report(table, ["a"]).total_file_count == 2
+    with pytest.raises(InvalidInputError, match="Cannot report on data files for branch nope"):
+        report(table, ["a"], branch="nope")
+
+
+def test_text_fits_a_terminal_and_json_has_it_all(catalog: SqlCatalog) -> None:
+    table = days(catalog, 5)
+    rewrite_data_files(table, ["a", "s"], options=SMALL)
+    table.append(rows_of(5))
+    found = report(table, predicates=["a BETWEEN 10 AND 1000 AND s LIKE 'https://example.com/00%' AND x IS NOT NULL"])
+    text = report_text(found.to_dict())
+    commands = {f"  {finding.command}" for finding in found.findings}
+    assert all(len(line) <= 100 for line in text.splitlines() if line not in commands)
+    assert commands <= {*text.splitlines(), "  None"}
+    assert str(found) == text
+    read: dict[str, Any] = json.loads(found.to_json())
+    assert read["version"] == 1
+    assert read == json.loads(json.dumps(found.to_dict()))
