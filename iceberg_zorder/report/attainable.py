@@ -10,8 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.layout.curve import ZORDER
+from iceberg_zorder.layout.cuts import EvenCuts
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import NULL, VALUE, KeyColumn
+from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.ranks import dense_ranks
@@ -58,11 +61,12 @@ def rewritten_partitions(
     rows, sizes = (np.bincount(files.partitions, each).astype(np.int64) for each in (files.rows, files.sizes))
     ends = np.searchsorted(of_row[order], np.arange(len(sizes) + 1))
     found = {}
+    one_file = Layout((), 0, tuple(column.name for column in columns), 1, ZORDER, EvenCuts(()))
     for number in np.unique(files.partitions).tolist():
         mine = order[ends[number] : ends[number + 1]]
         fitted, held_out = sample.take(mine[::2]), sample.take(mine[1::2])
         wanted = LayoutRequest(expected_files(int(sizes[number])), leading_orders=leading_orders)
-        layout = fit(columns, fitted, wanted)
+        layout = fit(columns, fitted, wanted) if wanted.files > 1 else one_file
         found[number] = SampledGroup(layout, fitted, held_out, int(rows[number]), int(sizes[number]))
     return found
 

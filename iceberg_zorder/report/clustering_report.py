@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from iceberg_zorder.render.report_text import report_text
+from iceberg_zorder.report.file_boxes import FileBoxes
 from iceberg_zorder.report.history import LayoutHistory
 
 VERSION = 1
@@ -144,10 +145,18 @@ class ClusteringReport:
     total_partition_count: int
     partitions: tuple[PartitionReport, ...]
     findings: tuple[Finding, ...] = ()
+    boxes: FileBoxes | None = field(default=None, repr=False)
 
-    def to_dict(self) -> dict[str, object]:
-        """Describe the report by what JSON has."""
-        return asdict(self)
+    @property
+    def cluster_by(self) -> str:
+        """The columns as a sort order."""
+        return ", ".join(self.cluster_by_keys)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the report by what JSON has; the files' boxes are for pictures only."""
+        described = asdict(replace(self, boxes=None))
+        del described["boxes"]
+        return described
 
     def to_json(self) -> str:
         """Write the report as JSON."""

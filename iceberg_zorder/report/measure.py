@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.layout.sample import Sample
-from iceberg_zorder.report.alike_bounds import bounds_that_are_alike
 from iceberg_zorder.report.attainable import ExpectedFiles, new_files, rewritten_partitions
 from iceberg_zorder.report.clustering_report import (
     VERSION,
@@ -19,7 +18,8 @@ from iceberg_zorder.report.clustering_report import (
     PredicateReport,
     SizeReport,
 )
-from iceberg_zorder.report.data_files import DataFiles
+from iceberg_zorder.report.data_files import DataFiles, bounds_that_are_alike
+from iceberg_zorder.report.file_boxes import FileBoxes, file_boxes
 from iceberg_zorder.report.findings import RewriteCommand, find
 from iceberg_zorder.report.history import LayoutHistory
 from iceberg_zorder.report.overlap import Overlap, measure_overlap
@@ -145,7 +145,7 @@ def clustering_report(facts: TableFacts) -> ClusteringReport:
         measured.overlap.average_overlaps(),
         measured.overlap.average_depth(files.rows),
         measured.overlap.histogram(),
-        len(measured.overlap.files),
+        int(measured.overlap.measured.sum()),
         tuple(
             _column(facts, place, measured.scan_fraction(place), measured.attainable(place))
             for place in range(len(names))
@@ -170,7 +170,8 @@ def clustering_report(facts: TableFacts) -> ClusteringReport:
         len(partitions),
         tuple(sorted(partitions, key=_saved, reverse=True)),
     )
-    return replace(report, findings=find(report, facts.rewrite_command, facts.sql_name))
+    findings = find(report, facts.rewrite_command, facts.sql_name)
+    return replace(report, findings=findings, boxes=measured.boxes() if files.count else None)
 
 
 class _Measured:
@@ -211,6 +212,10 @@ class _Measured:
             _share(new.sizes, predicate.reads(new)),
         )
 
+    def boxes(self) -> FileBoxes:
+        """Find what a picture shows."""
+        return file_boxes(self._facts.files, self._sample)
+
     def partitions(self) -> list[PartitionReport]:
         """Report on each partition."""
         return [self._partition(number, *each) for number, each in enumerate(self._split()) if each[0].count]
@@ -231,13 +236,15 @@ class _Measured:
     def _partition(
         self, number: int, files: DataFiles, places: npt.NDArray[np.int64], sample: Sample
     ) -> PartitionReport:
-        chosen = np.zeros(self._facts.files.count, np.bool_)
-        chosen[places] = True
-        overlap = self.overlap.where(chosen)
+        overlap = self.overlap.take(places)
         group = self.groups[number]
         columns = list(enumerate(bounds.column.name for bounds in files.columns))
         current = {name: _scan_fraction(files, sample, place) for place, name in columns}
-        attainable = {name: _prediction([group], place) for place, name in columns}
+        attainable = {
+            # Of one file nothing is skipped; most partitions are of one, and a prediction takes a while.
+            name: _prediction([group], place) if group.layout.files > 1 else current[name] and 1.0
+            for place, name in columns
+        }
         return PartitionReport(
             self._facts.partition_names[number],
             files.count,
@@ -245,7 +252,7 @@ class _Measured:
             files.bytes,
             int(files.rows.sum()),
             overlap.average_overlaps(),
-            overlap.average_depth(self._facts.files.rows),
+            overlap.average_depth(files.rows),
             {name: value for name, value in current.items() if value is not None},
             {name: value for name, value in attainable.items() if value is not None},
         )

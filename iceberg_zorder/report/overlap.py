@@ -15,7 +15,7 @@ from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.ranks import dense_ranks
 from iceberg_zorder.report.spread_rows import middles
 
-MOST_MEASURED = 8_192
+MOST_MEASURED = 2_048
 """Files of a partition that are compared with all others of it; of more, so many are taken evenly."""
 _COMPARED_AT_ONCE = 1 << 21
 _LAST_SINGLE_DEPTH = 16
@@ -27,34 +27,37 @@ class Overlap:
 
     Parameters
     ----------
-    files : ndarray of int64, shape (measured,)
-        The places of the files that were measured, ascending; all of them, but in partitions of more than
-        :data:`MOST_MEASURED`.
-    depths : ndarray of int64, shape (measured,)
-        How many boxes hold the middle of the file's own, 1 or more.
-    overlaps : ndarray of int64, shape (measured,)
+    depths : ndarray of int64, shape (files,)
+        How many boxes hold the middle of the file's own, 1 or more; 0 of a file that was not measured, which are some
+        in partitions of more than :data:`MOST_MEASURED`.
+    overlaps : ndarray of int64, shape (files,)
         How many other boxes have something in common with the file's own.
     """
 
-    files: npt.NDArray[np.int64]
     depths: npt.NDArray[np.int64]
     overlaps: npt.NDArray[np.int64]
 
-    def where(self, files: npt.NDArray[np.bool_]) -> Overlap:
-        """Take some files, of which the array, shape (all files,), tells; their places stay what they are."""
-        chosen = files[self.files]
-        return Overlap(self.files[chosen], self.depths[chosen], self.overlaps[chosen])
+    @property
+    def measured(self) -> npt.NDArray[np.bool_]:
+        """Which files were measured."""
+        found: npt.NDArray[np.bool_] = self.depths > 0
+        return found
+
+    def take(self, places: npt.NDArray[np.int64]) -> Overlap:
+        """Take files by their places."""
+        return Overlap(self.depths[places], self.overlaps[places])
 
     def average_depth(self, rows: npt.NDArray[np.int64]) -> float | None:
-        """Average the depths by the rows of all files; None without files."""
-        if not len(self.files):
+        """Average the depths by the rows of the files; None without files."""
+        measured = self.measured
+        if not measured.any():
             return None
-        weights = rows[self.files]
-        return float(np.average(self.depths, weights=weights if weights.any() else None))
+        weights = rows[measured]
+        return float(np.average(self.depths[measured], weights=weights if weights.any() else None))
 
     def average_overlaps(self) -> float | None:
         """Average the overlaps, every file counting once; None without files."""
-        return float(self.overlaps.mean()) if len(self.files) else None
+        return float(self.overlaps[self.measured].mean()) if self.measured.any() else None
 
     def histogram(self) -> dict[str, int]:
         """Count the files by depth, in Snowflake's classes: one each up to 16, then each twice as wide as the last.
@@ -62,13 +65,13 @@ class Overlap:
         Examples
         --------
         >>> depths = np.array([1, 1, 3, 17, 40])
-        >>> Overlap(np.arange(5), depths, depths - 1).histogram()
+        >>> Overlap(depths, depths - 1).histogram()
         {'00001': 2, '00003': 1, '00032': 1, '00064': 1}
         """
-        above = np.maximum(self.depths, _LAST_SINGLE_DEPTH)
+        depths = self.depths[self.measured]
+        above = np.maximum(depths, _LAST_SINGLE_DEPTH)
         doubled = _LAST_SINGLE_DEPTH << np.ceil(np.log2(above / _LAST_SINGLE_DEPTH)).astype(np.int64)
-        classes = np.where(self.depths <= _LAST_SINGLE_DEPTH, self.depths, doubled)
-        found, counts = np.unique(classes, return_counts=True)
+        found, counts = np.unique(np.where(depths <= _LAST_SINGLE_DEPTH, depths, doubled), return_counts=True)
         return {f"{upper:05d}": count for upper, count in zip(found.tolist(), counts.tolist(), strict=True)}
 
 
@@ -107,8 +110,7 @@ def measure_overlap(files: DataFiles, most: int = MOST_MEASURED) -> Overlap:
         measured = together[np.arange(min(len(together), most)) * len(together) // min(len(together), most)]
         own = lower[:, measured], middle[:, measured], upper[:, measured]
         depths[measured], overlaps[measured] = _in_partition(lower[:, together], upper[:, together], *own)
-    all_measured = np.flatnonzero(depths)
-    return Overlap(all_measured, depths[all_measured], overlaps[all_measured])
+    return Overlap(depths, overlaps)
 
 
 def _places(
