@@ -7,7 +7,7 @@ The stages, in order:
     measure     a dozen queries
     rewrite     by (l_shipdate, l_partkey, l_suppkey)
     measure     the same queries
-    report      before and after, and what to try next
+    report      before and after, a page with pictures, and what to try next
 
 Exit codes: 0 done, 1 failed or a result differs, 2 wrong usage.
 """
@@ -22,9 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 from pyspark.sql import SparkSession
 from rich.console import Console
 
+from iceberg_zorder.pyiceberg import report as clustering_report
+from iceberg_zorder.render.report_page import report_page
 from iceberg_zorder.spark import rewrite_data_files
 from iceberg_zorder.spark.failures import failure_message
 from iceberg_zorder.spark.local import local_session
@@ -44,7 +47,7 @@ _SPARK = {
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class State:
     """What is measured of the table, before and after: each query, and all rows."""
 
     measurements: list[Measurement]
@@ -114,8 +117,13 @@ def run(report: Report, warehouse: Warehouse, *, scale_factor: float, files: int
         with report.step("Rewriting") as step:
             result = rewrite_data_files(spark, FULL_NAME, CLUSTERING_COLUMNS, options=options)
             step.done = f"Rewrote {result.rewritten_data_files_count} data files into {result.added_data_files_count}"
+        loaded = table.current_snapshot()
         table.refresh()
         after = _measured(report, spark, table, [*queries, by_ingestion], "after")
+        page = warehouse.directory / "report.html"
+        with report.step("Drawing the layout before and after") as step:
+            _write_page(table, loaded, page)
+            step.done = "Drew the layout before and after"
 
     compared = [
         Comparison(*measured)
@@ -123,7 +131,7 @@ def run(report: Report, warehouse: Warehouse, *, scale_factor: float, files: int
     ]
     report.comparisons(compared[:-1], compared[-1])
     report.verdict(compared[:-1], compared[-1], before.fingerprint, after.fingerprint)
-    report.next_steps(warehouse, options)
+    report.next_steps(warehouse, options, page)
     return before.fingerprint == after.fingerprint and all(comparison.identical for comparison in compared)
 
 
@@ -147,13 +155,13 @@ def _queries(spark: SparkSession) -> tuple[list[Query], Query]:
     return dozen(parts=greatest[0], suppliers=greatest[1]), one_order(orders=greatest[2])
 
 
-def _measured(report: Report, spark: SparkSession, table: Table, queries: list[Query], when: str) -> Snapshot:
+def _measured(report: Report, spark: SparkSession, table: Table, queries: list[Query], when: str) -> State:
     with report.step(f"Measuring {len(queries)} queries {when} the rewrite") as step:
         measurements = _measure(spark, table, queries, step)
         step.now("all rows")
         everything = fingerprint(spark)
         step.done = f"Measured {len(queries)} queries {when} the rewrite, and hashed {everything.rows:,} rows"
-    return Snapshot(measurements, everything)
+    return State(measurements, everything)
 
 
 def _measure(spark: SparkSession, table: Table, queries: list[Query], step: Step) -> list[Measurement]:
@@ -162,6 +170,13 @@ def _measure(spark: SparkSession, table: Table, queries: list[Query], step: Step
         step.now(f"{number}/{len(queries)}, {query.title}")
         measured.append(measure(spark, table, query))
     return measured
+
+
+def _write_page(table: Table, loaded: Snapshot | None, path: Path) -> None:
+    """Write a page of the table's clustering in two snapshots: as it was loaded, and now."""
+    loaded_id = None if loaded is None else loaded.snapshot_id
+    reports = [clustering_report(table, CLUSTERING_COLUMNS, snapshot_id=each) for each in (loaded_id, None)]
+    path.write_text(report_page([(each.to_dict(), each.boxes) for each in reports]), encoding="utf-8")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -126,7 +126,7 @@ class Report:
         self._line(Text(text, style="bold green"))
         self._line(f"Their results are identical, and so are all {before.rows:,} rows of the table.")
 
-    def next_steps(self, warehouse: Warehouse, options: Mapping[str, str]) -> None:
+    def next_steps(self, warehouse: Warehouse, options: Mapping[str, str], page: Path) -> None:
         """Say what to try next."""
         size = int(options["target-file-size-bytes"])
         self._line()
@@ -136,6 +136,7 @@ class Report:
         self._line("The rewrite from the command line, by other columns:")
         self._command(rewrite_command(warehouse, ["l_partkey", "l_shipdate"], size))
         self._line(f"The queries are in {_shown(Path(__file__).with_name('queries.py'))}.")
+        self._line(f"The layout before and after, to look at in a browser, is in {_shown(page)}.")
         self._line(f"The warehouse stays in {_shown(warehouse.directory)}; delete it when you are done.")
 
     def failure(self, message: str) -> None:

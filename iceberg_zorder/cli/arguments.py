@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from iceberg_zorder.cli.request import Engine, ReportRequest, RewriteRequest
+from iceberg_zorder.cli.request import DefaultsRequest, Engine, ReportRequest, RewriteRequest
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, catalog_properties
@@ -20,7 +20,7 @@ EngineName = Literal["auto", "spark", "pyiceberg"]
 def checked_request(
     table: str,
     *,
-    by: str,
+    by: str | None = None,
     where: str | None = None,
     options: Mapping[str, str],
     branch: str | None = None,
@@ -31,13 +31,14 @@ def checked_request(
     conf: Mapping[str, str],
 ) -> RewriteRequest:
     """Check the arguments of the command line; raises InvalidInputError for wrong usage."""
-    parse_sort_order(by)
+    if by is not None:
+        parse_sort_order(by)
     parts = _identifier(table, "rewrite")
     found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
     return RewriteRequest(
         table=quoted_name((found.name, *parts)),
         identifier=parts,
-        sort_order=by.strip(),
+        sort_order=None if by is None else by.strip(),
         where=where,
         branch=branch,
         options=dict(options),
@@ -52,11 +53,15 @@ def checked_report_request(
     where: str | None = None,
     branch: str | None = None,
     predicates: Sequence[str] = (),
+    compared: int | None = None,
+    page: Path | None = None,
     catalog: str | None = None,
     uri: str | None = None,
     warehouse: str | None = None,
 ) -> ReportRequest:
     """Check the arguments of ``report``; raises InvalidInputError for wrong usage."""
+    if page is not None:
+        _check_page(page)
     if by is not None:
         parse_sort_order(by)
     parts = _identifier(table, "report on")
@@ -68,8 +73,26 @@ def checked_report_request(
         where=where,
         branch=branch,
         predicates=tuple(predicates),
+        compared=compared,
+        page=page,
         catalog=found,
     )
+
+
+def checked_defaults(
+    table: str,
+    *,
+    by: str,
+    options: Mapping[str, str],
+    catalog: str | None = None,
+    uri: str | None = None,
+    warehouse: str | None = None,
+) -> DefaultsRequest:
+    """Check the arguments of ``set``; raises InvalidInputError for wrong usage."""
+    parse_sort_order(by)
+    parts = _identifier(table, "change")
+    found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
+    return DefaultsRequest(quoted_name((found.name, *parts)), parts, by.strip(), dict(options), found)
 
 
 def predicates_of(texts: Sequence[str], file: Path | None) -> list[str]:
@@ -81,6 +104,16 @@ def predicates_of(texts: Sequence[str], file: Path | None) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInputError(f"Cannot read --predicates {file}, because {error}") from error
     return [*texts, *(line for line in lines if line and not line.startswith("#"))]
+
+
+def _check_page(page: Path) -> None:
+    for needed in ("jinja2", "matplotlib"):
+        if not find_spec(needed):
+            raise InvalidInputError(
+                f"Cannot write --html {page}, because {needed} is not installed: pip install 'iceberg-zorder[html]'"
+            )
+    if not page.parent.is_dir():
+        raise InvalidInputError(f"Cannot write --html {page}, because there is no directory {page.parent}")
 
 
 def _identifier(table: str, act: str) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from iceberg_zorder.cli.failure import Failure
-from iceberg_zorder.render.report_text import WIDTH, report_renderable
+from iceberg_zorder.render.report_text import WIDTH, comparison_renderable, report_renderable
 from iceberg_zorder.request.plan_text import plan_text
 
 
@@ -42,7 +42,7 @@ class Output(ABC):
 
     @abstractmethod
     def rewritten(
-        self, table: str, sort_order: str, result: Mapping[str, int | str | None], failed: Failure | None = None
+        self, table: str, sort_order: str | None, result: Mapping[str, int | str | None], failed: Failure | None = None
     ) -> None:
         """Show what a rewrite did; ``result`` holds Iceberg's five counts and ``message``, ``failed`` why not all."""
 
@@ -51,8 +51,20 @@ class Output(ABC):
         """Show a plan, as :meth:`iceberg_zorder.pyiceberg.RewritePlan.to_dict` describes it."""
 
     @abstractmethod
-    def reported(self, report: Mapping[str, Any]) -> None:
-        """Show a report, as :meth:`iceberg_zorder.report.clustering_report.ClusteringReport.to_dict` describes it."""
+    def reported(self, report: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
+        """Show a report, beside one of before if there is one.
+
+        Both as :meth:`iceberg_zorder.report.clustering_report.ClusteringReport.to_dict` describes them.
+        """
+
+    @abstractmethod
+    def remembered(self, table: str, properties: Mapping[str, str]) -> None:
+        """Show what properties a table has got."""
+
+    def told(self, message: str) -> None:
+        """Show what else was done."""
+        if not self._quiet:
+            self._line(message)
 
     def warning(self, message: str) -> None:
         """Show something the user should know though the command goes on."""
@@ -162,14 +174,14 @@ class ConsoleOutput(Output):
     """Text for people."""
 
     def rewritten(
-        self, table: str, sort_order: str, result: Mapping[str, int | str | None], failed: Failure | None = None
+        self, table: str, sort_order: str | None, result: Mapping[str, int | str | None], failed: Failure | None = None
     ) -> None:
         """Show a table of the counts, or why nothing was rewritten."""
         message = result["message"]
         if message:
             self._stdout.print(Text(str(message)), soft_wrap=True)
             return
-        self._stdout.print(Text(f"Rewrote {table} by {sort_order}"), soft_wrap=True)
+        self._stdout.print(Text(f"Rewrote {table} by {sort_order or 'what it remembers'}"), soft_wrap=True)
         rows = Table(show_header=False)
         rows.add_column()
         rows.add_column(justify="right")
@@ -188,16 +200,24 @@ class ConsoleOutput(Output):
         """Show the plan's text."""
         self._stdout.print(Text(plan_text(plan)), soft_wrap=True)
 
-    def reported(self, report: Mapping[str, Any]) -> None:
+    def reported(self, report: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
         """Show tables and findings, at most 100 columns wide."""
-        self._stdout.print(report_renderable(report), width=min(WIDTH, self._stdout.width))
+        width = min(WIDTH, self._stdout.width)
+        self._stdout.print(report_renderable(report), width=width)
+        if before is not None:
+            self._stdout.print(comparison_renderable(before, report), width=width)
+
+    def remembered(self, table: str, properties: Mapping[str, str]) -> None:
+        """Show the properties, a line each."""
+        lines = [f"{table} remembers", *(f"  {name} = {value}" for name, value in properties.items())]
+        self._stdout.print(Text("\n".join(lines)), soft_wrap=True)
 
 
 class JsonOutput(Output):
     """JSON for programs: one object on stdout, and the same words as for people on stderr."""
 
     def rewritten(
-        self, table: str, sort_order: str, result: Mapping[str, int | str | None], failed: Failure | None = None
+        self, table: str, sort_order: str | None, result: Mapping[str, int | str | None], failed: Failure | None = None
     ) -> None:
         """Write ``table``, ``sort_order``, the five counts and ``message``; and ``error`` if not all was done."""
         self._object({"table": table, "sort_order": sort_order, **result, **(_error(failed) if failed else {})})
@@ -208,9 +228,13 @@ class JsonOutput(Output):
         """Write the plan."""
         self._object(plan)
 
-    def reported(self, report: Mapping[str, Any]) -> None:
-        """Write the report."""
-        self._object(report)
+    def reported(self, report: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
+        """Write the report, that of before as ``compared_with``."""
+        self._object(report if before is None else {**report, "compared_with": before})
+
+    def remembered(self, table: str, properties: Mapping[str, str]) -> None:
+        """Write ``table`` and ``properties``."""
+        self._object({"table": table, "properties": properties})
 
     def failure(self, failure: Failure) -> None:
         """Write ``error``: its ``class``, ``message`` and ``exit_code``."""

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyiceberg.table import Table
+
 from iceberg_zorder.cli.failure import Failure
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.pyiceberg_engine import failures, warnings
 from iceberg_zorder.cli.request import ReportRequest
+from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog.configuration import load_table
 from iceberg_zorder.pyiceberg.clustering.report import report
+from iceberg_zorder.report.clustering_report import ClusteringReport
 
 
 def run(request: ReportRequest, output: Output) -> int:
@@ -29,16 +36,39 @@ def run(request: ReportRequest, output: Output) -> int:
         with failures(f"report on {request.table}"), output.progress() as say, warnings(output):
             say(f"Reading the metadata of {request.table}")
             table = load_table(request.catalog, request.identifier)
-            found = report(
-                table,
-                request.sort_order,
-                where=request.where,
-                branch=request.branch,
-                predicates=request.predicates,
-            ).to_dict()
+            found = _report(request, table, request.sort_order)
+            # What is compared is by the same columns, though an older snapshot may tell of others.
+            by = request.sort_order or found.cluster_by
+            before = None if request.compared is None else _report(request, table, by, request.compared)
+            if request.page is not None:
+                _write_page(request.page, [before, found] if before else [found])
     except Exception as error:  # whatever it is, it ends in a message and an exit code
         failure = Failure.of(error)
         output.failure(failure)
         return failure.exit_code
-    output.reported(found)
+    output.reported(found.to_dict(), None if before is None else before.to_dict())
+    if request.page is not None:
+        output.told(f"Wrote {request.page}")
     return 0
+
+
+def _report(request: ReportRequest, table: Table, by: str | None, snapshot_id: int | None = None) -> ClusteringReport:
+    return report(
+        table,
+        by,
+        where=request.where,
+        branch=request.branch,
+        snapshot_id=snapshot_id,
+        predicates=request.predicates,
+    )
+
+
+def _write_page(path: Path, reports: Sequence[ClusteringReport]) -> None:
+    # They are an extra, and take a while to import.
+    from iceberg_zorder.render.report_page import report_page
+
+    page = report_page([(each.to_dict(), each.boxes) for each in reports])
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInputError(f"Cannot write --html {path}, because {error}") from error

@@ -58,6 +58,32 @@ def report_renderable(report: Mapping[str, Any]) -> RenderableType:
     return Group(*parts, *_findings(report["findings"]))
 
 
+def comparison_renderable(before: Mapping[str, Any], after: Mapping[str, Any]) -> RenderableType:
+    """Make of two reports on the same columns a table that rich shows.
+
+    Parameters
+    ----------
+    before, after : mapping
+        The reports, as for :func:`report_text`.
+
+    Returns
+    -------
+    rich renderable
+        For a console of 100 columns.
+    """
+    table = _table(f"compared with snapshot {before['snapshot_id']}", "before", "now")
+    both = (before, after)
+    table.add_row("data files", *(f"{each['total_file_count']:,}" for each in both))
+    table.add_row("size", *(decimal(each["total_bytes"]) for each in both))
+    table.add_row("average depth", *(_number(each["average_depth"]) for each in both))
+    table.add_row("average overlaps", *(_number(each["average_overlaps"]) for each in both))
+    for old, new in zip(before["columns"], after["columns"], strict=True):
+        table.add_row(Text(f"{new['name']} = value reads"), *(_percent(each["scan_fraction"]) for each in (old, new)))
+    for old, new in zip(before["predicates"], after["predicates"], strict=True):
+        table.add_row(Text(f"{new['predicate']} reads"), *(_percent(each["scan_fraction"]) for each in (old, new)))
+    return Padding(table, (1, 0, 0, 0))
+
+
 def _heading(report: Mapping[str, Any]) -> Text:
     snapshot = "no snapshot" if report["snapshot_id"] is None else f"snapshot {report['snapshot_id']}"
     where = "" if report["where"] is None else f" where {report['where']}"
@@ -161,7 +187,7 @@ def _partitions(partitions: Sequence[Mapping[str, Any]]) -> Iterator[RenderableT
             Text(each["partition"]),
             f"{each['total_file_count']:,}",
             decimal(each["bytes"]),
-            "" if each["average_depth"] is None else f"{each['average_depth']:.2f}",
+            _number(each["average_depth"]),
             Text("\n".join(reads)),
         )
     yield Padding(table, (1, 0, 0, 0))
@@ -178,6 +204,10 @@ def _findings(findings: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]
         if each["command"]:
             # A command that is wrapped cannot be copied.
             yield Text(f"  {each['command']}", style="bold", no_wrap=True, overflow="ignore")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.2f}"
 
 
 def _percent(share: float | None) -> str:

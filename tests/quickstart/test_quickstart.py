@@ -51,6 +51,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return Run(warehouse, exit_code, output)
 
 
+def test_page_shows_the_layout_before_and_after(run: Run) -> None:
+    path = run.warehouse / "report.html"
+    assert f"is in {path}." in run.output
+    page = path.read_text(encoding="utf-8")
+    assert "<h2>Before</h2>" in page
+    assert "<h2>After</h2>" in page
+    assert page.count("<svg") == 8
+
+
 def number(text: str) -> float:
     return float(text.replace(",", ""))
 

@@ -21,6 +21,7 @@ from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.report.measure import clustering_report
 from iceberg_zorder.request.arguments import sort_order_text
 from iceberg_zorder.request.sort_order import parse_sort_order
+from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY
 
 
 def report(
@@ -29,6 +30,7 @@ def report(
     *,
     where: str | BooleanExpression | None = None,
     branch: str | None = None,
+    snapshot_id: int | None = None,
     predicates: Sequence[str | BooleanExpression] = (),
     case_sensitive: bool = False,
 ) -> ClusteringReport:
@@ -40,11 +42,13 @@ def report(
         The table; it has the newest metadata afterwards.
     columns : sequence of str, or str, optional
         The clustering columns, or a sort order, as for :func:`iceberg_zorder.pyiceberg.rewrite_data_files`; by default
-        those of the newest rewrite that the branch's snapshots tell of.
+        what the table's property ``zorder.columns`` says, else those of the newest rewrite in the branch's snapshots.
     where : str or pyiceberg.expressions.BooleanExpression, optional
         Report only on data files that may hold rows for which this is true.
     branch : str, optional
         The branch, by default main.
+    snapshot_id : int, optional
+        One of the table's snapshots, by default the branch's newest.
     predicates : sequence of str or pyiceberg.expressions.BooleanExpression, optional
         Conditions whose scan fractions are to be reported, too.
     case_sensitive : bool, optional
@@ -83,8 +87,14 @@ def report(
         refresh(table)
         name = branch or MAIN_BRANCH
         snapshot = branch_snapshot(table, name, "report on data files")
+        if snapshot_id is not None:
+            snapshot = table.snapshot_by_id(snapshot_id)
+            if snapshot is None:
+                raise InvalidInputError(
+                    f"Cannot report on snapshot {snapshot_id}, because {display_name(table)} has no such snapshot"
+                )
         snapshots = _snapshots(table, snapshot)
-        by = _last_sort_order(table, snapshots) if columns is None else sort_order_text(display_name(table), columns)
+        by = _remembered_order(table, snapshots) if columns is None else sort_order_text(display_name(table), columns)
         order = resolve(table, parse_sort_order(by), case_sensitive=case_sensitive, needs_bounds=False)
         listing = Listing(table, where, case_sensitive=case_sensitive)
         conditions = [(str(each), Listing(table, each, case_sensitive=case_sensitive)) for each in predicates]
@@ -105,8 +115,10 @@ def _snapshots(table: Table, head: Snapshot | None) -> list[SnapshotFacts]:
     return found
 
 
-def _last_sort_order(table: Table, snapshots: Sequence[SnapshotFacts]) -> str:
-    """Write the sort order of the newest rewrite of ours."""
+def _remembered_order(table: Table, snapshots: Sequence[SnapshotFacts]) -> str:
+    """Find the sort order that the table remembers, or write that of the newest rewrite of ours."""
+    if COLUMNS_PROPERTY in table.properties:
+        return table.properties[COLUMNS_PROPERTY]
     for each in reversed(snapshots):
         if each.is_layout:
             return each.sort_order

@@ -1,0 +1,66 @@
+"""A clustering report as one page for a browser, with everything inside; two of them side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from jinja2 import Environment
+from rich.filesize import decimal
+
+from iceberg_zorder.render.charts import Axis, boxes_chart, depth_chart, scan_chart, sizes_chart
+
+_MOST_PARTITIONS = 30
+
+
+class Boxes(Protocol):
+    """What :class:`iceberg_zorder.report.file_boxes.FileBoxes` has."""
+
+    @property
+    def axes(self) -> Sequence[Axis]:
+        """One or two."""
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Bytes of each file."""
+
+
+def report_page(reports: Sequence[tuple[Mapping[str, Any], Boxes | None]]) -> str:
+    """Write a page.
+
+    Parameters
+    ----------
+    reports : sequence of (mapping, Boxes)
+        One report as JSON has it, or one before and one after, each with the boxes of its files if it has any.
+
+    Returns
+    -------
+    str
+        HTML that loads nothing; names and values in it are escaped.
+    """
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters.update(
+        size=decimal,
+        percent=lambda share: "–" if share is None else f"{100 * share:.1f}%",
+        decimals=lambda number: "–" if number is None else f"{number:,.2f}",
+    )
+    template = environment.from_string(files(__package__).joinpath("report_page.html").read_text(encoding="utf-8"))
+    return template.render(
+        reports=[report for report, _ in reports],
+        charts=[_charts(report, boxes) for report, boxes in reports],
+        most_partitions=_MOST_PARTITIONS,
+    )
+
+
+def _charts(report: Mapping[str, Any], boxes: Boxes | None) -> list[tuple[str, str]]:
+    if boxes is None:
+        return []
+    return [
+        ("Boxes of the data files, by the share of the rows below", boxes_chart(boxes.axes)),
+        ("What filters read", scan_chart(report["columns"])),
+        ("Depth", depth_chart(report["file_depth_histogram"])),
+        ("File sizes", sizes_chart(boxes.sizes, report["file_sizes"]["target_file_size_bytes"])),
+    ]
