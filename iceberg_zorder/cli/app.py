@@ -69,11 +69,11 @@ class _Command(TyperCommand):
 
 _Table = Annotated[str, typer.Argument(help="The table with its namespace, as db.events.", show_default=False)]
 _By = Annotated[
-    str,
+    str | None,
     typer.Option(
         help="Clustering columns: user_id,ts. Nested fields are dotted, special characters stand in backticks. "
         "Or a sort order: 'region DESC, hilbert(user_id, ts)'.",
-        show_default=False,
+        show_default="what the table remembers",
     ),
 ]
 _Where = Annotated[
@@ -107,7 +107,7 @@ _Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")
 @app.command(cls=_Command)
 def rewrite(
     table: _Table,
-    by: _By,
+    by: _By = None,
     where: _Where = None,
     option: _Options = None,
     branch: _Branch = None,
@@ -153,7 +153,7 @@ def rewrite(
 @app.command(cls=_Command)
 def plan(
     table: _Table,
-    by: _By,
+    by: _By = None,
     where: _Where = None,
     option: _Options = None,
     branch: _Branch = None,
@@ -201,7 +201,8 @@ def report(
     by: Annotated[
         str | None,
         typer.Option(
-            help="Clustering columns, or a sort order, as for rewrite.", show_default="those of the last rewrite"
+            help="Clustering columns, or a sort order, as for rewrite.",
+            show_default="what the table remembers, else the last rewrite's",
         ),
     ] = None,
     where: Annotated[
@@ -216,6 +217,10 @@ def report(
         Path | None, typer.Option(help="A file of such conditions, one a line; lines that begin with # are left out.")
     ] = None,
     branch: Annotated[str | None, typer.Option(help="The branch to report on.")] = None,
+    compare: Annotated[
+        int | None, typer.Option(metavar="SNAPSHOT", help="A snapshot of before, to be compared with.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="A file that a page with pictures is written to.")] = None,
     catalog: _Catalog = None,
     uri: _Uri = None,
     warehouse: _Warehouse = None,
@@ -238,6 +243,8 @@ def report(
             where=where,
             branch=branch,
             predicates=predicates_of(predicate or [], predicates),
+            compared=compare,
+            page=html,
             catalog=catalog,
             uri=uri,
             warehouse=warehouse,
@@ -245,6 +252,36 @@ def report(
         return run(request, shown)
 
     _exit_after(work, f"the report on {table}", shown, leaves_files=False)
+
+
+@app.command(name="set", cls=_Command)
+def set_defaults(
+    table: _Table,
+    by: Annotated[str, typer.Option(help="Clustering columns, or a sort order, as for rewrite.", show_default=False)],
+    option: _Options = None,
+    catalog: _Catalog = None,
+    uri: _Uri = None,
+    warehouse: _Warehouse = None,
+    output: _OutputKind = "text",
+    quiet: _Quiet = False,
+) -> None:
+    """Have a table remember columns and options for rewrites that do not say.
+
+    They are its properties zorder.columns and zorder.options, which both engines look at, and ALTER TABLE sets as well.
+    Exit codes: 0 done; 1 failed; 2 refused.
+    """
+    shown = _output(output, quiet=quiet)
+
+    def work(_: Signals) -> int:
+        from iceberg_zorder.cli.arguments import checked_defaults
+        from iceberg_zorder.cli.table_defaults import run
+
+        request = checked_defaults(
+            table, by=by, options=_pairs("--option", option), catalog=catalog, uri=uri, warehouse=warehouse
+        )
+        return run(request, shown)
+
+    _exit_after(work, f"the change of {table}", shown, leaves_files=False)
 
 
 def _output(kind: Literal["text", "json"], *, quiet: bool) -> Output:

@@ -40,7 +40,7 @@ class PyIcebergEngine:
         with failures(f"plan the rewrite of {request.table}"):
             table = load_table(self.catalog, request.identifier)
             with output.progress() as say, output.work() as work, warnings(output):
-                say(f"Planning the rewrite of {request.table} by {request.sort_order}")
+                say(f"Planning the rewrite of {request.table} by {request.by}")
                 plan = plan_rewrite(
                     table,
                     request.sort_order,
@@ -55,7 +55,7 @@ class PyIcebergEngine:
         with failures(f"rewrite {request.table}"):
             table = load_table(self.catalog, request.identifier)
             with output.progress() as say, output.work() as work, warnings(output):
-                say(f"Rewriting {request.table} by {request.sort_order}")
+                say(f"Rewriting {request.table} by {request.by}")
                 result = rewrite_data_files(
                     table,
                     request.sort_order,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from iceberg_zorder.cli.output import Output
@@ -44,8 +45,8 @@ class RewriteRequest:
         The table's full name, the catalog in front.
     identifier : tuple of str
         Its name in the catalog: the namespace's parts, and its own.
-    sort_order : str
-        The clustering columns, or a whole sort order.
+    sort_order : str or None
+        The clustering columns, or a whole sort order; None for what the table remembers.
     where, branch : str or None
         As the engines' ``rewrite_data_files`` take them.
     options : dict of str to str
@@ -56,11 +57,16 @@ class RewriteRequest:
 
     table: str
     identifier: tuple[str, ...]
-    sort_order: str
+    sort_order: str | None
     where: str | None
     branch: str | None
     options: dict[str, str]
     engine: Engine
+
+    @property
+    def by(self) -> str:
+        """What it is to be rewritten by, for people."""
+        return self.sort_order or "what the table remembers"
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,10 @@ class ReportRequest:
         As :func:`iceberg_zorder.pyiceberg.report` takes them.
     predicates : tuple of str
         Conditions to report on.
+    compared : int or None
+        A snapshot to report on, too, as the state before.
+    page : Path or None
+        The file that a page is written to.
     catalog : CatalogConfiguration
         Where the table is.
     """
@@ -89,4 +99,31 @@ class ReportRequest:
     where: str | None
     branch: str | None
     predicates: tuple[str, ...]
+    compared: int | None
+    page: Path | None
+    catalog: CatalogConfiguration
+
+
+@dataclass(frozen=True)
+class DefaultsRequest:
+    """A checked request to have a table remember something.
+
+    Parameters
+    ----------
+    table : str
+        The table's full name, the catalog in front.
+    identifier : tuple of str
+        Its name in the catalog.
+    sort_order : str
+        The clustering columns, or a whole sort order.
+    options : dict of str to str
+        Options of rewrites.
+    catalog : CatalogConfiguration
+        Where the table is.
+    """
+
+    table: str
+    identifier: tuple[str, ...]
+    sort_order: str
+    options: dict[str, str]
     catalog: CatalogConfiguration

@@ -67,7 +67,7 @@ class SparkEngine:
                 sampled=sampled,
             )
 
-        doing = f"Planning the rewrite of {request.table} by {request.sort_order}"
+        doing = f"Planning the rewrite of {request.table} by {request.by}"
         return self._in_spark(plan, doing, output, lambda: None, message=lambda _: None)
 
     def rewrite(self, request: RewriteRequest, output: Output, done: Callable[[], None]) -> RewriteResult:
@@ -83,7 +83,7 @@ class SparkEngine:
                 branch=request.branch,
             )
 
-        doing = f"Rewriting {request.table} by {request.sort_order}"
+        doing = f"Rewriting {request.table} by {request.by}"
         return self._in_spark(rewrite, doing, output, done, message=lambda result: result.message)
 
     def _in_spark(

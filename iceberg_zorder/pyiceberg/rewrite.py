@@ -29,7 +29,7 @@ from iceberg_zorder.request.result import RewriteResult
 
 def rewrite_data_files(
     table: Table,
-    columns: Sequence[str] | str,
+    columns: Sequence[str] | str | None = None,
     *,
     where: str | BooleanExpression | None = None,
     options: Mapping[str, OptionValue] | None = None,
@@ -43,15 +43,16 @@ def rewrite_data_files(
     ----------
     table : pyiceberg.table.Table
         A table of format version 1 or 2 with Parquet files; afterwards it has the new metadata.
-    columns : sequence of str, or str
+    columns : sequence of str, or str, optional
         The clustering columns; nested fields are dotted, special characters stand in backticks. Or a sort order in one
-        text, as in SQL: ``"region DESC, hilbert(a, b)"``.
+        text, as in SQL: ``"region DESC, hilbert(a, b)"``. By default what the table's property ``zorder.columns`` says.
     where : str or pyiceberg.expressions.BooleanExpression, optional
         Rewrite only the data files that may hold rows for which this is true.
     options : mapping of str to bool, int, float or str, optional
         The options of the Spark engine, and ``memory-limit-bytes``: bytes of memory, in [16 MiB, 2^63), by default a
         quarter of what this process may have (the machine's, or what its control groups allow), half of it for rows
-        that wait for their file. What has no room is held on disk, in ``spill-directory`` if that is set.
+        that wait for their file. What has no room is held on disk, in ``spill-directory`` if that is set. They win over
+        those of the table's property ``zorder.options``.
     branch : str, optional
         The branch to rewrite.
     case_sensitive : bool, optional
@@ -104,7 +105,7 @@ column: it has user_id, ts
 
 def plan_rewrite(
     table: Table,
-    columns: Sequence[str] | str,
+    columns: Sequence[str] | str | None = None,
     *,
     where: str | BooleanExpression | None = None,
     options: Mapping[str, OptionValue] | None = None,
@@ -154,7 +155,8 @@ def plan_rewrite(
     >>> catalog.close(); directory.cleanup()
     """
     written = {name: option_text(name, value) for name, value in (options or {}).items()}
-    request = PlanRequest(table, sort_order_text(display_name(table), columns), where, written, branch, case_sensitive)
+    by = None if columns is None else sort_order_text(display_name(table), columns)
+    request = PlanRequest(table, by, where, written, branch, case_sensitive)
     with renewed(table):
         return plan_request(request)
 

@@ -18,7 +18,7 @@ from iceberg_zorder.spark.rewrite import RewriteCall
 def describe_plan(
     spark: SparkSession,
     table: str,
-    columns: Sequence[str] | str,
+    columns: Sequence[str] | str | None = None,
     *,
     where: str | None = None,
     options: Mapping[str, OptionValue] | None = None,

@@ -35,7 +35,7 @@ SESSION_CATALOG = "spark_catalog"
 def rewrite_data_files(
     spark: SparkSession,
     table: str,
-    columns: Sequence[str] | str,
+    columns: Sequence[str] | str | None = None,
     *,
     where: str | None = None,
     options: Mapping[str, OptionValue] | None = None,
@@ -49,14 +49,15 @@ def rewrite_data_files(
         A session with the plugin, see :func:`configure_spark`; Spark Connect works too.
     table : str
         Its name, with the catalog in front or in the current catalog.
-    columns : sequence of str, or str
+    columns : sequence of str, or str, optional
         The clustering columns; nested fields are dotted, special characters stand in backticks. Or a sort order in one
-        text, as in SQL: ``"region DESC, hilbert(a, b)"``.
+        text, as in SQL: ``"region DESC, hilbert(a, b)"``. By default what the table's property ``zorder.columns`` says.
     where : str, optional
         Rewrite only the data files that may hold rows for which this condition is true, which Spark reads as it stands.
     options : mapping of str to bool, int, float or str, optional
         Options of Iceberg's rewrite and of iceberg-zorder (``cuts``, ``column-weights``,
-        ``size-tolerance``, ``sample-rows``, ``sample-seed``, ``boundaries``).
+        ``size-tolerance``, ``sample-rows``, ``sample-seed``, ``boundaries``). They win over those of the table's
+        property ``zorder.options``.
     branch : str, optional
         The branch to rewrite.
 
@@ -116,7 +117,7 @@ sort_order => 'zorder(`a`, `b`.`c`)', options => map('rewrite-all', 'true'))
     """
 
     table: str
-    sort_order: str
+    sort_order: str | None
     where: str | None
     options: tuple[tuple[str, str], ...]
     branch: str | None
@@ -124,7 +125,7 @@ sort_order => 'zorder(`a`, `b`.`c`)', options => map('rewrite-all', 'true'))
     @staticmethod
     def of(
         table: str,
-        columns: Sequence[str] | str,
+        columns: Sequence[str] | str | None = None,
         *,
         where: str | None = None,
         options: Mapping[str, OptionValue] | None = None,
@@ -133,7 +134,7 @@ sort_order => 'zorder(`a`, `b`.`c`)', options => map('rewrite-all', 'true'))
         """Check a request; raises InvalidInputError when a name or value is malformed."""
         return RewriteCall(
             table=quoted_name(tuple(name_parts(table))),
-            sort_order=sort_order_text(table, columns),
+            sort_order=None if columns is None else sort_order_text(table, columns),
             where=where,
             options=tuple((name, option_text(name, value)) for name, value in (options or {}).items()),
             branch=branch,

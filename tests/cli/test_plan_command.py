@@ -47,6 +47,39 @@ def test_both_engines_say_the_same(home: Path, catalog: Catalog) -> None:
     assert sorted(home.rglob("*.parquet")) == on_disk
 
 
+def test_a_table_that_remembers_is_planned_alike_without_columns(home: Path, catalog: Catalog) -> None:
+    options = ("--option", "rewrite-all=true", "--option", "column-weights=ts=2, `user id`=0.5")
+    done = run_without_spark(home, "db.events", "--by", "`user id`,ts", *options, "--output", "json", command="set")
+    assert done.returncode == 0, done.stderr
+    properties = {
+        "zorder.columns": "`user id`,ts",
+        "zorder.options": "rewrite-all=true; column-weights=ts=2, `user id`=0.5",
+    }
+    assert json.loads(done.stdout) == {"table": "files.db.events", "properties": properties}
+    assert properties.items() <= catalog.load_table("db.events").properties.items()
+
+    plans = [
+        json.loads(each.stdout)
+        for each in (
+            run(home, "db.events", "--catalog", "files", "--output", "json", command="plan"),
+            run_without_spark(home, "db.events", "--output", "json", command="plan"),
+        )
+    ]
+    assert in_order(plans[0]) == in_order(plans[1])
+    assert (plans[0]["sort_order"], plans[0]["options"]["rewrite-all"]) == ("`user id`,ts", "true")
+    assert [group["data_files_count"] for group in plans[0]["file_groups"]] == [5]
+
+    done = run_without_spark(home, "db.events", "--by", "ts", "--option", "rewrite-all=false", command="plan")
+    assert "by ts" in done.stdout
+    assert "rewrite-all is true" not in done.stdout
+
+    done = run_without_spark(home, "db.events", "--by", "ts", command="set")
+    assert done.stdout == "files.db.events remembers\n  zorder.columns = ts\n"
+    assert "zorder.options" not in catalog.load_table("db.events").properties
+    for refused in (("--by", "nope"), ("--by", "ts", "--option", "cuts=odd"), ("--by", "ts", "--option", "no=1")):
+        assert run_without_spark(home, "db.events", *refused, command="set").returncode == 2
+
+
 def in_order(plan: dict[str, Any]) -> str:
     """The order of keys is part of it."""
     return json.dumps(plan)

@@ -115,3 +115,31 @@ def test_missing_table(spark: SparkSession) -> None:
     with pytest.raises(InvalidInputError, match=r"^Cannot .*missing.*, because") as raised:
         rewrite_data_files(spark, "lake.db.missing", ["id"])
     assert isinstance(raised.value.__cause__, PySparkException)
+
+
+def test_a_table_remembers_columns_and_options(spark: SparkSession, table: str) -> None:
+    with pytest.raises(InvalidInputError, match="needs sort_order, .* or table property zorder.columns"):
+        rewrite_data_files(spark, table)
+    spark.sql(
+        f"ALTER TABLE {table} SET TBLPROPERTIES ('zorder.columns' = 'hilbert(id, n.`a b`)', "
+        "'zorder.options' = 'rewrite-all=true; target-file-size-bytes=4000;')"
+    )
+    planned = spark.sql(f"CALL lake.system.zorder_plan(table => '{table}')").collect()[0]
+    assert "by hilbert(id, n.`a b`)" in planned.plan
+    assert planned.expected_data_files_count > 2
+    overruled = rewrite_data_files(spark, table, "s", options={"rewrite-all": False, "min-input-files": 100})
+    assert overruled.rewritten_data_files_count == 0
+    before = contents(spark)
+    result = rewrite_data_files(spark, table)
+    assert result.added_data_files_count == planned.expected_data_files_count
+    assert contents(spark) == before
+    summary = spark.sql(f"SELECT summary FROM {table}.snapshots ORDER BY committed_at DESC LIMIT 1").collect()[0][0]
+    assert summary["zorder.columns"] == "id,n.`a b`"
+    for options, why in (
+        ("rewrite-all", "because 'rewrite-all' is not of the form name=value"),
+        ("cuts=even; cuts=even", "because 'cuts=even' sets an option twice"),
+        ("cuts=odd", "cuts"),
+    ):
+        spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('zorder.options' = '{options}')")
+        with pytest.raises(InvalidInputError, match=why):
+            rewrite_data_files(spark, table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pyiceberg.expressions import BooleanExpression
@@ -12,11 +12,19 @@ from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.catalog.renewal import refresh
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, resolve
+from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
 from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
+from iceberg_zorder.request.table_defaults import (
+    COLUMNS_PROPERTY,
+    OPTIONS_PROPERTY,
+    options_property,
+    remembered_options,
+)
 
 
 @dataclass(frozen=True)
@@ -27,8 +35,8 @@ class PlanRequest:
     ----------
     table : pyiceberg.table.Table
         The table.
-    sort_order : str
-        The sort order, as written.
+    sort_order : str or None
+        The sort order, as written; None for what the table remembers.
     where : str or pyiceberg.expressions.BooleanExpression or None
         Which data files may be rewritten.
     written_options : Mapping of str to str
@@ -40,11 +48,23 @@ class PlanRequest:
     """
 
     table: Table
-    sort_order: str
+    sort_order: str | None
     where: str | BooleanExpression | None
     written_options: Mapping[str, str]
     branch: str | None
     case_sensitive: bool
+
+    def completed(self) -> PlanRequest:
+        """Complete it by what the table remembers; what is written wins. Raises InvalidInputError."""
+        name, properties = display_name(self.table), self.table.properties
+        sort_order = properties.get(COLUMNS_PROPERTY) if self.sort_order is None else self.sort_order
+        if sort_order is None:
+            raise InvalidInputError(
+                f"Cannot rewrite data files of {name}, because no columns are named, for example 'zorder(a, b)', and "
+                f"it has no property {COLUMNS_PROPERTY}"
+            )
+        options = {**remembered_options(name, properties), **self.written_options}
+        return replace(self, sort_order=sort_order, written_options=options)
 
     @cached_property
     def options(self) -> RewriteOptions:
@@ -63,6 +83,7 @@ class PlanRequest:
     def row_order(self) -> RowOrder:
         """Resolve the sort order against the table as it is; raises InvalidInputError."""
         spec_id = self.options.output_spec_id
+        assert self.sort_order is not None  # noqa: S101
         return resolve(
             self.table,
             parse_sort_order(self.sort_order),
@@ -84,3 +105,39 @@ def branch_snapshot(table: Table, name: str, act: str) -> Snapshot | None:
             f"Cannot {act} for branch {name}, because {display_name(table)} has no such branch: branch does not exist"
         )
     return None if ref is None else table.snapshot_by_id(ref.snapshot_id)
+
+
+def remember(table: Table, sort_order: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Have a table remember by what it is rewritten, if a rewrite would take that.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+    sort_order : str
+        The sort order.
+    options : mapping of str to str
+        Options.
+
+    Returns
+    -------
+    dict of str to str
+        The properties that it has got.
+
+    Raises
+    ------
+    InvalidInputError
+        When the table does not have the columns, or an option cannot be honoured.
+    """
+    refresh(table)
+    request = PlanRequest(table, sort_order, None, options, None, False)
+    resolve(table, parse_sort_order(sort_order), request.options.layout.column_weights)
+    size_rules(table, request.options)
+    properties = {COLUMNS_PROPERTY: sort_order}
+    if options:
+        properties[OPTIONS_PROPERTY] = options_property(options)
+    with table.transaction() as transaction:
+        transaction.set_properties(properties)
+        if not options and OPTIONS_PROPERTY in table.properties:
+            transaction.remove_properties(OPTIONS_PROPERTY)
+    return properties

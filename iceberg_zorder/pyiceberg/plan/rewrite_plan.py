@@ -242,7 +242,7 @@ def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = ()) -> Rewrit
     Parameters
     ----------
     request : PlanRequest
-        What is asked for; its table has the newest metadata afterwards.
+        What is asked for, beside what the table remembers; its table has the newest metadata afterwards.
     lost : sequence of FileGroup, optional
         File groups of an earlier plan that are to be planned again, and no others.
 
@@ -258,6 +258,7 @@ def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = ()) -> Rewrit
     """
     table = request.table
     refresh(table)
+    request = request.completed()
     snapshot = request.newest_snapshot()
     planner = request.planner()
     order = _checked_order(request)

@@ -62,7 +62,10 @@ public final class ZOrderRewrite {
     return new ZOrderRewrite(table, name -> CatalogTable.load(session, catalog, name));
   }
 
-  /** Sets the order of the rows, for example {@code zorder(a, b)} or {@code region DESC, hilbert(a, b)}; it must be set. */
+  /**
+   * Sets the order of the rows, for example {@code zorder(a, b)} or {@code region DESC, hilbert(a, b)}; by default it is what the
+   * table's property {@code zorder.columns} says.
+   */
   public ZOrderRewrite sortOrder(String text) {
     this.sortOrder = text;
     return this;

@@ -38,7 +38,7 @@ final class ZOrderPlanProcedure implements AddedProcedure {
   public List<CallArguments.Parameter> parameters() {
     return List.of(
         new CallArguments.Parameter("table", DataTypes.StringType, true),
-        new CallArguments.Parameter("sort_order", DataTypes.StringType, true),
+        new CallArguments.Parameter("sort_order", DataTypes.StringType, false),
         new CallArguments.Parameter(
             "options", DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType), false),
         new CallArguments.Parameter("where", DataTypes.StringType, false),

@@ -17,7 +17,7 @@ import org.apache.spark.sql.AnalysisException;
  * A request, resolved against a table. Everything that can be wrong with one is refused here, before any data is read or written.
  *
  * @param target the table
- * @param written the request as written
+ * @param written the request as written, completed by what the table remembers
  * @param options its options, read
  * @param branch the branch to rewrite
  * @param order the order of the rows
@@ -26,16 +26,17 @@ import org.apache.spark.sql.AnalysisException;
 public record ResolvedRequest(
     CatalogTable target, RewriteRequest written, RewriteOptions options, String branch, RowOrder order, FileScope scope) {
   /**
-   * Resolves a request.
+   * Resolves a request; what it does not say of columns and options, the table may remember.
    *
    * @throws IllegalArgumentException if any of it cannot be honoured
    */
-  public static ResolvedRequest of(CatalogTable target, RewriteRequest request) {
+  public static ResolvedRequest of(CatalogTable target, RewriteRequest written) {
     Table table = target.table();
-    RewriteOptions options = RewriteOptions.of(request.options());
-    SortOrder sortOrder = sortOrder(request);
     // A caching catalog hands out tables as they were when they were first loaded.
     table.refresh();
+    RewriteRequest request = TableDefaults.complete(table, written);
+    RewriteOptions options = RewriteOptions.of(request.options());
+    SortOrder sortOrder = sortOrder(request);
     String branch = branch(table, request.branch(), target.branch());
     RowOrder order =
         ClusteringColumns.resolve(
@@ -60,8 +61,9 @@ public record ResolvedRequest(
     if (request.sortOrder() == null) {
       throw new IllegalArgumentException(
           String.format(
-              "Cannot rewrite data files of %s, because strategy '%s' needs sort_order, for example 'zorder(a, b)'",
-              request.table(), RewriteRequest.STRATEGY));
+              "Cannot rewrite data files of %s, because strategy '%s' needs sort_order, for example 'zorder(a, b)', or table"
+                  + " property %s",
+              request.table(), RewriteRequest.STRATEGY, TableDefaults.COLUMNS));
     }
     return SortOrder.parse(request.sortOrder());
   }

@@ -1,0 +1,87 @@
+"""What a table remembers of its layout: its properties ``zorder.columns`` and ``zorder.options``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from iceberg_zorder.errors import InvalidInputError
+
+COLUMNS_PROPERTY = "zorder.columns"
+"""The sort order, as a rewrite takes it."""
+OPTIONS_PROPERTY = "zorder.options"
+"""Options, as ``name=value`` with semicolons between."""
+
+
+def remembered_options(table: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """Read the options that a table remembers.
+
+    Parameters
+    ----------
+    table : str
+        The table's name, for messages.
+    properties : mapping of str to str
+        Its properties.
+
+    Returns
+    -------
+    dict of str to str
+        The options as written; whether there are such options is not looked at.
+
+    Raises
+    ------
+    InvalidInputError
+        When the property is not of the form.
+
+    Examples
+    --------
+    >>> remembered_options("db.t", {"zorder.options": "target-file-size-bytes=67108864; column-weights=a=3,b=0.5;"})
+    {'target-file-size-bytes': '67108864', 'column-weights': 'a=3,b=0.5'}
+    >>> remembered_options("db.t", {"zorder.options": "rewrite-all"})
+    Traceback (most recent call last):
+    iceberg_zorder.errors.InvalidInputError: Cannot use property zorder.options = 'rewrite-all' of db.t, because \
+'rewrite-all' is not of the form name=value
+    """
+    text = properties.get(OPTIONS_PROPERTY, "")
+    options: dict[str, str] = {}
+    for pair in text.split(";"):
+        name, equals, value = (part.strip() for part in pair.partition("="))
+        if not name and not equals:
+            continue
+        if not name or not equals or name in options:
+            why = "sets an option twice" if name in options else "is not of the form name=value"
+            raise InvalidInputError(
+                f"Cannot use property {OPTIONS_PROPERTY} = '{text}' of {table}, because '{pair.strip()}' {why}"
+            )
+        options[name] = value
+    return options
+
+
+def options_property(options: Mapping[str, str]) -> str:
+    """Write options as the property has them.
+
+    Parameters
+    ----------
+    options : mapping of str to str
+        The options.
+
+    Returns
+    -------
+    str
+        What :func:`remembered_options` reads back.
+
+    Raises
+    ------
+    InvalidInputError
+        When a value has a semicolon.
+
+    Examples
+    --------
+    >>> options_property({"rewrite-all": "true", "cuts": "even"})
+    'rewrite-all=true; cuts=even'
+    """
+    for name, value in options.items():
+        if ";" in value:
+            raise InvalidInputError(
+                f"Cannot have a table remember {name} = '{value}', because semicolons stand between options there"
+            )
+    return "; ".join(f"{name}={value}" for name, value in options.items())

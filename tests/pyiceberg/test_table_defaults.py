@@ -1,0 +1,77 @@
+"""Tables remember by what they are rewritten."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg import execute, plan_rewrite, report, rewrite_data_files
+
+
+@pytest.fixture
+def table(catalog: SqlCatalog) -> Table:
+    rows = pa.table({"a": range(2000), "b": [number * 7919 % 2000 for number in range(2000)]})
+    table = catalog.create_table("db.t", rows.schema)
+    for start in range(0, 2000, 500):
+        table.append(rows.slice(start, 500))
+    return table
+
+
+def remember(table: Table, **properties: str) -> None:
+    with table.transaction() as transaction:
+        transaction.set_properties({f"zorder.{name}": value for name, value in properties.items()})
+
+
+def test_a_call_without_columns_takes_those_of_the_table(table: Table) -> None:
+    with pytest.raises(
+        InvalidInputError, match="because no columns are named, .* and it has no property zorder.columns"
+    ):
+        rewrite_data_files(table)
+    remember(table, columns="zorder(b, a)", options="rewrite-all=true; target-file-size-bytes=4000")
+    assert report(table).cluster_by_keys == ("b", "a")
+    result = rewrite_data_files(table)
+    assert (result.rewritten_data_files_count, result.added_data_files_count > 2) == (4, True)
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    assert snapshot.summary is not None
+    assert snapshot.summary["zorder.columns"] == "b,a"
+
+
+def test_what_a_call_names_wins(table: Table) -> None:
+    remember(table, columns="b", options="rewrite-all=true; target-file-size-bytes=4000; cuts=even")
+    plan = plan_rewrite(table, ["a"], options={"target-file-size-bytes": 2000})
+    assert plan.request.sort_order == "zorder(`a`)"
+    assert plan.to_dict()["options"] == {"rewrite-all": "true", "target-file-size-bytes": "2000", "cuts": "even"}
+    assert plan_rewrite(table, "a", options={"rewrite-all": False}).groups == ()
+
+
+def test_a_plan_keeps_what_it_was_made_of(table: Table) -> None:
+    remember(table, columns="a, b", options="rewrite-all=true")
+    plan = plan_rewrite(table).sampled()
+    remember(table, columns="b", options="rewrite-all=false")
+    assert execute(plan).rewritten_data_files_count == 4
+    snapshot = table.refresh().current_snapshot()
+    assert snapshot is not None
+    assert snapshot.summary is not None
+    assert snapshot.summary["zorder.columns"] == "a,b"
+
+
+@pytest.mark.parametrize(
+    ("properties", "why"),
+    [
+        ({"columns": "nope"}, "Cannot cluster by column 'nope'"),
+        ({"columns": "zorder(a"}, r"Cannot parse sort_order 'zorder\(a'"),
+        ({"columns": "a", "options": "rewrite-all"}, "because 'rewrite-all' is not of the form name=value"),
+        ({"columns": "a", "options": "=1"}, "because '=1' is not of the form name=value"),
+        ({"columns": "a", "options": "cuts=even; cuts=adaptive"}, "because 'cuts=adaptive' sets an option twice"),
+        ({"columns": "a", "options": "cuts=odd"}, "Cannot set cuts to 'odd'"),
+        ({"columns": "a", "options": "no-such=1"}, "no-such"),
+    ],
+)
+def test_what_cannot_be_honoured_is_refused(table: Table, properties: dict[str, str], why: str) -> None:
+    remember(table, **properties)
+    with pytest.raises(InvalidInputError, match=why):
+        rewrite_data_files(table)
