@@ -101,6 +101,10 @@ class Iceberg(Format):
             for row in self.spark.sql(f"SELECT file_path FROM {self.full_name(name)}.files").collect()
         ]
 
+    def bytes(self, name: str) -> int:
+        """Sum the sizes of the data files, wherever they are."""
+        return int(self.spark.sql(f"SELECT sum(file_size_in_bytes) FROM {self.full_name(name)}.files").collect()[0][0])
+
 
 class Delta(Format):
     """Delta tables of the session catalog; ``clustered`` ones are laid out by liquid clustering."""

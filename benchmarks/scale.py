@@ -2,11 +2,13 @@
 
     400 partitions, 2,000 partitions    two small files each: what a file group costs
     10,000 output files                 one partition, files of 28 KB: what an output file costs
+    10,000 output files in S3           the same in SeaweedFS: Hadoop's local file system starts chmod for each file
     one file each                       eight partitions of one output file: what a row costs where nothing is cut
+    one file each, lineitem             the same with the rows of TPC-H, in seven partitions
     100,000 files                       in 2,000 partitions: plan, sample, rewrite, commit with a driver of 4 GiB
 
-The first four are put to Iceberg's own strategies, too, each run on the table as it was made, in one session of Spark,
-the last to the PyIceberg engine's plan.
+All but the last are put to Iceberg's own strategies, too, each run on the table as it was made, in one session of
+Spark, the last to the PyIceberg engine's plan.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -49,12 +52,16 @@ from benchmarks.run import fingerprint, session
 from benchmarks.without_jvm import Run as ProcessRun
 from benchmarks.without_jvm import machine, measure
 from iceberg_zorder.pyiceberg import plan_rewrite
-from iceberg_zorder.spark.catalogs import spark_catalog
+from iceberg_zorder.spark.catalogs import AWS_BUNDLE, SparkCatalog, spark_catalog
+from quickstart.data import generate
+from tests.stack.servers import seaweedfs
 
+DATA = Path("benchmark-data")
 PAGE, FIGURES = Path("docs/benchmarks-scale.md"), Path("docs/benchmarks-scale.json")
 COLUMNS = ("a", "b")
 SHARED_CATALOG = "shared"
-SQLITE = "org.xerial:sqlite-jdbc:3.50.3.0"
+PACKAGES = ("org.xerial:sqlite-jdbc:3.50.3.0", AWS_BUNDLE)
+"""Of all tables, for packages are added when the first session starts the JVM."""
 LINKS_OF_A_FILE = 50
 SCHEMA = Schema(
     NestedField(1, "p", IntegerType(), required=False),
@@ -85,6 +92,10 @@ class Shape:
         What rewrites it.
     rounds : int
         Runs that count, of each; one more warms up.
+    of_lineitem : bool
+        Whether it has the rows of TPC-H's lineitem at scale 1, by ship mode, and not made-up ones.
+    in_s3 : bool
+        Whether it is in S3, and not in a directory.
     """
 
     name: str
@@ -94,18 +105,27 @@ class Shape:
     output_files: int
     layouts: tuple[str, ...] = (OURS, BIN_PACK, ICEBERG_ZORDER)
     rounds: int = 1
+    of_lineitem: bool = False
+    in_s3: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What it is clustered by."""
+        return ("l_shipdate", "l_partkey") if self.of_lineitem else COLUMNS
 
     @property
     def table(self) -> str:
         """The name of its table."""
-        return "t_" + "".join(each if each.isalnum() else "_" for each in self.name)
+        return "t_" + "".join(each if each.isalnum() else "_" for each in self.name.lower())
 
 
 SHAPES = (
     Shape("400 partitions", 400, 2, 2_000, 1, rounds=3),
     Shape("2,000 partitions", 2_000, 2, 2_000, 1),
     Shape("10,000 output files", 1, 40, 250_000, 10_000),
+    Shape("10,000 output files in S3", 1, 40, 250_000, 10_000, in_s3=True),
     Shape("one file each", 8, 2, 500_000, 1, rounds=3),
+    Shape("one file each, lineitem", 7, 2, 428_000, 1, rounds=3, of_lineitem=True),
 )
 MANY_FILES = "100,000 files"
 
@@ -141,25 +161,41 @@ class Run:
 
 def make_table(spark: SparkSession, shape: Shape) -> None:
     """Make the table of a shape: each insert gives every partition one file, a table without partitions all of them."""
-    partitioned = " PARTITIONED BY (p)" if shape.partitions > 1 else ""
-    spark.sql(
-        f"CREATE TABLE {ICEBERG_CATALOG}.db.{shape.table} (p int, a bigint, b bigint, x double, s string) USING iceberg"
-        f"{partitioned} TBLPROPERTIES ('write.distribution-mode' = 'none', 'write.spark.fanout.enabled' = 'false',"
-        " 'write.metadata.metrics.default' = 'full')"
+    table = f"{ICEBERG_CATALOG}.db.{shape.table}"
+    created = (
+        "USING iceberg{partitioned} TBLPROPERTIES ('write.distribution-mode' = 'none', "
+        "'write.spark.fanout.enabled' = 'false', 'write.metadata.metrics.default' = 'full')"
     )
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {ICEBERG_CATALOG}.db")
+    if shape.of_lineitem:
+        _insert_lineitem(spark, shape, table, created.format(partitioned=" PARTITIONED BY (l_shipmode)"))
+        return
+    partitioned = " PARTITIONED BY (p)" if shape.partitions > 1 else ""
+    columns = "p int, a bigint, b bigint, x double, s string"
+    spark.sql(f"CREATE TABLE {table} ({columns}) {created.format(partitioned=partitioned)}")
     keys = ", ".join(f"cast(rand({number}) * 1e9 AS bigint) AS {name}" for number, name in enumerate(COLUMNS))
     values = f"{keys}, rand(3) AS x, concat('s', id % 1000) AS s"
     if shape.partitions == 1:
         source = f"SELECT 0 AS p, {values} FROM range(0, {shape.files * shape.rows}, 1, {shape.files})"
-        spark.sql(f"INSERT INTO {ICEBERG_CATALOG}.db.{shape.table} {source}")
+        spark.sql(f"INSERT INTO {table} {source}")
         return
     for number in range(shape.files):
         rows = shape.partitions * shape.rows
         ids = f"range({number * rows}, {(number + 1) * rows}, 1, 2)"
         source = f"SELECT cast(id % {shape.partitions} AS int) AS p, {values} FROM {ids}"
-        spark.sql(f"SELECT * FROM ({source}) DISTRIBUTE BY p SORT BY p").writeTo(
-            f"{ICEBERG_CATALOG}.db.{shape.table}"
-        ).append()
+        spark.sql(f"SELECT * FROM ({source}) DISTRIBUTE BY p SORT BY p").writeTo(table).append()
+
+
+def _insert_lineitem(spark: SparkSession, shape: Shape, table: str, created: str) -> None:
+    lineitem = DATA / "lineitem-scale-1"
+    if not lineitem.exists():
+        generate(lineitem, scale_factor=1, files=1)
+    rows = spark.read.parquet(str(lineitem))
+    rows.createOrReplaceTempView("lineitem")
+    spark.sql(f"CREATE TABLE {table} {created} AS SELECT * FROM lineitem LIMIT 0")
+    for number in range(shape.files):
+        part = rows.where(f"l_orderkey % {shape.files} = {number}")
+        part.repartition(2, "l_shipmode").sortWithinPartitions("l_shipmode").writeTo(table).append()
 
 
 def compare(spark: SparkSession, shape: Shape, event_log: Path) -> Iterator[Run]:
@@ -173,7 +209,7 @@ def compare(spark: SparkSession, shape: Shape, event_log: Path) -> Iterator[Run]
     by_name = {layout.name: layout for layout in LAYOUTS}
     for number in range(shape.rounds + 1):
         for name in shape.layouts:
-            rewrite = partial(by_name[name].run, spark, table, COLUMNS, target)
+            rewrite = partial(by_name[name].run, spark, table, shape.columns, target)
             run = counted(spark, shape.name, name, rewrite, event_log)
             files = len(of.files(shape.table))
             if fingerprint(spark, table) != rows:
@@ -370,6 +406,18 @@ def main() -> None:
             run_one(name, home, arguments.partitions, writes=not arguments.show)
 
 
+@contextmanager
+def _catalog(shape: Shape | None, home: Path) -> Iterator[SparkCatalog | None]:
+    """Start the catalog of a shape, if that is another than the one in a directory."""
+    if shape is None or not shape.in_s3:
+        yield None
+        return
+    servers = home / "servers"
+    servers.mkdir()
+    with seaweedfs(servers) as properties:
+        yield spark_catalog(ICEBERG_CATALOG, properties)
+
+
 def run_one(name: str, home: Path, partitions: int, *, writes: bool) -> None:
     """Run what a table is rewritten by, in a session of its own, and add it to the page."""
     events = home / "events"
@@ -383,16 +431,19 @@ def run_one(name: str, home: Path, partitions: int, *, writes: bool) -> None:
     }
     figures = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"runs": [], "plan": None}
     runs: list[Run] = []
-    with session(home / "tables", delta=False, packages=[SQLITE], **logged) as spark:
-        if name == MANY_FILES:
-            run, plan = thousands(spark, home / "shared", events, partitions)
-            typer.echo(f"{run}\n{plan}")
-            runs.append(run)
-            figures["plan"] = asdict(plan)
-        else:
-            for run in compare(spark, next(shape for shape in SHAPES if shape.name == name), events):
-                typer.echo(run)
+    shape = next((shape for shape in SHAPES if shape.name == name), None)
+    with _catalog(shape, home) as catalog:
+        logged.update(catalog.settings if catalog else {})
+        with session(home / "tables", delta=False, packages=PACKAGES, **logged) as spark:
+            if shape is None:
+                run, plan = thousands(spark, home / "shared", events, partitions)
+                typer.echo(f"{run}\n{plan}")
                 runs.append(run)
+                figures["plan"] = asdict(plan)
+            else:
+                for run in compare(spark, shape, events):
+                    typer.echo(run)
+                    runs.append(run)
     figures["machine"] = machine()
     kept = [run for run in figures["runs"] if run["shape"] != name]
     names = [*(shape.name for shape in SHAPES), MANY_FILES]

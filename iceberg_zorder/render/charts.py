@@ -20,6 +20,8 @@ _INK = "#123457"
 _NOW, _ATTAINABLE = "#d9480f", "#3b82c4"
 _FEW = 600
 """Of more boxes than that no edges are drawn, and they are drawn as pixels."""
+_UPRIGHT = 8
+"""So many labels have room beside each other."""
 _SIZE = (5.2, 3.2)
 _SQUARE = (5.2, 4.6)
 _DPI = 144
@@ -123,7 +125,9 @@ def scan_chart(columns: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _legend(chart: Axes) -> None:
-    chart.legend(loc="lower right", frameon=False, fontsize=8, labelcolor=_INK)
+    chart.legend(
+        loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, ncols=2, frameon=False, fontsize=8, labelcolor=_INK
+    )
 
 
 def depth_chart(histogram: Mapping[str, int]) -> str:
@@ -142,7 +146,7 @@ def depth_chart(histogram: Mapping[str, int]) -> str:
     with _chart("depth", _SIZE) as (svg, chart):
         bars = chart.bar([f"{int(depth):,}" for depth in histogram], list(histogram.values()), color=_NOW)
         chart.bar_label(bars, fontsize=7, color=_INK)
-        chart.tick_params(axis="x", rotation=45, labelsize=8)
+        chart.tick_params(axis="x", rotation=45 if len(histogram) > _UPRIGHT else 0, labelsize=8)
         chart.set(xlabel="files over each other, up to", ylabel="data files")
     return svg[0]
 
