@@ -127,7 +127,9 @@ def test_a_table_remembers_columns_and_options(spark: SparkSession, table: str) 
     planned = spark.sql(f"CALL lake.system.zorder_plan(table => '{table}')").collect()[0]
     assert "by hilbert(id, n.`a b`)" in planned.plan
     assert planned.expected_data_files_count > 2
-    overruled = rewrite_data_files(spark, table, "s", options={"rewrite-all": False, "min-input-files": 100})
+    overruled = rewrite_data_files(
+        spark, table, "s", options={"rewrite-all": False, "target-file-size-bytes": 10**9, "min-input-files": 100}
+    )
     assert overruled.rewritten_data_files_count == 0
     before = contents(spark)
     result = rewrite_data_files(spark, table)
