@@ -79,6 +79,8 @@ def session(
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.ui.enabled", "false")
+        # What is counted must be there: by default Spark forgets stages after a thousand.
+        .config("spark.ui.retainedStages", "1000000")
         .config("spark.sql.shuffle.partitions", "8")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.log.level", "ERROR")

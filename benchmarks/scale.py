@@ -426,8 +426,6 @@ def run_one(name: str, home: Path, partitions: int, *, writes: bool) -> None:
         "spark__eventLog__enabled": "true",
         "spark__eventLog__dir": str(events),
         "spark__eventLog__compress": "false",
-        # What is counted must be there: by default Spark forgets stages after a thousand.
-        "spark__ui__retainedStages": "1000000",
     }
     figures = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"runs": [], "plan": None}
     runs: list[Run] = []
