@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.keys import KeyColumn
 from iceberg_zorder.report.data_files import ColumnBounds
-from iceberg_zorder.report.ranks import dense_ranks
+from iceberg_zorder.report.ranks import Kept, dense_ranks
 
 MAX_PREDICATES = 1_000
 
@@ -114,19 +115,82 @@ def scan_fraction_of_rows(bounds: ColumnBounds, sizes: npt.NDArray[np.int64], ro
     >>> scan_fraction_of_rows(bounds, np.array([10, 10, 20]), rows)
     0.75
     """
-    lower, upper, values = dense_ranks([bounds.lower, bounds.upper, rows])
-    found = values[values >= 0]
-    total = int(sizes.sum())
-    if not len(found) or not total:
+    return scan_fraction_of_groups([BoundedRows(bounds, sizes, rows, rows.rows)])
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedRows:
+    """The data files of a file group, as they are or as they are to be, and rows of it.
+
+    Parameters
+    ----------
+    bounds : ColumnBounds
+        The bounds of the data files.
+    sizes : ndarray of int64, shape (files,)
+        Bytes of the data files.
+    values : KeyColumn
+        The keys of sampled rows of the group.
+    rows : int
+        How many rows the group has: a sampled one stands for several.
+    """
+
+    bounds: ColumnBounds
+    sizes: npt.NDArray[np.int64]
+    values: KeyColumn
+    rows: int
+
+
+def scan_fraction_of_groups(groups: Sequence[BoundedRows], kept: Kept | None = None) -> float | None:
+    """Average the scan fraction of ``column = value`` among the data files of file groups over values of their rows.
+
+    Every value is looked for in the files of all groups, as a filter on the column alone has to. With the same rows it
+    compares files of today with those that take their place.
+
+    Parameters
+    ----------
+    groups : sequence of BoundedRows
+        The file groups; a file that has values but no bounds counts as read, one without values never.
+    kept : callable, optional
+        What bounds keep of a key, where the given ones are not truncated yet.
+
+    Returns
+    -------
+    float or None
+        In [0, 1], lower is better; None if no row has a value, or the files have no bytes.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from iceberg_zorder.layout.columns import ClusteringColumn
+    >>> from iceberg_zorder.layout.keys import encode
+    >>> def group(lower, upper, values, rows):
+    ...     low, high, found = (encode(pa.array(each), "long") for each in (lower, upper, values))
+    ...     bounds = ColumnBounds(ClusteringColumn(("a",), "long"), low, high, np.ones(len(lower)))
+    ...     return BoundedRows(bounds, np.full(len(lower), 10), found, rows)
+    >>> scan_fraction_of_groups([group([0, 4], [3, 9], [1, 2], 20), group([0], [5], [5], 10)])
+    0.6666666666666666
+    """
+    if not groups:
         return None
-    bounded = bounds.bounded
-    ends = 2 + max(int(each.max(initial=0)) for each in (lower, upper, values))
-    steps = np.zeros(ends, np.int64)
-    np.add.at(steps, lower[bounded], sizes[bounded])
-    np.add.at(steps, upper[bounded] + 1, -sizes[bounded])
-    always = int(sizes[bounds.has_values & ~bounded].sum())
+    ranks = dense_ranks(
+        [keys for group in groups for keys in (group.bounds.lower, group.bounds.upper, group.values)], kept
+    )
+    steps = np.zeros(2 + max(int(each.max(initial=-1)) for each in ranks))
+    always = 0.0
+    for group, lower, upper in zip(groups, ranks[::3], ranks[1::3], strict=True):
+        bounded = group.bounds.bounded
+        np.add.at(steps, lower[bounded], group.sizes[bounded])
+        np.add.at(steps, upper[bounded] + 1, -group.sizes[bounded])
+        always += int(group.sizes[group.bounds.has_values & ~bounded].sum())
     read = np.cumsum(steps) + always
-    return float(read[found].sum(dtype=np.float64)) / (len(found) * total)
+    total = weights = 0.0
+    for group, values in zip(groups, ranks[2::3], strict=True):
+        found = values[values >= 0]
+        weight = group.rows / max(1, len(values))
+        total += weight * float(read[found].sum())
+        weights += weight * len(found)
+    size = sum(int(group.sizes.sum()) for group in groups)
+    return total / weights / size if weights and size else None
 
 
 def _objects(values: Sequence[Any]) -> npt.NDArray[np.object_]:

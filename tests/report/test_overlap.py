@@ -14,7 +14,12 @@ from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import NULL, VALUE, KeyColumn, encode
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.overlap import measure_overlap
-from iceberg_zorder.report.scan_fraction import scan_fraction, scan_fraction_of_rows
+from iceberg_zorder.report.scan_fraction import (
+    BoundedRows,
+    scan_fraction,
+    scan_fraction_of_groups,
+    scan_fraction_of_rows,
+)
 from iceberg_zorder.report.spread_rows import middles, spread_rows
 
 Value = Any
@@ -163,3 +168,37 @@ def test_of_many_files_in_a_partition_some_are_measured() -> None:
     found = measure_overlap(files, most=10)
     assert np.flatnonzero(found.measured).tolist() == list(range(0, 1000, 100))
     assert (found.average_depth(files.rows), found.average_overlaps()) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("kept", [None, 1])
+def test_scan_fraction_of_groups_is_that_of_every_value_in_every_file(seed: int, kept: int | None) -> None:
+    rng = random.Random(seed)
+    name = "string" if kept else rng.choice([each for each in TYPES if not each.startswith("decimal")])
+    make, arrow = TYPES[name]
+
+    def beginning(value: Value) -> Value:
+        return value.encode()[:kept] if kept else value
+
+    groups, files, looked_for = [], [], []
+    for _ in range(rng.randint(1, 4)):
+        boxes = [Box(rng, make) for _ in range(rng.randint(0, 8))]
+        sizes = [rng.randint(0, 50) for _ in boxes]
+        values = [make(rng) if rng.random() < 0.8 else None for _ in range(rng.randint(0, 12))]
+        rows = rng.randint(len(values), 100)
+        keys = encode(pa.array(values, arrow), name)
+        groups.append(BoundedRows(bounds_of(boxes, name, arrow), np.array(sizes, np.int64), keys, rows))
+        files += zip(boxes, sizes, strict=True)
+        # Each sampled row stands for as many rows of its group, whether it has a value or not.
+        looked_for += [(value, rows / len(values)) for value in values if value is not None]
+    found = scan_fraction_of_groups(groups, None if kept is None else lambda key: key[:kept])
+    total = sum(size for _, size in files)
+    if not looked_for or not total:
+        assert found is None
+        return
+    read = 0.0
+    for value, weight in looked_for:
+        for box, size in files:
+            within = box.known and beginning(box.lower) <= beginning(value) <= beginning(box.upper)
+            read += weight * size * (box.is_unknown or within)
+    assert found == pytest.approx(read / total / sum(weight for _, weight in looked_for), rel=1e-9, abs=1e-12)

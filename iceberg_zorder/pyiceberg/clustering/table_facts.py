@@ -12,17 +12,16 @@ import numpy.typing as npt
 from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
-from pyiceberg.types import NestedField, PrimitiveType
+from pyiceberg.types import NestedField
 
 from iceberg_zorder.layout.columns import quoted_name
-from iceberg_zorder.layout.keys import VALUE, KeyColumn
-from iceberg_zorder.pyiceberg.clustering.bound_keys import bound, column_bounds
 from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
+from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays, new_files_read
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.report.findings import RewriteCommand
@@ -136,15 +135,7 @@ class _Listed:
             partition = partition_of(file)
             partitions[place] = numbers.setdefault(partition, len(numbers))
             self._first_of.setdefault(partition, file)
-        self.files = DataFiles(
-            partitions,
-            np.array([file.record_count for file in files], np.int64),
-            np.array([file.file_size_in_bytes for file in files], np.int64),
-            tuple(
-                column_bounds(files, field, column)
-                for field, column in zip(self._fields, request.order.named, strict=True)
-            ),
-        )
+        self.files = file_arrays(files, self._fields, request.order.named, partitions=partitions)
 
     @cached_property
     def partition_names(self) -> list[str]:
@@ -158,35 +149,4 @@ class _Listed:
 
     def matching(self, listing: Listing, files: DataFiles) -> npt.NDArray[np.bool_]:
         """Tell which of some new files a condition does not rule out."""
-        firsts = list(self._first_of.values())
-        return np.array([listing.may_match(self._new(files, place, firsts)) for place in range(files.count)], np.bool_)
-
-    def _new(self, files: DataFiles, place: int, firsts: Sequence[DataFile]) -> DataFile:
-        first = firsts[files.partitions[place]]
-        rows = max(1, int(files.rows[place]))
-        ends = [
-            {
-                field.field_id: bound(_key(keys, place), field.field_type)
-                for field, bounds in zip(self._fields, files.columns, strict=True)
-                for keys in [getattr(bounds, end)]
-                if keys.states[place] == VALUE and isinstance(field.field_type, PrimitiveType)
-            }
-            for end in ("lower", "upper")
-        ]
-        shares = zip(self._fields, files.columns, strict=True)
-        file = DataFile.from_args(
-            partition=first.partition,
-            record_count=rows,
-            file_size_in_bytes=int(files.sizes[place]),
-            value_counts={field.field_id: rows for field in self._fields},
-            null_value_counts={field.field_id: round(rows * (1 - bounds.valued[place])) for field, bounds in shares},
-            nan_value_counts={},
-            lower_bounds=ends[0],
-            upper_bounds=ends[1],
-        )
-        file.spec_id = first.spec_id
-        return file
-
-
-def _key(keys: KeyColumn, place: int) -> int | bytes:
-    return int(keys.keys[place]) if isinstance(keys.keys, np.ndarray) else keys.keys[place].as_py()
+        return new_files_read(listing, files, self._fields, list(self._first_of.values()))

@@ -73,7 +73,11 @@ class Listing:
 
     def may_match(self, file: DataFile) -> bool:
         """Tell whether a data file may hold a matching row, by its partition and its metrics."""
-        return self._partition_filters[file.spec_id](file) and self._metrics_filter(file)
+        return self._partition_filters[file.spec_id](file) and self.values_may_match(file)
+
+    def values_may_match(self, file: DataFile) -> bool:
+        """Tell the same by its metrics alone."""
+        return self._metrics_filter(file)
 
     @cached_property
     def _partition_filters(self) -> dict[int, Callable[[DataFile], bool]]:

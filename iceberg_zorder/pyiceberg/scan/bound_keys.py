@@ -22,13 +22,16 @@ from pyiceberg.types import (
 
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import domain, encode
+from iceberg_zorder.layout.sample import cut
 from iceberg_zorder.pyiceberg.content_files import bounds
 from iceberg_zorder.report.data_files import ColumnBounds
 
 _MAX_LONG = (1 << 63) - 1
 
 
-def column_bounds(files: Sequence[DataFile], field: NestedField, column: ClusteringColumn) -> ColumnBounds:
+def column_bounds(
+    files: Sequence[DataFile], field: NestedField, column: ClusteringColumn, length: int | None = None
+) -> ColumnBounds:
     """Read the bounds of a column in data files.
 
     Parameters
@@ -39,6 +42,9 @@ def column_bounds(files: Sequence[DataFile], field: NestedField, column: Cluster
         The column in the table's schema.
     column : ClusteringColumn
         The column.
+    length : int, optional
+        To how many bytes bounds of text and binary columns are cut: as far as the keys of a sample, which would else
+        lie below the bounds of their own file. By default they are not.
 
     Returns
     -------
@@ -47,7 +53,8 @@ def column_bounds(files: Sequence[DataFile], field: NestedField, column: Cluster
     """
     pairs = [bounds(file, field) for file in files]
     kind = _arrow_type(field.field_type)
-    lower, upper = (encode(pa.array([pair[end] for pair in pairs], kind), column.type) for end in range(2))
+    ends = [pa.array([pair[end] for pair in pairs], kind) for end in range(2)]
+    lower, upper = (encode(each if length is None else cut(each, length), column.type) for each in ends)
     return ColumnBounds(column, lower, upper, np.array([_valued(file, field.field_id) for file in files], np.float64))
 
 
