@@ -4,10 +4,10 @@ The stages, in order:
 
     check    the options, the columns, the filter and the branch, before anything is read
     plan     Iceberg's rules choose the data files and their file groups
-    sample   the clustering columns of every file group, and fit its layout
+    sample   the clustering columns of every file group, fit its layout, and leave what is not predicted to gain
     rewrite  read each file group once, send its rows to their files, sort and write them
     commit   one replace snapshot, or several with partial progress; what a conflict takes is planned and done again
-    result   RewriteResult, Iceberg's five counts, and why nothing was rewritten if so
+    result   RewriteResult, Iceberg's five counts, scan fractions, and why nothing was rewritten if so
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.progress import Progress, silent
-from iceberg_zorder.pyiceberg.runner import RewriteRunner
+from iceberg_zorder.pyiceberg.run.runner import RewriteRunner
 from iceberg_zorder.request.arguments import OptionValue, option_text, sort_order_text
 from iceberg_zorder.request.result import RewriteResult
 
@@ -49,7 +49,7 @@ def rewrite_data_files(
     where : str or pyiceberg.expressions.BooleanExpression, optional
         Rewrite only the data files that may hold rows for which this is true.
     options : mapping of str to bool, int, float or str, optional
-        The options of the Spark engine, and ``memory-limit-bytes``: bytes of memory, in [16 MiB, 2^63), by default a
+        The options of the Spark engine (with ``dry-run`` nothing is written), and ``memory-limit-bytes``: bytes of memory, in [16 MiB, 2^63), by default a
         quarter of what this process may have (the machine's, or what its control groups allow), half of it for rows
         that wait for their file. What has no room is held on disk, in ``spill-directory`` if that is set. They win over
         those of the table's property ``zorder.options``.
@@ -63,7 +63,7 @@ def rewrite_data_files(
     Returns
     -------
     RewriteResult
-        The counts, and why nothing was rewritten if so.
+        The counts, the scan fractions, and why nothing was rewritten if so.
 
     Raises
     ------
@@ -143,13 +143,16 @@ def plan_rewrite(
     ...     table.append(pa.table({"user_id": ids, "ts": ids}))
     >>> plan = plan_rewrite(table, ["user_id", "ts"])
     >>> plan.groups[0].reason, plan.left
-    ('5 files below min-file-size-bytes 402,653,184; no fewer than min-input-files 5', ())
-    >>> dry_run = plan.sampled()
-    >>> {name: round(fraction, 3) for name, fraction in dry_run.scan_fractions.items()}
+    ('5 files below min-file-size-bytes 12,582,912; no fewer than min-input-files 5', ())
+    >>> print(plan.sampled().message)
+    Nothing to rewrite in lake.db.events: a rewrite of its 1 file groups is not predicted to read less: scan fraction \
+on average over the columns 20.0% today, 20.6% after. To rewrite them anyway, set option rewrite-all to true.
+    >>> sampled = plan_rewrite(table, ["user_id", "ts"], options={"rewrite-all": True}).sampled()
+    >>> {name: round(fraction, 3) for name, fraction in sampled.scan_fractions.items()}
     {'user_id': 1.0, 'ts': 1.0}
-    >>> execute(dry_run).rewritten_data_files_count
+    >>> execute(sampled).rewritten_data_files_count
     5
-    >>> execute(dry_run)
+    >>> execute(sampled)
     Traceback (most recent call last):
     iceberg_zorder.errors.InvalidInputError: Cannot execute the plan of lake.db.events, because data file ...
     >>> catalog.close(); directory.cleanup()
@@ -174,7 +177,7 @@ def execute(plan: RewritePlan, *, progress: Progress = silent) -> RewriteResult:
     Returns
     -------
     RewriteResult
-        The counts, and why nothing was rewritten if so.
+        The counts, the scan fractions, and why nothing was rewritten if so.
 
     Raises
     ------

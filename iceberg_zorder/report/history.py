@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 _COLUMNS, _CURVE, _PREFIX = "zorder.columns", "zorder.curve", "zorder.prefix"
+_CUTS, _DURATION, _REMOVED = "zorder.cuts", "zorder.rewrite-duration-ms", "removed-files-size"
 _REPLACE = "replace"
+_MEASURED_REWRITES = 5
+_COMMA_OR_QUOTED = re.compile(r"(`(?:[^`]|``)*`)|,")
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,24 @@ class SnapshotFacts:
         """What a rewrite of ours was by."""
         curve, columns = self.summary.get(_CURVE, "zorder").partition(",")[0], self.summary[_COLUMNS]
         prefix = f"{self.summary[_PREFIX]}, " if _PREFIX in self.summary else ""
-        return f"{prefix}{curve}({columns})"
+        spaced = _COMMA_OR_QUOTED.sub(lambda found: found[1] or ", ", columns)
+        return f"{prefix}{curve}({spaced})"
+
+    def is_by(self, columns: str, prefix: str, curve: str) -> bool:
+        """Tell whether a rewrite of ours was by the columns, prefix and curve that another asks for.
+
+        With adaptive cuts what was asked for as ``zorder`` may have come out as ``hilbert``.
+
+        Examples
+        --------
+        >>> summary = {"zorder.columns": "a,b", "zorder.curve": "hilbert", "zorder.cuts": "adaptive"}
+        >>> last = SnapshotFacts(1, 0, "replace", summary)
+        >>> last.is_by("a,b", "", "zorder"), last.is_by("b,a", "", "zorder"), last.sort_order
+        (True, False, 'hilbert(a, b)')
+        """
+        last = self.summary.get(_CURVE, "zorder")
+        is_curve = last == "hilbert" if curve == "hilbert" else last != "hilbert" or self.summary.get(_CUTS) != "even"
+        return is_curve and (self.summary.get(_COLUMNS), self.summary.get(_PREFIX, "")) == (columns, prefix)
 
 
 @dataclass(frozen=True)
@@ -112,6 +133,36 @@ def layout_history(
         undone_by.snapshot_id if undone_by else None,
         undone_by.timestamp_ms if undone_by else None,
     )
+
+
+def expected_seconds(snapshots: Sequence[SnapshotFacts], size: int) -> float | None:
+    """Tell how long a rewrite of so many bytes takes, if it is as fast as the newest ones that tell.
+
+    Parameters
+    ----------
+    snapshots : sequence of SnapshotFacts
+        The snapshots of the branch, oldest first.
+    size : int
+        Bytes of the data files to be rewritten.
+
+    Returns
+    -------
+    float or None
+        Seconds; None if no snapshot tells.
+
+    Examples
+    --------
+    >>> told = {"zorder.rewrite-duration-ms": "2000", "removed-files-size": "1000"}
+    >>> expected_seconds([SnapshotFacts(1, 0, "replace", told), SnapshotFacts(2, 0, "append", {})], 500)
+    1.0
+    """
+    told = [
+        (int(each.summary[_DURATION]), int(each.summary[_REMOVED]))
+        for each in reversed(snapshots)
+        if all(each.summary.get(key, "").isdecimal() for key in (_DURATION, _REMOVED))
+    ][:_MEASURED_REWRITES]
+    removed = sum(each for _, each in told)
+    return size * sum(duration for duration, _ in told) / removed / 1000 if removed else None
 
 
 def _undone_by(

@@ -15,6 +15,7 @@ sample-rows     integer in [1, 2147483647]    1,000 per output file, at      row
 sample-seed     integer in [-2^63, 2^63)      0                              which rows are sampled
 boundaries      integer in [1, 65536]         4096                           boundaries per column: more tell close
                                                                              values apart, and make the layout larger
+dry-run         true, false                   false                          plan, sample and predict, and write nothing
 ==============  ============================  =============================  ==========================================
 """
 
@@ -56,6 +57,8 @@ class ZOrderOptions:
         Seed of the sample.
     boundaries : int
         Wanted boundaries per column.
+    dry_run : bool
+        Whether nothing is to be written.
     """
 
     cuts: str = ADAPTIVE
@@ -64,6 +67,7 @@ class ZOrderOptions:
     sample_rows: int | None = None
     sample_seed: int = 0
     boundaries: int = 4096
+    dry_run: bool = False
 
     def sample_rows_for(self, files: int) -> int:
         """Tell how many rows to sample for a plan of so many output files.
@@ -100,7 +104,7 @@ def zorder_options(options: Mapping[str, str]) -> ZOrderOptions:
     --------
     >>> zorder_options({"boundaries": "255", "rewrite-all": "true"})
     ZOrderOptions(cuts='adaptive', column_weights=(), size_tolerance=0.25, sample_rows=None, sample_seed=0, \
-boundaries=255)
+boundaries=255, dry_run=False)
     >>> zorder_options({"boundaries": "0"})
     Traceback (most recent call last):
     iceberg_zorder.errors.InvalidInputError: Cannot set boundaries to '0', because it must be an integer in [1, 65536]
@@ -115,6 +119,7 @@ boundaries=255)
         _integer(options, "sample-rows", 1, 2**31 - 1) if "sample-rows" in options else None,
         _integer(options, "sample-seed", -(2**63), 2**63 - 1) if "sample-seed" in options else 0,
         _integer(options, "boundaries", 1, MAX_BOUNDARIES) if "boundaries" in options else 4096,
+        _boolean(options, "dry-run"),
     )
 
 
@@ -122,6 +127,13 @@ def _tolerance(text: str) -> float:
     if not _NUMBER.fullmatch(text) or not 0 <= float(text) < 1:
         raise InvalidInputError(f"Cannot set size-tolerance to '{text}', because it must be a number in [0, 1)")
     return float(text)
+
+
+def _boolean(options: Mapping[str, str], name: str) -> bool:
+    text = options.get(name, "false")
+    if text.lower() not in ("true", "false"):
+        raise InvalidInputError(f"Cannot set {name} to '{text}', because it must be true or false")
+    return text.lower() == "true"
 
 
 def _integer(options: Mapping[str, str], name: str, least: int, most: int) -> int:

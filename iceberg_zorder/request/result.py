@@ -1,4 +1,4 @@
-"""What comes back of a rewrite: Iceberg's five counts, and why nothing was done."""
+"""What comes back of a rewrite: Iceberg's five counts, scan fractions, and what its user should know."""
 
 from __future__ import annotations
 
@@ -6,8 +6,49 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class ColumnScan:
+    """What a filter ``column = value`` reads, as shares in [0, 1] of the bytes of the rewritten file groups.
+
+    All are averages over the values of the same sampled rows; lower is better.
+
+    Parameters
+    ----------
+    column : str
+        The column.
+    before : float or None
+        Among the data files that were replaced.
+    predicted : float or None
+        Among the new files, as predicted from the sample.
+    actual : float or None
+        Among the new files, by their lower/upper bounds; None if none was committed.
+    """
+
+    column: str
+    before: float | None
+    predicted: float | None
+    actual: float | None
+
+
+@dataclass(frozen=True)
+class PredicateScan:
+    """What a filter reads by a condition, as shares in [0, 1] of the bytes of the planned file groups.
+
+    Parameters
+    ----------
+    predicate : str
+        The condition, as it was written.
+    before, predicted : float or None
+        Among the data files of today, and as predicted among the new ones; None of files without bytes.
+    """
+
+    predicate: str
+    before: float | None
+    predicted: float | None
+
+
+@dataclass(frozen=True)
 class RewriteResult:
-    """What a rewrite did, in Iceberg's counts.
+    """What a rewrite did, in Iceberg's counts, or with the option ``dry-run`` what it would do.
 
     Parameters
     ----------
@@ -22,7 +63,17 @@ class RewriteResult:
     removed_delete_files_count : int
         Delete files that are no longer needed.
     message : str or None
-        When nothing was rewritten: why, and what would force it.
+        When nothing was rewritten: why, and what would force it. Then what else is to be known, such as a column that
+        pays for the others; a sentence each.
+    scan_fractions : tuple of ColumnScan
+        By column, of the file groups that were rewritten, but for columns without any sampled value; empty where there
+        was nothing to rewrite.
+    dry_run : bool
+        Whether nothing was written, and the counts are those that would be.
+    expected_seconds : float or None
+        Of a dry run, how long the rewrite is expected to take, by those before it, if there are any.
+    predicates : tuple of PredicateScan
+        Of a dry run, what was asked for by conditions.
 
     Examples
     --------
@@ -36,6 +87,10 @@ class RewriteResult:
     failed_data_files_count: int
     removed_delete_files_count: int
     message: str | None = None
+    scan_fractions: tuple[ColumnScan, ...] = ()
+    dry_run: bool = False
+    expected_seconds: float | None = None
+    predicates: tuple[PredicateScan, ...] = ()
 
     @property
     def nothing_to_do(self) -> bool:

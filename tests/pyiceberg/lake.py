@@ -25,7 +25,7 @@ from iceberg_zorder.pyiceberg.plan.layouts import fit_layouts
 from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, resolve
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
-from iceberg_zorder.pyiceberg.rewrite_group import RewriteContext, rewrite_group
+from iceberg_zorder.pyiceberg.run.rewrite_group import RewriteContext, rewrite_group
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
 from iceberg_zorder.rows.memory_budget import MemoryBudget
@@ -65,7 +65,8 @@ def rewrite(
     assert snapshot is not None
     plan = Planner(table, read, where).plan(snapshot)
     order = row_order(table, by, output_spec=read.output_spec_id)
-    fitted = fit_layouts(SampleContext(table, order, read.layout), plan.groups) if plan.groups else []
+    found = fit_layouts(SampleContext(table, order, read.layout), plan.groups).groups if plan.groups else ()
+    fitted = [(each.group, each.planned.layout) for each in found]
     budget = MemoryBudget(arguments.pop("limit", read.memory_limit))
     context = RewriteContext(table, order, budget, threads=arguments.pop("threads", 2), **arguments)
     files = [file for group, layout in fitted for file in rewrite_group(context, group, layout)]

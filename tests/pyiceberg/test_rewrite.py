@@ -19,7 +19,7 @@ from pyiceberg.table.snapshots import Operation
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg import rewrite_data_files, runner
 from iceberg_zorder.pyiceberg.progress import silent
-from iceberg_zorder.pyiceberg.rewrite_group import rewrite_group
+from iceberg_zorder.pyiceberg.run.rewrite_group import rewrite_group
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import equality_delete, local
 

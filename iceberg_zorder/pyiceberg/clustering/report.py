@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
-from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
@@ -15,6 +14,7 @@ from iceberg_zorder.pyiceberg.clustering.table_facts import FactsRequest, table_
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot
 from iceberg_zorder.pyiceberg.plan.row_order import resolve
+from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.report.history import SnapshotFacts
@@ -93,7 +93,7 @@ def report(
                 raise InvalidInputError(
                     f"Cannot report on snapshot {snapshot_id}, because {display_name(table)} has no such snapshot"
                 )
-        snapshots = _snapshots(table, snapshot)
+        snapshots = snapshots_to(table, snapshot)
         by = _remembered_order(table, snapshots) if columns is None else sort_order_text(display_name(table), columns)
         order = resolve(table, parse_sort_order(by), case_sensitive=case_sensitive, needs_bounds=False)
         listing = Listing(table, where, case_sensitive=case_sensitive)
@@ -103,16 +103,6 @@ def report(
         return clustering_report(
             table_facts(FactsRequest(table, name, by, filtered, order, snapshots, conditions), tasks)
         )
-
-
-def _snapshots(table: Table, head: Snapshot | None) -> list[SnapshotFacts]:
-    """List the snapshots that led to one, oldest first, as far as they are kept."""
-    found = []
-    for each in reversed(list(ancestors_of(head, table.metadata))):
-        summary = dict(each.summary.additional_properties) if each.summary else {}
-        operation = each.summary.operation.value if each.summary else "append"
-        found.append(SnapshotFacts(each.snapshot_id, each.timestamp_ms, operation, summary))
-    return found
 
 
 def _remembered_order(table: Table, snapshots: Sequence[SnapshotFacts]) -> str:

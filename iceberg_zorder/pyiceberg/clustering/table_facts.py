@@ -21,6 +21,7 @@ from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
+from iceberg_zorder.pyiceberg.plan.selection.target_size import found_target
 from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays, new_files_read
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.report.data_files import DataFiles
@@ -78,7 +79,9 @@ def table_facts(request: FactsRequest, tasks: Sequence[DataFileTask]) -> TableFa
     """
     table = request.table
     listed = _Listed(request, [task.data_file for task in tasks])
-    sizes = size_rules(table, rewrite_options({}))
+    options = rewrite_options({})
+    of_partitions = np.bincount(listed.files.partitions, listed.files.sizes).astype(np.int64) if tasks else []
+    sizes = size_rules(table, options, found_target(options, request.snapshots, of_partitions))
     added_by = np.array([-1 if task.added_by is None else task.added_by for task in tasks], np.int64)
     spec_id = table.spec().spec_id
     delete_files = {file.file_path: file for task in tasks for file in (*task.position_deletes, *task.equality_deletes)}

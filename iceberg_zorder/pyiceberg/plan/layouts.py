@@ -1,9 +1,9 @@
-"""Fit the layouts of file groups to samples, as Spark fits them, and predict what they are worth."""
+"""Fit the layouts of file groups to samples, as Spark fits them, and leave what is not predicted to gain by them."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyiceberg.table import Table
@@ -18,13 +18,13 @@ from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.plan.group_scans import group_scans
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.sampling import DrawnSample, SampleContext, draw_samples, kept_length
+from iceberg_zorder.pyiceberg.plan.scan_fractions import CODINGS, MeasuredGroup, ScanFractions
 from iceberg_zorder.pyiceberg.progress import silent
-from iceberg_zorder.report.scan_prediction import SampledGroup, scan_prediction
+from iceberg_zorder.report.scan_prediction import SampledGroup
+from iceberg_zorder.request.rewrite_messages import reads_less
 from iceberg_zorder.sample.sampled_row_groups import LARGEST_CLUSTER_EFFECT, cluster_effect
 
 _LOG = logging.getLogger(__name__)
-_CODINGS = {True: "utf-8", False: "latin-1"}
-"""By whether a column is text: in Latin-1 one byte is one character, which serves for binary columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,99 +39,156 @@ class PlannedLayout:
         By column, the predicted scan fraction of ``column = value``: the share of the group's new files, in bytes,
         whose lower/upper bounds will not rule it out, on average over the values of the rows. In [0, 1]; a column
         without a value is left out.
+    scan_fractions_before : Mapping of str to float
+        The same of its data files as they are.
+    measured : MeasuredGroup
+        What both are computed from.
     """
 
     layout: Layout
     scan_fractions: Mapping[str, float]
+    scan_fractions_before: Mapping[str, float]
+    measured: MeasuredGroup
 
 
-def fit_layouts(context: SampleContext, groups: Sequence[FileGroup]) -> list[tuple[FileGroup, Layout]]:
-    """Sample every file group, fit its layout, and warn of columns by which no file can be skipped.
+@dataclass(frozen=True, eq=False)
+class FittedGroup:
+    """A file group with its layout.
+
+    Parameters
+    ----------
+    group : FileGroup
+        The file group, with as many files as the layout makes.
+    planned : PlannedLayout
+        The layout.
+    sampled : SampledGroup
+        What it was fitted to.
+    means : tuple of float, or None
+        The scan fractions of today and as predicted, on average over the columns; None if no sampled row has a value.
+    """
+
+    group: FileGroup
+    planned: PlannedLayout
+    sampled: SampledGroup
+    means: tuple[float, float] | None
+
+    @property
+    def gains(self) -> bool:
+        """Whether it is predicted that filters read less of it, or nothing is known."""
+        return self.means is None or reads_less(*self.means)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedGroups:
+    """What was fitted.
+
+    Parameters
+    ----------
+    groups : tuple of FittedGroup
+        The file groups that could be read, in the order of the plan.
+    measure : ScanFractions
+        Measures their files.
+    warnings : tuple of str
+        What is wrong with columns, as sentences.
+    """
+
+    groups: tuple[FittedGroup, ...]
+    measure: ScanFractions
+    warnings: tuple[str, ...]
+
+
+def fit_layouts(context: SampleContext, groups: Sequence[FileGroup], *, enough_files: bool = False) -> FittedGroups:
+    """Sample every file group, fit its layout, and predict what it is worth by as many rows more.
 
     Parameters
     ----------
     context : SampleContext
         The table, and how it is sampled.
     groups : sequence of FileGroup
-        The file groups of a plan.
+        The file groups of a plan, at least one.
+    enough_files : bool, optional
+        Whether a group that would not gain is laid out in more files, at most as many as it has.
 
     Returns
     -------
-    list of (FileGroup, Layout)
-        The file groups that could be read, in the same order, and the layouts that the Spark engine fits to the same
-        snapshot.
+    FittedGroups
+        The file groups that could be read with the layouts that the Spark engine fits to the same snapshot.
     """
-    return [(sample.scan.group, layout) for sample, layout in _fitted(context, groups, 1)]
+    scans = group_scans(groups, context.options)
+    measure = ScanFractions(context.table, context.order, scans[0].most)
+    drawn = _drawn(context, [*draw_samples(context, scans, 2)])
+    fitted = tuple(_fitted(context, measure, *each, enough_files=enough_files) for each in drawn)
+    _log_left_out(context.table, context.order.named, [each.planned.layout for each in fitted])
+    warnings = _truncated_bounds(context.table, context.order, [each.sampled.fitted for each in fitted])
+    return FittedGroups(fitted, measure, tuple(warnings))
 
 
-def predict_layouts(
-    context: SampleContext, groups: Sequence[FileGroup]
-) -> tuple[tuple[PlannedLayout, ...], Mapping[str, float]]:
-    """Fit the layouts that :func:`fit_layouts` fits, and predict scan fractions by as many rows more.
-
-    Parameters
-    ----------
-    context : SampleContext
-        As for :func:`fit_layouts`; it raises where a file group cannot be read.
-    groups : sequence of FileGroup
-        At least one.
-
-    Returns
-    -------
-    layouts : tuple of PlannedLayout
-        One of each file group.
-    scan_fractions : Mapping of str to float
-        By column, that among the new files of all groups.
-    """
-    sampled = [
-        SampledGroup(layout, sample.fitted, sample.held_out, sample.scan.group.rows, sample.scan.group.input_size)
-        for sample, layout in _fitted(context, groups, 2)
-    ]
-    table, order = context.table, context.order
-    return (
-        tuple(PlannedLayout(each.layout, _scan_fractions(table, order, [each])) for each in sampled),
-        _scan_fractions(table, order, sampled),
-    )
-
-
-def _scan_fractions(table: Table, order: RowOrder, groups: Sequence[SampledGroup]) -> Mapping[str, float]:
-    """Predict by column; those without a value are left out."""
-    found = {
-        column.name: scan_prediction(groups, place, _cut_to_bounds(table, column))
-        for place, column in enumerate(order.named, len(order.partition))
-    }
-    return {name: fraction for name, fraction in found.items() if fraction is not None}
-
-
-def _cut_to_bounds(table: Table, column: ClusteringColumn) -> Callable[[bytes], bytes] | None:
-    """Make what cuts a key to what the table's bounds keep of it; None if they keep all."""
-    length = kept_length(table, column)
-    if length is None:
-        return None
-    coding = _CODINGS[column.type == "string"]
-    return lambda key: key.decode(coding, errors="replace")[:length].encode(coding)
-
-
-def _fitted(context: SampleContext, groups: Sequence[FileGroup], samples: int) -> list[tuple[DrawnSample, Layout]]:
-    table, order = context.table, context.order
-    fitted = []
-    for sample in draw_samples(context, group_scans(groups, context.options), samples):
-        layout = _layout(context, sample)
+def _drawn(context: SampleContext, samples: list[DrawnSample]) -> Iterator[tuple[DrawnSample, Layout]]:
+    """Fit layouts, and draw again where row groups turn out to be clusters."""
+    for sample in samples:
+        layout = _layout(context, sample, sample.scan.group.expected_output_files)
         if not _is_of_clusters(sample, layout):
-            fitted.append((sample, layout))
+            yield sample, layout
             continue
         scan = sample.scan.of_clusters(context.options.sample_seed)
-        again = draw_samples(replace(context, progress=silent), [scan], samples)
-        fitted += [(denser, _layout(context, denser)) for denser in again]
-    _warn_of_truncated_bounds(table, order, [sample.fitted for sample, _ in fitted])
-    _log_left_out(table, order.named, [layout for _, layout in fitted])
-    return fitted
+        for denser in draw_samples(replace(context, progress=silent), [scan], 2):
+            yield denser, _layout(context, denser, scan.group.expected_output_files)
 
 
-def _layout(context: SampleContext, sample: DrawnSample) -> Layout:
+def _fitted(
+    context: SampleContext, measure: ScanFractions, sample: DrawnSample, layout: Layout, *, enough_files: bool
+) -> FittedGroup:
+    group = sample.scan.group
+    sampled = SampledGroup(layout, sample.fitted, sample.held_out, group.rows, group.input_size)
+    measured = measure.group(sampled, [task.data_file for task in group.tasks])
+    before = measure.before([measured])
+    first = best = found = _measured(context.order, measure, group, sampled, measured, before)
+    for files in _more_files(group.expected_output_files, len(group.tasks)) if enough_files else ():
+        if found.gains:
+            return found
+        sampled = replace(sampled, layout=_layout(context, sample, files))
+        measured = replace(measured, planned=measure.planned_of(sampled))
+        more = replace(group, expected_output_files=files)
+        found = _measured(context.order, measure, more, sampled, measured, before)
+        best = min(best, found, key=lambda each: each.means[1] if each.means else 0.0)
+    if found.gains:
+        return found
+    # What is rewritten for its deletes gets the files that were planned.
+    return first if group.is_for_deletes else best
+
+
+def _measured(
+    order: RowOrder,
+    measure: ScanFractions,
+    group: FileGroup,
+    sampled: SampledGroup,
+    measured: MeasuredGroup,
+    before: Mapping[str, float],
+) -> FittedGroup:
+    predicted = measure.predicted([measured])
+    means = order.mean(before), order.mean(predicted)
+    planned = PlannedLayout(sampled.layout, predicted, before, measured)
+    known = None if means[0] is None or means[1] is None else (means[0], means[1])
+    return FittedGroup(group, planned, sampled, known)
+
+
+def _more_files(files: int, most: int) -> Iterator[int]:
+    """Double a number of files, up to as many as there are.
+
+    Examples
+    --------
+    >>> list(_more_files(1, 5)), list(_more_files(3, 3))
+    ([2, 4, 5], [])
+    """
+    while files < most:
+        files = min(2 * files, most)
+        yield files
+
+
+def _layout(context: SampleContext, sample: DrawnSample, files: int) -> Layout:
     order, options = context.order, context.options
     wanted = LayoutRequest(
-        sample.scan.group.expected_output_files,
+        files,
         options.cuts,
         order.curve,
         order.leading_orders,
@@ -150,20 +207,17 @@ def _is_of_clusters(sample: DrawnSample, layout: Layout) -> bool:
     return cluster_effect(files, sample.row_groups, layout.files) > LARGEST_CLUSTER_EFFECT
 
 
-def _warn_of_truncated_bounds(table: Table, order: RowOrder, samples: Sequence[Sample]) -> None:
+def _truncated_bounds(table: Table, order: RowOrder, samples: Sequence[Sample]) -> Iterator[str]:
     for place, column in enumerate(order.named, len(order.partition)):
         length = kept_length(table, column)
-        if length is None:
-            continue
-        if _begin_alike([sample.columns[place] for sample in samples], length, column.type == "string"):
-            _LOG.warning(
-                "All sampled values of clustering column %s of %s begin with the same %s characters, and the table "
-                "keeps only so many of its lower/upper bounds: no file can be skipped by it. ALTER TABLE ... SET "
-                "TBLPROPERTIES ('write.metadata.metrics.column.%s' = 'full') and rewrite again.",
-                column.name,
-                display_name(table),
-                length,
-                ".".join(column.parts),
+        if length is not None and _begin_alike(
+            [sample.columns[place] for sample in samples], length, column.type == "string"
+        ):
+            yield (
+                f"All sampled values of clustering column {column.name} of {display_name(table)} begin with the same "
+                f"{length} characters, and the table keeps only so many of its lower/upper bounds: no file can be "
+                "skipped by it. ALTER TABLE ... SET TBLPROPERTIES ('write.metadata.metrics.column."
+                f"{'.'.join(column.parts)}' = 'full') and rewrite again."
             )
 
 
@@ -174,7 +228,7 @@ def _begin_alike(columns: Sequence[KeyColumn], length: int, text: bool) -> bool:
         for key, state in zip(column.keys, column.states.tolist(), strict=True):
             if state == VALUE:
                 # A key that was cut in a character has more characters before it than are compared.
-                value = key.as_py().decode(_CODINGS[text], errors="replace")
+                value = key.as_py().decode(CODINGS[text], errors="replace")
                 longer |= len(value) > length
                 beginnings.add(value[:length])
                 if len(beginnings) > 1:

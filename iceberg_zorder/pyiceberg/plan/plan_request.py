@@ -17,6 +17,7 @@ from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, resolve
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
+from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
 from iceberg_zorder.request.table_defaults import (
@@ -79,6 +80,10 @@ class PlanRequest:
     def planner(self) -> Planner:
         """Prepare planning on the table as it is; raises InvalidInputError."""
         return Planner(self.table, self.options, self.where, case_sensitive=self.case_sensitive)
+
+    def listing(self, condition: str | BooleanExpression) -> Listing:
+        """Prepare the listing of what another condition leaves; raises InvalidInputError."""
+        return Listing(self.table, condition, case_sensitive=self.case_sensitive)
 
     def row_order(self) -> RowOrder:
         """Resolve the sort order against the table as it is; raises InvalidInputError."""

@@ -15,9 +15,11 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, size_of
-from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, SelectedFiles, Selection
+from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, SelectedFiles
 from iceberg_zorder.pyiceberg.plan.selection.size_selection import SizeSelection
-from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
+from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
+from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, found_target, given_target
+from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.request.rewrite_options import RewriteOptions
 
@@ -38,11 +40,14 @@ class Plan:
         What is left alone of the data files that the filter leaves.
     message : str or None
         Why there is no file group, and what would force one.
+    target : TargetSize
+        The size that new files are to have.
     """
 
     groups: tuple[FileGroup, ...]
     left: tuple[SelectedFiles, ...]
     message: str | None
+    target: TargetSize
 
 
 class Planner:
@@ -82,8 +87,7 @@ class Planner:
             )
         self.listing = Listing(table, where, case_sensitive=case_sensitive)
         """Lists the data files that may be rewritten."""
-        self._sizes = size_rules(table, options)
-        self._selection: Selection = SizeSelection(display_name(table), self._sizes)
+        size_rules(table, options)
         order = options.rewrite_job_order.replace("_", "-").lower()
         if order not in _JOB_ORDERS:
             self._refuse(f"Invalid rewrite job order name: {options.rewrite_job_order}")
@@ -111,19 +115,31 @@ class Planner:
             When a chosen data file, or a delete file of one, is not Parquet.
         """
         tasks = self.listing.tasks(snapshot)
+        target = self._target(snapshot, tasks)
+        sizes = size_rules(self._table, self._options, target)
         most = math.inf
         if lost:
             tasks = self._again(tasks, lost)
             most = sum(len(group.tasks) for group in lost) if self._options.max_files_to_rewrite else math.inf
-        by_key: dict[Partition, list[DataFileTask]] = {}
-        for task in tasks:
-            by_key.setdefault(self._key(task), []).append(task)
-        scope = [PartitionFiles(key, tuple(files)) for key, files in by_key.items()]
-        selected = self._selection.select(scope, most)
-        groups = [self._group(number, files) for number, files in enumerate(selected.chosen, 1)]
+        scope = [PartitionFiles(key, tuple(files)) for key, files in self._by_key(tasks).items()]
+        selected = SizeSelection(display_name(self._table), sizes).select(scope, most)
+        groups = [self._group(number, files, sizes) for number, files in enumerate(selected.chosen, 1)]
         for group in groups:
             self._check_formats(group)
-        return Plan(tuple(sorted(groups, key=self._job_key)), selected.left, selected.message)
+        return Plan(tuple(sorted(groups, key=self._job_key)), selected.left, selected.message, target)
+
+    def _target(self, snapshot: Snapshot, tasks: Sequence[DataFileTask]) -> TargetSize:
+        given = given_target(self._table, self._options)
+        if given is not None:
+            return given
+        sizes = (size_of(files) for files in self._by_key(tasks).values())
+        return found_target(self._options, snapshots_to(self._table, snapshot), sizes)
+
+    def _by_key(self, tasks: Sequence[DataFileTask]) -> dict[Partition, list[DataFileTask]]:
+        found: dict[Partition, list[DataFileTask]] = {}
+        for task in tasks:
+            found.setdefault(self._key(task), []).append(task)
+        return found
 
     def _key(self, task: DataFileTask) -> Partition:
         """Tell which file group a data file belongs to: that of its partition, or the one of all other specs."""
@@ -139,7 +155,7 @@ class Planner:
         paths = {task.data_file.file_path for group in lost for task in group.tasks}
         return [task for task in tasks if self._key(task) in keys or task.data_file.file_path in paths]
 
-    def _group(self, number: int, files: SelectedFiles) -> FileGroup:
+    def _group(self, number: int, files: SelectedFiles, sizes: SizeRules) -> FileGroup:
         partitions = {partition_of(task.data_file) for task in files.tasks}
         first = files.tasks[0].data_file
         is_same = len(partitions) == 1 and first.spec_id == self._spec_id
@@ -149,9 +165,10 @@ class Planner:
             self._spec_id,
             first.partition if is_same else None,
             files.tasks,
-            self._sizes.expected_output_files(size_of(files.tasks)),
-            self._sizes.write_max_file_size,
+            sizes.expected_output_files(size_of(files.tasks)),
+            sizes.write_max_file_size,
             files.reason,
+            any(sizes.has_too_many_deletes(task) for task in files.tasks),
         )
 
     def _job_key(self, group: FileGroup) -> int:

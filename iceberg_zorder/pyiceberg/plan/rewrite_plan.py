@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.table.snapshots import Snapshot, ancestors_of
+from pyiceberg.expressions import BooleanExpression
+from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
-from iceberg_zorder.layout.layout_json import layout_hash
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
 from iceberg_zorder.pyiceberg.commit.replacement import check_committable
 from iceberg_zorder.pyiceberg.compat.schemas import sanitize_column_names, schema_to_pyarrow
-from iceberg_zorder.pyiceberg.content_files import Partition
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, rows_of, size_of
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
-from iceberg_zorder.pyiceberg.plan.layouts import PlannedLayout, predict_layouts
+from iceberg_zorder.pyiceberg.plan.layouts import FittedGroup, PlannedLayout, fit_layouts
+from iceberg_zorder.pyiceberg.plan.plan_dict import FilesDescription
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.planner import no_snapshot
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
+from iceberg_zorder.pyiceberg.plan.scan_fractions import ScanFractions, predicate_scan
 from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles
+from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, given_target
+from iceberg_zorder.pyiceberg.plan.staleness import why_stale
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress, silent
+from iceberg_zorder.pyiceberg.scan.history import snapshots_to
+from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.pyiceberg.write.file_writer import check_writable
+from iceberg_zorder.report.history import SnapshotFacts, expected_seconds
 from iceberg_zorder.request.plan_text import plan_text
+from iceberg_zorder.request.result import PredicateScan
+from iceberg_zorder.request.rewrite_messages import gains_and_losses, other_layout, why_left, why_nothing
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.spill import check_directory
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +71,18 @@ class RewritePlan:
         By column, the scan fraction in [0, 1] that ``column = value`` is predicted to have among the new files of all
         groups, on average over the values of the rows: lower is better. Files that are left do not count; a column
         without a value is left out. Empty before it is sampled.
+    target : TargetSize or None
+        The size that new files are to have, if it is known, and where that is from.
+    scan_fractions_before : Mapping of str to float
+        The scan fractions that the data files of all groups have, for the same values.
+    expected_seconds : float or None
+        Once it is sampled, how long the rewrite is expected to take, if snapshots tell of rewrites before it.
+    predicates : tuple of PredicateScan
+        The conditions that were asked for when it was sampled.
+    warnings : tuple of str
+        What its user should know once it is sampled, as sentences.
+    measure : ScanFractions or None
+        What measures the files of its groups, once it is sampled.
     """
 
     request: PlanRequest
@@ -73,22 +95,32 @@ class RewritePlan:
     message: str | None = None
     layouts: tuple[PlannedLayout, ...] = ()
     scan_fractions: Mapping[str, float] = field(default_factory=dict)
+    target: TargetSize | None = None
+    scan_fractions_before: Mapping[str, float] = field(default_factory=dict)
+    expected_seconds: float | None = None
+    predicates: tuple[PredicateScan, ...] = ()
+    warnings: tuple[str, ...] = ()
+    measure: ScanFractions | None = None
 
     @property
     def is_sampled(self) -> bool:
         """Whether the layouts are known."""
         return bool(self.layouts)
 
-    def sampled(self, progress: Progress = silent) -> RewritePlan:
+    def sampled(
+        self, progress: Progress = silent, *, predicates: Sequence[str | BooleanExpression] = ()
+    ) -> RewritePlan:
         """Read a sample of the clustering columns: the same plan with its layouts, and with predictions.
 
-        The layouts are those that the rewrite would find; for the predictions as many rows are read again. Nothing is
-        written.
+        The layouts are those that the rewrite would find; for the predictions as many rows are read again. What would
+        not gain is left, unless it has to be rewritten. Nothing is written.
 
         Parameters
         ----------
         progress : Progress, optional
             Told of every file that was read.
+        predicates : sequence of str or pyiceberg.expressions.BooleanExpression, optional
+            Conditions, of which it is told how much they read of the planned files, before and after.
 
         Returns
         -------
@@ -98,25 +130,94 @@ class RewritePlan:
         Raises
         ------
         InvalidInputError
-            When the plan is stale.
+            When the plan is stale, or a condition cannot be honoured.
         RewriteFailedError
             When a data file, or a delete file, cannot be read.
         """
-        if self.is_sampled or not self.groups:
-            return self
         request, table = self.request, self.request.table
+        conditions = [(str(each), request.listing(each)) for each in predicates]
+        if self.is_sampled or not self.groups:
+            return self._with_predicates(conditions) if conditions else self
         with renewed(table):
             self.check_is_current()
             progress(PLAN, rows_of(self._tasks), size_of(self._tasks))
             budget = MemoryBudget(request.options.memory_limit // 2)
             try:
-                context = SampleContext(table, self.order, request.options.layout, progress, budget=budget)
-                layouts, fractions = predict_layouts(context, self.groups)
+                sampled = self.sampled_in(
+                    SampleContext(table, self.order, request.options.layout, progress, budget=budget)
+                )
             except Exception as error:
                 raise RewriteFailedError(
                     f"Cannot sample {display_name(table)}, because {str(error).rstrip('.')}. Nothing was written."
                 ) from error
-        return replace(self, layouts=layouts, scan_fractions=fractions)
+        return sampled._with_predicates(conditions)
+
+    def sampled_in(self, context: SampleContext) -> RewritePlan:
+        """Sample a plan that has file groups; those that cannot be read, and are told of, are no longer in it."""
+        options = self.request.options
+        is_open = self.target is not None and not self.target.is_given and not options.rewrite_all
+        fitted = fit_layouts(context, self.groups, enough_files=is_open)
+        chosen: list[FittedGroup] = []
+        left: list[FittedGroup] = []
+        for each in fitted.groups:
+            must_be = options.rewrite_all or each.group.is_for_deletes
+            (chosen if must_be or each.gains else left).append(each)
+        groups = tuple(each.group for each in chosen)
+        measured = [each.planned.measured for each in chosen]
+        before, predicted = fitted.measure.before(measured), fitted.measure.predicted(measured)
+        plan = replace(
+            self,
+            groups=groups,
+            left=(*self.left, *(_left(each) for each in left)),
+            message=self.message if chosen or not left else self._why_nothing(left, fitted.measure),
+            layouts=tuple(each.planned for each in chosen),
+            scan_fractions=predicted,
+            scan_fractions_before=before,
+            expected_seconds=expected_seconds(self._snapshots, sum(group.input_size for group in groups)),
+            measure=fitted.measure,
+        )
+        warnings = plan._warnings(fitted.warnings) if chosen else fitted.warnings
+        for warning in warnings:
+            _LOG.warning("%s", warning)
+        return replace(plan, warnings=warnings)
+
+    def _why_nothing(self, left: Sequence[FittedGroup], measure: ScanFractions) -> str:
+        measured = [each.planned.measured for each in left]
+        means = [self.order.mean(each) or 0.0 for each in (measure.before(measured), measure.predicted(measured))]
+        return why_nothing(display_name(self.request.table), len(left), *means)
+
+    def _warnings(self, of_columns: Sequence[str]) -> tuple[str, ...]:
+        """Say what the user should know, in sentences."""
+        before, predicted, order = self.scan_fractions_before, self.scan_fractions, self.order
+        means = order.mean(before), order.mean(predicted)
+        found: list[str] = []
+        if means[0] is not None and means[1] is not None:
+            is_all = self.request.options.rewrite_all
+            found += gains_and_losses(before, predicted, (means[0], means[1]), rewrite_all=is_all)
+        found += of_columns
+        last = next((each for each in reversed(self._snapshots) if each.is_layout), None)
+        files, all_files = len(self._tasks), self._all_files
+        if last and files < all_files and not last.is_by(order.names(","), order.prefix_text, order.curve):
+            name = display_name(self.request.table)
+            found.append(other_layout(name, last.sort_order, order.sort_order, files, all_files))
+        return tuple(found)
+
+    @property
+    def _snapshots(self) -> list[SnapshotFacts]:
+        return snapshots_to(self.request.table, self.snapshot)
+
+    @property
+    def _all_files(self) -> int:
+        """Count the data files of the snapshot, or those that the filter leaves where it does not tell."""
+        summary = self.snapshot.summary if self.snapshot else None
+        total = summary.additional_properties.get("total-data-files", "") if summary else ""
+        return int(total) if total.isdecimal() else len(self._tasks) + sum(len(each.tasks) for each in self.left)
+
+    def _with_predicates(self, conditions: Sequence[tuple[str, Listing]]) -> RewritePlan:
+        measured = [each.measured for each in self.layouts]
+        fields = self.measure.fields if self.measure else []
+        found = (predicate_scan(*each, self.groups, measured, fields) for each in conditions)
+        return replace(self, predicates=tuple(found))
 
     def check_is_current(self) -> None:
         """Look whether the table still is what this was planned from, as far as the plan is concerned.
@@ -129,7 +230,7 @@ class RewritePlan:
         """
         if not self.groups:
             return
-        if why := self._why_stale():
+        if why := why_stale(self.request, (self.schema_id, self.spec_id), self.snapshot, self._tasks):
             raise InvalidInputError(
                 f"Cannot execute the plan of {display_name(self.request.table)}, because {why}. Nothing was rewritten: "
                 "plan again."
@@ -140,37 +241,6 @@ class RewritePlan:
     def _tasks(self) -> list[DataFileTask]:
         return [task for group in self.groups for task in group.tasks]
 
-    def _why_stale(self) -> str | None:
-        table, request, planned = self.request.table, self.request, self.snapshot
-        try:
-            refresh(table)
-        except NoSuchTableError:
-            return "the table was dropped since"
-        ref = table.refs().get(request.branch_name)
-        if table.schema().schema_id != self.schema_id:
-            return "its schema has changed since"
-        if table.spec().spec_id != self.spec_id:
-            return "its partition spec has changed since"
-        if ref is None or planned is None:
-            return f"branch {request.branch_name} was dropped since"
-        if ref.snapshot_id == planned.snapshot_id:
-            return None
-        head = table.snapshot_by_id(ref.snapshot_id)
-        history = [] if head is None else [each.snapshot_id for each in ancestors_of(head, table.metadata)]
-        if head is None or planned.snapshot_id not in history:
-            return f"snapshot {planned.snapshot_id} is no longer in the history of branch {request.branch_name}"
-        return self._why_files_changed(request.planner().listing.tasks(head))
-
-    def _why_files_changed(self, now: Sequence[DataFileTask]) -> str | None:
-        deletes = {task.data_file.file_path: _delete_paths(task) for task in now}
-        for task in self._tasks:
-            path = task.data_file.file_path
-            if path not in deletes:
-                return f"data file {path} is no longer in the table"
-            if deletes[path] != _delete_paths(task):
-                return f"the deletes of data file {path} have changed since"
-        return None
-
     def to_dict(self) -> dict[str, Any]:
         """Describe the plan by what JSON has; ``docs/options.md`` lists the keys.
 
@@ -179,28 +249,26 @@ class RewritePlan:
         dict
             The plan. Keys are added in later versions, and none is taken away while ``"version"`` is 1.
         """
-        request = self.request
+        request, table, target = self.request, self.request.table, self.target
+        files = FilesDescription(table.specs()[self.spec_id], table.schema())
         layouts = self.layouts or (None,) * len(self.groups)
         return {
             "version": 1,
-            "table": display_name(request.table),
+            "table": display_name(table),
             "branch": request.branch_name,
             "snapshot_id": None if self.snapshot is None else self.snapshot.snapshot_id,
             "sort_order": request.sort_order,
             "where": None if request.where is None else str(request.where),
             "options": dict(request.written_options),
+            "target_file_size_bytes": None if target is None else target.size,
+            "target_file_size_from": None if target is None else target.source,
             "message": self.message,
-            "file_groups": [
-                {
-                    **self._files(group.key, group.tasks),
-                    "expected_data_files_count": group.expected_output_files,
-                    "reason": group.reason,
-                    "layout": None if layout is None else _layout(layout),
-                }
-                for group, layout in zip(self.groups, layouts, strict=True)
-            ],
-            "left": [{**self._files(each.key, each.tasks), "reason": each.reason} for each in self.left],
+            "file_groups": [files.group(*each) for each in zip(self.groups, layouts, strict=True)],
+            "left": [files.left(each) for each in self.left],
             "scan_fractions": dict(self.scan_fractions),
+            "scan_fractions_before": dict(self.scan_fractions_before),
+            "expected_seconds": self.expected_seconds,
+            "predicates": [asdict(each) for each in self.predicates],
         }
 
     def to_json(self) -> str:
@@ -210,30 +278,10 @@ class RewritePlan:
     def __str__(self) -> str:
         return plan_text(self.to_dict())
 
-    def _files(self, key: Partition, tasks: Sequence[DataFileTask]) -> dict[str, Any]:
-        table = self.request.table
-        spec = table.specs()[self.spec_id]
-        partition = spec.partition_to_path(tasks[0].data_file.partition, table.schema()) if key else ""
-        return {
-            "partition": partition,
-            "data_files_count": len(tasks),
-            "bytes": size_of(tasks),
-            "rows": rows_of(tasks),
-        }
 
-
-def _delete_paths(task: DataFileTask) -> set[str]:
-    return {file.file_path for file in (*task.position_deletes, *task.equality_deletes)}
-
-
-def _layout(planned: PlannedLayout) -> dict[str, Any]:
-    layout = planned.layout
-    return {
-        "curve": layout.curve,
-        "data_files_count": layout.files,
-        "hash": layout_hash(layout),
-        "scan_fractions": dict(planned.scan_fractions),
-    }
+def _left(fitted: FittedGroup) -> SelectedFiles:
+    before, predicted = fitted.means or (0.0, 0.0)
+    return SelectedFiles(fitted.group.key, fitted.group.tasks, why_left(before, predicted))
 
 
 def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = ()) -> RewritePlan:
@@ -264,14 +312,15 @@ def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = ()) -> Rewrit
     order = _checked_order(request)
     at = table.schema().schema_id, table.spec().spec_id
     if snapshot is None:
-        return RewritePlan(request, *at, None, order, message=no_snapshot(table))
+        target = given_target(table, request.options)
+        return RewritePlan(request, *at, None, order, message=no_snapshot(table), target=target)
     plan = planner.plan(snapshot, lost)
     if any(group.partition is None for group in plan.groups):
         spec, schema = table.specs()[plan.groups[0].spec_id], table.schema()
         order = replace(order, partition=partition_columns(schema, spec))
         # Refuses what cannot be partitioned by.
         Partitions(spec, schema, schema_to_pyarrow(sanitize_column_names(schema)))
-    return RewritePlan(request, *at, snapshot, order, plan.groups, plan.left, plan.message)
+    return RewritePlan(request, *at, snapshot, order, plan.groups, plan.left, plan.message, target=plan.target)
 
 
 def _checked_order(request: PlanRequest) -> RowOrder:

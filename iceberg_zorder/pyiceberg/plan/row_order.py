@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.partitioning import PartitionSpec
@@ -73,9 +73,33 @@ class RowOrder:
         """How the columns that a layout splits first are sorted: the partition fields, then the prefix."""
         return ((False, False),) * len(self.partition) + self.prefix_orders
 
+    def mean(self, fractions: Mapping[str, float]) -> float | None:
+        """Average scan fractions over columns by their weights, those of the prefix weighing 1; None without any.
+
+        Examples
+        --------
+        >>> a, b = (ClusteringColumn((name,), "long") for name in "ab")
+        >>> RowOrder((), (), (a, b), (3.0, 1.0), "zorder", (1, 2)).mean({"a": 0.5, "b": 0.1})
+        0.4
+        """
+        weights = (1.0,) * len(self.prefix) + self.weights
+        found = [
+            (weight, fractions[column.name])
+            for column, weight in zip(self.named, weights, strict=True)
+            if column.name in fractions
+        ]
+        total = sum(weight for weight, _ in found)
+        return sum(weight * fraction for weight, fraction in found) / total if found else None
+
     def names(self, separator: str) -> str:
         """Join the names of the clustering columns."""
         return separator.join(column.name for column in self.columns)
+
+    @property
+    def sort_order(self) -> str:
+        """The sort order in full."""
+        prefix = f"{self.prefix_text}, " if self.prefix else ""
+        return f"{prefix}{self.curve}({self.names(', ')})"
 
     @property
     def prefix_text(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from iceberg_zorder import __version__
 from iceberg_zorder.layout.box_tree import ADAPTIVE, BoxTree
@@ -11,9 +11,10 @@ from iceberg_zorder.layout.cuts import EVEN
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.layout_json import layout_hash
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
+from iceberg_zorder.pyiceberg.plan.selection.target_size import SUMMARY_KEY
 
 
-def snapshot_properties(order: RowOrder, layouts: Sequence[Layout]) -> dict[str, str]:
+def snapshot_properties(order: RowOrder, layouts: Sequence[Layout], target: int) -> dict[str, str]:
     """Describe layouts for the summary of the snapshot that they were used for.
 
     Parameters
@@ -22,12 +23,14 @@ def snapshot_properties(order: RowOrder, layouts: Sequence[Layout]) -> dict[str,
         The columns that the layouts were fitted to.
     layouts : sequence of Layout
         The layout of every file group, at least one.
+    target : int
+        The bytes that new files were to have.
 
     Returns
     -------
     dict of str to str
-        Columns, curves, cuts, hash and version; and the prefix, where there is one. The hash of several layouts is the
-        SHA-256 of their own hashes, sorted, one a line.
+        Columns, curves, cuts, hash, version and target; and the prefix, where there is one. The hash of several
+        layouts is the SHA-256 of their own hashes, sorted, one a line.
 
     Examples
     --------
@@ -39,7 +42,7 @@ def snapshot_properties(order: RowOrder, layouts: Sequence[Layout]) -> dict[str,
     >>> column = ClusteringColumn(("a",), "long")
     >>> layout = fit([column], Sample((encode(pa.array(range(8)), "long"),)), LayoutRequest(files=2))
     >>> order = RowOrder((), (), (column,), (1.0,), "zorder", (1,))
-    >>> properties = snapshot_properties(order, [layout])
+    >>> properties = snapshot_properties(order, [layout], 100)
     >>> properties["zorder.columns"], properties["zorder.cuts"], len(properties["zorder.layout-hash"])
     ('a', 'adaptive', 64)
     """
@@ -50,5 +53,34 @@ def snapshot_properties(order: RowOrder, layouts: Sequence[Layout]) -> dict[str,
         "zorder.cuts": ADAPTIVE if isinstance(layouts[0].cuts, BoxTree) else EVEN,
         "zorder.layout-hash": hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest(),
         "zorder.version": __version__,
+        SUMMARY_KEY: str(target),
     }
     return {**properties, "zorder.prefix": order.prefix_text} if order.prefix else properties
+
+
+def commit_properties(scan_fractions: Mapping[str, float], seconds: float) -> dict[str, str]:
+    """Describe one commit of a rewrite.
+
+    Parameters
+    ----------
+    scan_fractions : mapping of str to float
+        By column, the scan fraction among the files of the commit.
+    seconds : float
+        How long it took to make them.
+
+    Returns
+    -------
+    dict of str to str
+        The scan fractions and the milliseconds.
+
+    Examples
+    --------
+    >>> commit_properties({"a": 0.125, "b": 1.0}, 1.5)
+    {'zorder.scan-fraction.a': '0.125', 'zorder.scan-fraction.b': '1', 'zorder.rewrite-duration-ms': '1500'}
+    """
+    fractions = {f"zorder.scan-fraction.{name}": _decimal(fraction) for name, fraction in scan_fractions.items()}
+    return {**fractions, "zorder.rewrite-duration-ms": str(round(1000 * seconds))}
+
+
+def _decimal(fraction: float) -> str:
+    return f"{fraction:.6f}".rstrip("0").rstrip(".")

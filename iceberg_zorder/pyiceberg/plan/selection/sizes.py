@@ -10,14 +10,12 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, checkable_target, given_target
 from iceberg_zorder.pyiceberg.scan.delete_index import rows_deleted_by_position
 from iceberg_zorder.request.rewrite_options import RewriteOptions
 
 if TYPE_CHECKING:
     from iceberg_zorder.pyiceberg.file_groups import DataFileTask
-
-_TARGET = "write.target-file-size-bytes"
-_TARGET_DEFAULT = 512 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class SizeRules:
     def wants(self, task: DataFileTask) -> bool:
         """Tell whether a data file is to be rewritten for its size or its deletes."""
         size = task.data_file.file_size_in_bytes
-        return not self.min_file_size <= size <= self.max_file_size or self._has_too_many_deletes(task)
+        return not self.min_file_size <= size <= self.max_file_size or self.has_too_many_deletes(task)
 
     def wants_group(self, tasks: Sequence[DataFileTask]) -> bool:
         """Tell whether the chosen files of a partition are worth rewriting."""
@@ -60,7 +58,7 @@ class SizeRules:
             (len(tasks) > 1 and len(tasks) >= self.options.min_input_files)
             or (len(tasks) > 1 and size > self.target_file_size)
             or size > self.max_file_size
-            or any(self._has_too_many_deletes(task) for task in tasks)
+            or any(self.has_too_many_deletes(task) for task in tasks)
         )
 
     def expected_output_files(self, input_size: int) -> int:
@@ -72,7 +70,8 @@ class SizeRules:
         shared_out = size // whole < min(1.1 * target, float(self.write_max_file_size))
         return whole if remainder <= self.min_file_size and shared_out else whole + (remainder > 0)
 
-    def _has_too_many_deletes(self, task: DataFileTask) -> bool:
+    def has_too_many_deletes(self, task: DataFileTask) -> bool:
+        """Tell whether a data file is to be rewritten for its deletes, whatever its size."""
         deletes = len(task.position_deletes) + len(task.equality_deletes)
         if deletes >= self.options.delete_file_threshold:
             return True
@@ -83,7 +82,7 @@ class SizeRules:
         return rows > 0 and deleted / rows >= self.options.delete_ratio_threshold
 
 
-def size_rules(table: Table, options: RewriteOptions) -> SizeRules:
+def size_rules(table: Table, options: RewriteOptions, found: TargetSize | None = None) -> SizeRules:
     """Check the options of sizes, with defaults from a table's properties.
 
     Parameters
@@ -92,6 +91,8 @@ def size_rules(table: Table, options: RewriteOptions) -> SizeRules:
         The table.
     options : RewriteOptions
         The options.
+    found : TargetSize, optional
+        The target where neither an option nor the table sets one. Without it the rules check the options only.
 
     Returns
     -------
@@ -103,23 +104,12 @@ def size_rules(table: Table, options: RewriteOptions) -> SizeRules:
     InvalidInputError
         When an option lies outside its domain.
     """
-    target = _default_target(table) if options.target_file_size is None else options.target_file_size
+    target = (given_target(table, options) or found or checkable_target(options)).size
     least = int(target * 0.75) if options.min_file_size is None else options.min_file_size
     most = int(target * 1.8) if options.max_file_size is None else options.max_file_size
     for why in _faults(table, options, target, least, most):
         raise InvalidInputError(f"Cannot rewrite data files of {display_name(table)}, because {why}")
     return SizeRules(target, least, most, options)
-
-
-def _default_target(table: Table) -> int:
-    text = table.properties.get(_TARGET)
-    try:
-        return _TARGET_DEFAULT if text is None else int(text)
-    except ValueError as error:
-        raise InvalidInputError(
-            f"Cannot rewrite data files of {display_name(table)}, because its property {_TARGET} = '{text}' is no "
-            "whole number"
-        ) from error
 
 
 def _faults(table: Table, options: RewriteOptions, target: int, least: int, most: int) -> list[str]:

@@ -11,7 +11,7 @@ from pyiceberg.manifest import DataFile
 
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
-from iceberg_zorder.pyiceberg.rewrite_group import RewriteContext
+from iceberg_zorder.pyiceberg.run.rewrite_group import RewriteContext
 from iceberg_zorder.pyiceberg.write.file_writer import delete_files
 
 Rewrite = Callable[[RewriteContext, FileGroup, Layout], list[DataFile]]

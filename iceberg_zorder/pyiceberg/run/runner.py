@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import logging
+import time
 from contextlib import closing
 from copy import copy
-from dataclasses import dataclass, field
 from functools import partial
 
 from pyiceberg.manifest import DataFile
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError, UnknownOutcomeError
-from iceberg_zorder.layout.layout import Layout
-from iceberg_zorder.pyiceberg.commit.replacement import Replacement, commit_replacement, remove_dangling_deletes
+from iceberg_zorder.pyiceberg.commit.batches import Batch, BatchCommits, Tally
+from iceberg_zorder.pyiceberg.commit.replacement import remove_dangling_deletes
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.file_group_pool import FileGroupPool
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
-from iceberg_zorder.pyiceberg.plan.layouts import fit_layouts
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
-from iceberg_zorder.pyiceberg.plan.summary import snapshot_properties
+from iceberg_zorder.pyiceberg.plan.summary import commit_properties, snapshot_properties
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress
-from iceberg_zorder.pyiceberg.rewrite_group import RewriteContext, rewrite_group
+from iceberg_zorder.pyiceberg.run.file_group_pool import FileGroupPool
+from iceberg_zorder.pyiceberg.run.outcome import WrittenFiles, dry_run_result, joined, scan_fractions_text
+from iceberg_zorder.pyiceberg.run.rewrite_group import RewriteContext, rewrite_group
 from iceberg_zorder.pyiceberg.write.file_writer import delete_files
 from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.rows.memory_budget import MemoryBudget
@@ -33,35 +33,6 @@ logger = logging.getLogger("iceberg_zorder")
 
 _ATTEMPTS = 3
 """How often a file group is rewritten, when other operations change its files meanwhile."""
-
-
-@dataclass
-class _Tally:
-    """What was done so far."""
-
-    rewritten_files: int = 0
-    added_files: int = 0
-    rewritten_bytes: int = 0
-    failed_files: int = 0
-    removed_delete_files: int = 0
-    commits: int = 0
-    failure: Exception | None = None
-    """Why a file group failed, the last one that did."""
-    failed_commits: list[Exception] = field(default_factory=list)
-    """Why commits failed that no other operation was in the way of."""
-    conflicts: list[RewriteConflictError] = field(default_factory=list)
-    """Of the last attempt: what took the file groups in ``lost``."""
-    lost: list[FileGroup] = field(default_factory=list)
-
-    def result(self, message: str | None = None) -> RewriteResult:
-        return RewriteResult(
-            self.rewritten_files,
-            self.added_files,
-            self.rewritten_bytes,
-            self.failed_files,
-            self.removed_delete_files,
-            message,
-        )
 
 
 class RewriteRunner:
@@ -83,13 +54,20 @@ class RewriteRunner:
         self._progress = progress
         # The other half is for rows that are being read, sorted or written, and for holes that freed memory leaves.
         self._budget = MemoryBudget(request.options.memory_limit // 2)
-        self._tally = _Tally()
+        self._tally = Tally()
+        self._commits = BatchCommits(request.table, request.branch_name, request.options, self._tally)
+        self._written = WrittenFiles()
+        self._warnings: tuple[str, ...] = ()
+        self._since = time.monotonic()
 
     def run(self, plan: RewritePlan) -> RewriteResult:
         """Rewrite, commit, and plan again as often as conflicts ask for it; raises as ``rewrite_data_files`` does."""
         tally = self._tally
+        self._since = time.monotonic()
+        if self._options.layout.dry_run:
+            return dry_run_result(plan.sampled(self._progress))
         if not plan.groups:
-            return tally.result(plan.message)
+            return RewriteResult(0, 0, 0, 0, 0, plan.message)
         try:
             message = self._attempts(plan)
             tally.failed_files += sum(len(group.tasks) for group in tally.lost)
@@ -107,7 +85,18 @@ class RewriteRunner:
             raise
         except Exception as error:
             raise self._failure(str(error)) from error
-        return tally.result(message)
+        scan_fractions = self._written.scan_fractions()
+        if scan_fractions:
+            logger.info("Scan fractions of the rewrite of %s: %s", self._name, scan_fractions_text(scan_fractions))
+        return RewriteResult(
+            tally.rewritten_files,
+            tally.added_files,
+            tally.rewritten_bytes,
+            tally.failed_files,
+            tally.removed_delete_files,
+            joined([message, *self._warnings]),
+            scan_fractions,
+        )
 
     def _attempts(self, plan: RewritePlan) -> str | None:
         """Rewrite and commit what there is to do, and again what conflicts take; say so if others left nothing."""
@@ -117,7 +106,11 @@ class RewriteRunner:
             if not plan.groups:
                 message = self._nothing_left()
             tally.conflicts, tally.lost = [], []
-            self._rewrite(plan)
+            sampled = self._rewrite(plan)
+            if attempt == 1:
+                self._warnings = sampled.warnings
+            if plan.groups and not (sampled.groups or tally.rewritten_files):
+                message = sampled.message or message
             if not tally.lost:
                 break
             logger.warning(
@@ -157,17 +150,20 @@ class RewriteRunner:
                 f"{self._options.max_failed_commits}. The log says why each failed; the other commits stand."
             )
 
-    def _rewrite(self, plan: RewritePlan) -> None:
-        """Rewrite file groups of a snapshot, and commit them in batches."""
-        groups, order, snapshot = plan.groups, plan.order, plan.snapshot
-        if not groups or snapshot is None:
-            return
-        self._progress(PLAN, sum(group.rows for group in groups), sum(group.input_size for group in groups))
-        fitted = self._fitted(plan)
-        if not fitted:
-            return
-        properties = snapshot_properties(order, [layout for _, layout in fitted])
-        size = -(-len(groups) // self._options.max_commits) if self._options.partial_progress else len(groups)
+    def _rewrite(self, plan: RewritePlan) -> RewritePlan:
+        """Rewrite file groups of a snapshot, and commit them in batches; returns the plan with its layouts."""
+        if not plan.groups:
+            return plan
+        self._progress(PLAN, sum(group.rows for group in plan.groups), sum(group.input_size for group in plan.groups))
+        plan = self._sampled(plan)
+        order, snapshot = plan.order, plan.snapshot
+        if not plan.groups or snapshot is None or plan.target is None:
+            return plan
+        self._written.begin(plan)
+        layouts = [each.layout for each in plan.layouts]
+        properties = snapshot_properties(order, layouts, plan.target.size)
+        wanted = len(plan.groups)
+        size = -(-wanted // self._options.max_commits) if self._options.partial_progress else wanted
         # A commit refreshes the table while other file groups are read and written as it was.
         table = copy(self._table)
         context = RewriteContext(
@@ -176,6 +172,7 @@ class RewriteRunner:
         pool = FileGroupPool(context, rewrite_group, self._options.max_concurrent_file_group_rewrites)
         batch: list[tuple[FileGroup, list[DataFile]]] = []
         try:
+            fitted = list(zip(plan.groups, layouts, strict=True))
             with closing(pool.outcomes(fitted)) as outcomes:
                 for group, outcome in outcomes:
                     if isinstance(outcome, Exception):
@@ -190,11 +187,12 @@ class RewriteRunner:
         except BaseException:
             delete_files(self._table, [file.file_path for _, files in batch for file in files])
             raise
+        return plan
 
-    def _fitted(self, plan: RewritePlan) -> list[tuple[FileGroup, Layout]]:
-        """Take the layouts of the plan, or fit them, to those file groups that can be read."""
+    def _sampled(self, plan: RewritePlan) -> RewritePlan:
+        """Take the layouts of the plan, or fit them to those file groups that can be read."""
         if plan.is_sampled:
-            return [(group, each.layout) for group, each in zip(plan.groups, plan.layouts, strict=True)]
+            return plan
         context = SampleContext(
             self._table,
             plan.order,
@@ -203,7 +201,20 @@ class RewriteRunner:
             partial(self._failed, "sampling"),
             self._budget,
         )
-        return fit_layouts(context, plan.groups)
+        return plan.sampled_in(context)
+
+    def _commit(self, snapshot: Snapshot, batch: Batch, properties: dict[str, str]) -> None:
+        if not batch:
+            return
+        try:
+            written = self._written.files(batch)
+            of_commit = commit_properties(self._written.actual(written), time.monotonic() - self._since)
+        except BaseException:
+            delete_files(self._table, [file.file_path for _, files in batch for file in files])
+            raise
+        if self._commits.commit(snapshot, batch, {**properties, **of_commit}):
+            self._written.committed(written)
+            self._since = time.monotonic()
 
     def _failed(self, what: str, group: FileGroup, error: Exception) -> None:
         """Count a file group that failed, or end the rewrite where it is committed as a whole."""
@@ -224,42 +235,3 @@ class RewriteRunner:
             else "Nothing was committed, and the new files were deleted."
         )
         return kind(f"Cannot complete the rewrite of {self._name}, because {why.rstrip('.')}. {left}")
-
-    def _commit(
-        self, snapshot: Snapshot, batch: list[tuple[FileGroup, list[DataFile]]], properties: dict[str, str]
-    ) -> None:
-        if not batch:
-            return
-        # They come as they are done, and are committed in one order whichever was first.
-        batch = sorted(batch, key=lambda each: each[0].index)
-        removed = tuple(task.data_file for group, _ in batch for task in group.tasks)
-        added = tuple(file for _, files in batch for file in files)
-        try:
-            committed = commit_replacement(
-                self._table,
-                Replacement(removed, added),
-                starting_snapshot_id=snapshot.snapshot_id,
-                branch=self._request.branch_name,
-                use_starting_sequence_number=self._options.use_starting_sequence_number,
-                snapshot_properties=properties,
-            )
-        except RewriteConflictError as error:
-            self._tally.conflicts.append(error)
-            self._tally.lost += [group for group, _ in batch]
-            return
-        except UnknownOutcomeError:
-            raise
-        except Exception as error:
-            if not self._options.partial_progress:
-                raise
-            logger.error("A commit of %s failed, and its new files were deleted: %s", self._name, error, exc_info=error)
-            self._tally.failed_commits.append(error)
-            self._tally.failed_files += len(removed)
-            return
-        self._tally.commits += 1
-        self._tally.rewritten_files += len(removed)
-        self._tally.added_files += len(added)
-        self._tally.rewritten_bytes += sum(file.file_size_in_bytes for file in removed)
-        new = self._table.snapshot_by_id(committed)
-        if new and new.summary:
-            self._tally.removed_delete_files += int(new.summary.get("removed-delete-files", "0") or 0)

@@ -1,0 +1,124 @@
+"""Commit rewritten file groups in batches, and keep the books of what was done, was lost to conflicts, and failed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+
+from iceberg_zorder.errors import RewriteConflictError, UnknownOutcomeError
+from iceberg_zorder.pyiceberg.commit.replacement import Replacement, commit_replacement
+from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.file_groups import FileGroup
+from iceberg_zorder.request.rewrite_options import RewriteOptions
+
+logger = logging.getLogger("iceberg_zorder")
+
+Batch = Sequence[tuple[FileGroup, list[DataFile]]]
+"""File groups with their new data files."""
+
+
+@dataclass
+class Tally:
+    """What was done so far."""
+
+    rewritten_files: int = 0
+    added_files: int = 0
+    rewritten_bytes: int = 0
+    failed_files: int = 0
+    removed_delete_files: int = 0
+    commits: int = 0
+    failure: Exception | None = None
+    """Why a file group failed, the last one that did."""
+    failed_commits: list[Exception] = field(default_factory=list)
+    """Why commits failed that no other operation was in the way of."""
+    conflicts: list[RewriteConflictError] = field(default_factory=list)
+    """Of the last attempt: what took the file groups in ``lost``."""
+    lost: list[FileGroup] = field(default_factory=list)
+
+
+class BatchCommits:
+    """Commits batches of file groups of a table.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table; it has the new metadata after every commit.
+    branch : str
+        The branch to commit to.
+    options : RewriteOptions
+        The options.
+    tally : Tally
+        Where it is counted.
+    """
+
+    def __init__(self, table: Table, branch: str, options: RewriteOptions, tally: Tally) -> None:
+        self._table = table
+        self._branch = branch
+        self._options = options
+        self._tally = tally
+
+    def commit(self, snapshot: Snapshot, batch: Batch, properties: Mapping[str, str]) -> bool:
+        """Commit a batch of file groups.
+
+        Parameters
+        ----------
+        snapshot : pyiceberg.table.snapshots.Snapshot
+            The snapshot that they were planned on.
+        batch : sequence of (FileGroup, list of pyiceberg.manifest.DataFile)
+            The file groups, at least one, and their new files.
+        properties : mapping of str to str
+            What the new snapshot's summary shall say besides.
+
+        Returns
+        -------
+        bool
+            Whether it was committed; if not, the new files were deleted, and the tally says why.
+
+        Raises
+        ------
+        UnknownOutcomeError
+            When the catalog gave no clear answer. Nothing is deleted.
+        Exception
+            Whatever else was in the way, unless partial progress tolerates that.
+        """
+        # They come as they are done, and are committed in one order whichever was first.
+        batch = sorted(batch, key=lambda each: each[0].index)
+        removed = tuple(task.data_file for group, _ in batch for task in group.tasks)
+        added = tuple(file for _, files in batch for file in files)
+        tally = self._tally
+        try:
+            committed = commit_replacement(
+                self._table,
+                Replacement(removed, added),
+                starting_snapshot_id=snapshot.snapshot_id,
+                branch=self._branch,
+                use_starting_sequence_number=self._options.use_starting_sequence_number,
+                snapshot_properties=properties,
+            )
+        except RewriteConflictError as error:
+            tally.conflicts.append(error)
+            tally.lost += [group for group, _ in batch]
+            return False
+        except UnknownOutcomeError:
+            raise
+        except Exception as error:
+            if not self._options.partial_progress:
+                raise
+            name = display_name(self._table)
+            logger.error("A commit of %s failed, and its new files were deleted: %s", name, error, exc_info=error)
+            tally.failed_commits.append(error)
+            tally.failed_files += len(removed)
+            return False
+        tally.commits += 1
+        tally.rewritten_files += len(removed)
+        tally.added_files += len(added)
+        tally.rewritten_bytes += sum(file.file_size_in_bytes for file in removed)
+        new = self._table.snapshot_by_id(committed)
+        if new and new.summary:
+            tally.removed_delete_files += int(new.summary.get("removed-delete-files", "0") or 0)
+        return True

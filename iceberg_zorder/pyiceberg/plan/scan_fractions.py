@@ -1,0 +1,194 @@
+"""Scan fractions of file groups: of the data files of today, as predicted, and of those that were written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyiceberg.manifest import DataFile
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.types import NestedField
+
+from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.layout.keys import NULL, KeyColumn, domain
+from iceberg_zorder.layout.sample import Sample, is_cut, sampled_bytes
+from iceberg_zorder.pyiceberg.file_groups import FileGroup
+from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
+from iceberg_zorder.pyiceberg.plan.sampling import kept_length
+from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays, new_files_read
+from iceberg_zorder.pyiceberg.scan.listing import Listing
+from iceberg_zorder.report.attainable import new_files
+from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
+from iceberg_zorder.report.scan_fraction import BoundedRows, scan_fraction_of_groups
+from iceberg_zorder.report.scan_prediction import SampledGroup
+from iceberg_zorder.request.result import PredicateScan
+
+CODINGS = {True: "utf-8", False: "latin-1"}
+"""By whether a column is text: in Latin-1 one byte is one character, which serves for binary columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredGroup:
+    """What a file group is measured by: its data files, and rows whose values are looked for.
+
+    Parameters
+    ----------
+    values : Sample
+        Rows that have not made the layout, or where there are no others those that have. Of all file groups together
+        they are as many as are sampled (``sample-rows``), and one more a group at most.
+    rows : int
+        The rows of the group.
+    today, planned : DataFiles
+        Its data files, and those that its layout is predicted to make.
+    """
+
+    values: Sample
+    rows: int
+    today: DataFiles
+    planned: DataFiles
+
+
+class ScanFractions:
+    """Measures file groups of one plan, all by the same function.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table, of which the schema and the metrics configuration are taken as they are now.
+    order : RowOrder
+        The columns.
+    most : int
+        How many rows are sampled at most, by which the keys of long values are cut.
+    """
+
+    def __init__(self, table: Table, order: RowOrder, most: int) -> None:
+        self._order = order
+        schema: Schema = table.schema()
+        self.fields = [schema.find_field(each) for each in order.field_ids]
+        """The columns in the table's schema."""
+        self._kept = [_cut_to_bounds(table, column) for column in order.named]
+        self._lengths = [
+            sampled_bytes(kept_length(table, column), most) if is_cut(column.type) else None for column in order.named
+        ]
+
+    def files(self, files: Sequence[DataFile]) -> DataFiles:
+        """Describe data files by their manifest entries."""
+        return file_arrays(files, self.fields, self._order.named, lengths=self._lengths)
+
+    def values(self, group: SampledGroup) -> Sample:
+        """Choose the rows of a group whose values are looked for."""
+        looked_for = group.held_out if group.held_out.rows else group.fitted
+        return Sample(looked_for.columns[len(self._order.partition) :])
+
+    def planned(self, groups: Mapping[int, SampledGroup]) -> DataFiles:
+        """Describe the files that layouts are predicted to make, by the number of the group."""
+        found = new_files(groups, self._order.all)
+        columns = found.columns[len(self._order.partition) :]
+        return DataFiles(found.partitions, found.rows, found.sizes, columns)
+
+    def group(self, group: SampledGroup, files: Sequence[DataFile]) -> MeasuredGroup:
+        """Measure a group by its sample and its data files."""
+        return MeasuredGroup(self.values(group), group.rows, self.files(files), self.planned_of(group))
+
+    def planned_of(self, group: SampledGroup) -> DataFiles:
+        """Describe the files of one layout; of one that was fitted to nothing, nothing is known."""
+        return self.planned({0: group}) if group.fitted.rows else _unknown(group, self._order.named)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return [column.name for column in self._order.named]
+
+    def before(self, groups: Sequence[MeasuredGroup]) -> dict[str, float]:
+        """Measure, by column, among the data files of today."""
+        return self.measured([(each, each.today) for each in groups])
+
+    def predicted(self, groups: Sequence[MeasuredGroup]) -> dict[str, float]:
+        """Predict by column."""
+        return self.measured([(each, each.planned) for each in groups], self._kept)
+
+    def measured(
+        self,
+        groups: Sequence[tuple[MeasuredGroup, DataFiles]],
+        kept: Sequence[Callable[[bytes], bytes] | None] | None = None,
+    ) -> dict[str, float]:
+        """Measure, by column, among data files of file groups; columns without a value are left out.
+
+        Where their bounds are not truncated yet, ``kept`` tells for each column what is kept of a key.
+        """
+        found = {}
+        for place, column in enumerate(self._order.named):
+            bounded = [
+                BoundedRows(files.columns[place], files.sizes, group.values.columns[place], group.rows)
+                for group, files in groups
+            ]
+            fraction = scan_fraction_of_groups(bounded, kept[place] if kept else None)
+            if fraction is not None:
+                found[column.name] = fraction
+        return found
+
+
+def predicate_scan(
+    text: str,
+    listing: Listing,
+    groups: Sequence[FileGroup],
+    measured: Sequence[MeasuredGroup],
+    fields: Sequence[NestedField],
+) -> PredicateScan:
+    """Measure what a condition reads of file groups, and predict it of their new files.
+
+    Parameters
+    ----------
+    text : str
+        The condition as it was written.
+    listing : Listing
+        The condition.
+    groups : sequence of FileGroup
+        The file groups.
+    measured : sequence of MeasuredGroup
+        The same.
+    fields : sequence of pyiceberg.types.NestedField
+        The columns in the table's schema.
+
+    Returns
+    -------
+    PredicateScan
+        The shares of bytes; None where there are none.
+    """
+    files = [task.data_file for group in groups for task in group.tasks]
+    before = _share([(file.file_size_in_bytes, listing.may_match(file)) for file in files])
+    new: list[tuple[int, bool]] = []
+    for group, of_group in zip(groups, measured, strict=True):
+        # Where rows of several partitions come together, the partitions of new files are not known.
+        like = None if group.partition is None else group.tasks[0].data_file
+        read = new_files_read(listing, of_group.planned, fields, [like])
+        new += zip(of_group.planned.sizes.tolist(), read.tolist(), strict=True)
+    return PredicateScan(text, before, _share(new))
+
+
+def _share(files: Sequence[tuple[int, bool]]) -> float | None:
+    total = sum(size for size, _ in files)
+    return sum(size for size, is_read in files if is_read) / total if total else None
+
+
+def _unknown(group: SampledGroup, columns: Sequence[ClusteringColumn]) -> DataFiles:
+    """Describe a file group as a file that every filter reads."""
+    state = np.array([NULL], np.uint8)
+    bounds = []
+    for column in columns:
+        keys = np.zeros(1, np.int64) if domain(column.type) == "long" else pa.array([b""], pa.large_binary())
+        bounds.append(ColumnBounds(column, KeyColumn(keys, state), KeyColumn(keys, state), np.ones(1)))
+    one = np.zeros(1, np.int64)
+    return DataFiles(one, one + group.rows, one + group.size, tuple(bounds))
+
+
+def _cut_to_bounds(table: Table, column: ClusteringColumn) -> Callable[[bytes], bytes] | None:
+    """Make what cuts a key to what the table's bounds keep of it; None if they keep all."""
+    length = kept_length(table, column)
+    if length is None:
+        return None
+    coding = CODINGS[column.type == "string"]
+    return lambda key: key.decode(coding, errors="replace")[:length].encode(coding)

@@ -1,0 +1,118 @@
+"""How large data files are to be: as an option or the table says, as they were the last time, or as the data asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pyiceberg.table import Table
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.report.history import SnapshotFacts
+from iceberg_zorder.request.rewrite_options import RewriteOptions
+
+OPTION, PROPERTY, LAST_LAYOUT, DATA = "option", "property", "last layout", "data"
+SUMMARY_KEY = "zorder.target-file-size-bytes"
+
+_PROPERTY_NAME = "write.target-file-size-bytes"
+_SMALLEST, _LARGEST = 16 * 1024**2, 512 * 1024**2
+_FILES_OF_A_PARTITION = 32
+
+
+@dataclass(frozen=True)
+class TargetSize:
+    """The size that data files are to have.
+
+    Parameters
+    ----------
+    size : int
+        Bytes.
+    source : str
+        Where it is from: ``"option"``, ``"property"``, ``"last layout"`` or ``"data"``.
+    """
+
+    size: int
+    source: str
+
+    @property
+    def is_given(self) -> bool:
+        """Whether a user has set it."""
+        return self.source in (OPTION, PROPERTY)
+
+
+def given_target(table: Table, options: RewriteOptions) -> TargetSize | None:
+    """Find the target that the option or the table's property sets; raises InvalidInputError if it is no number."""
+    if options.target_file_size is not None:
+        return TargetSize(options.target_file_size, OPTION)
+    text = table.properties.get(_PROPERTY_NAME)
+    try:
+        return None if text is None else TargetSize(int(text), PROPERTY)
+    except ValueError as error:
+        raise InvalidInputError(
+            f"Cannot rewrite data files of {display_name(table)}, because its property {_PROPERTY_NAME} = '{text}' is "
+            "no whole number"
+        ) from error
+
+
+def found_target(
+    options: RewriteOptions, snapshots: Sequence[SnapshotFacts], partition_sizes: Iterable[int]
+) -> TargetSize:
+    """Find the target where none is given.
+
+    Parameters
+    ----------
+    options : RewriteOptions
+        The options, whose smallest and largest size the target is moved to fit.
+    snapshots : sequence of SnapshotFacts
+        The snapshots of the branch, oldest first; the newest that tells of a target wins, so that a table keeps it.
+    partition_sizes : iterable of int
+        Bytes of the data files of each partition.
+
+    Returns
+    -------
+    TargetSize
+        From the last layout, else from the data: so many files of a partition that filters on two columns or three
+        skip most of them.
+
+    Examples
+    --------
+    >>> found_target(RewriteOptions(), [], [2 * 1024**3, 3 * 1024**3, 100])
+    TargetSize(size=100663296, source='data')
+    >>> found_target(RewriteOptions(), [SnapshotFacts(1, 0, "replace", {SUMMARY_KEY: "20000000"})], [100])
+    TargetSize(size=20000000, source='last layout')
+    >>> found_target(RewriteOptions(min_file_size=30_000_000), [], [100])
+    TargetSize(size=40000000, source='data')
+    """
+    told = (each.summary.get(SUMMARY_KEY, "") for each in reversed(snapshots))
+    last = next((int(text) for text in told if text.isascii() and text.isdecimal() and int(text) > 0), None)
+    if last is not None:
+        return TargetSize(_between(last, options), LAST_LAYOUT)
+    return TargetSize(_between(_target_of_data(partition_sizes), options), DATA)
+
+
+def checkable_target(options: RewriteOptions) -> TargetSize:
+    """Make a target that fits the other options, if any does: what is wrong with them is wrong whatever is found."""
+    return TargetSize(_between(_LARGEST, options), DATA)
+
+
+def _target_of_data(partition_sizes: Iterable[int]) -> int:
+    sizes = sorted(size for size in partition_sizes if size > 0)
+    if not sizes:
+        return _LARGEST
+    seen, half = 0, sum(sizes) / 2
+    for median in sizes:
+        seen += median
+        if seen >= half:
+            break
+    return min(_LARGEST, max(_SMALLEST, median // _FILES_OF_A_PARTITION))
+
+
+def _between(target: int, options: RewriteOptions) -> int:
+    """Move a target to where Iceberg's default shares put it around a given smallest or largest size."""
+    least, most = options.min_file_size, options.max_file_size
+    if least is not None and target <= least:
+        target = max(least + 1, int(least / 0.75))
+    if most is not None and target >= most:
+        target = max(1, int(most / 1.8))
+    return target

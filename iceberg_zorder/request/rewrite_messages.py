@@ -1,0 +1,117 @@
+"""What is said of the scan fractions of a rewrite, in the words of both engines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+ERROR = 0.05
+"""How far predictions may be off: what gains or loses no more is not told from what gains nothing."""
+DRY_RUN = "Dry run: nothing was written."
+
+
+def reads_less(before: float, predicted: float) -> bool:
+    """Tell whether files are predicted to read less on average, by more than predictions may be off.
+
+    Examples
+    --------
+    >>> reads_less(0.5, 0.47), reads_less(0.5, 0.48)
+    (True, False)
+    """
+    return predicted <= (1 - ERROR) * before
+
+
+def why_left(before: float, predicted: float) -> str:
+    """Say why a file group is left.
+
+    Examples
+    --------
+    >>> why_left(0.4, 1)
+    'a rewrite is not predicted to read less: scan fraction on average over the columns 40.0% today, 100.0% after; \
+rewrite-all rewrites it all the same'
+    """
+    return f"a rewrite {_not_less(before, predicted)}; rewrite-all rewrites it all the same"
+
+
+def why_nothing(table: str, groups: int, before: float, predicted: float) -> str:
+    """Say why all file groups are left.
+
+    Examples
+    --------
+    >>> why_nothing("lake.db.t", 2, 0.4, 1)
+    'Nothing to rewrite in lake.db.t: a rewrite of its 2 file groups is not predicted to read less: scan fraction on \
+average over the columns 40.0% today, 100.0% after. To rewrite them anyway, set option rewrite-all to true.'
+    """
+    return (
+        f"Nothing to rewrite in {table}: a rewrite of its {groups:,} file groups {_not_less(before, predicted)}. To "
+        "rewrite them anyway, set option rewrite-all to true."
+    )
+
+
+def gains_and_losses(
+    before: Mapping[str, float],
+    predicted: Mapping[str, float],
+    means: tuple[float, float],
+    *,
+    rewrite_all: bool,
+) -> list[str]:
+    """Say which columns pay for the others, and whether the whole gets worse.
+
+    Parameters
+    ----------
+    before, predicted : mapping of str to float
+        Scan fractions by column.
+    means : tuple of float
+        Their averages, before and predicted.
+    rewrite_all : bool
+        Whether files are rewritten whatever is predicted.
+
+    Returns
+    -------
+    list of str
+        Sentences.
+
+    Examples
+    --------
+    >>> for sentence in gains_and_losses({"a": 1, "b": 0.1}, {"a": 0.2, "b": 0.3}, (0.55, 0.25), rewrite_all=True):
+    ...     print(sentence)
+    Column b pays for the others: filters on it will read 30.0% of these files, 10.0% today; on average over the \
+columns 25.0%, 55.0% today.
+    >>> gains_and_losses({"a": 0.5}, {"a": 1}, (0.5, 1), rewrite_all=True)[1]
+    'The rewrite makes the scan fraction worse on average over the columns: 100.0%, 50.0% today.'
+    """
+    mean_before, mean = means
+    pays = [
+        f"Column {name} pays for the others: filters on it will read {_percent(after)} of these files, "
+        f"{_percent(before[name])} today"
+        for name, after in predicted.items()
+        if name in before and after > (1 + ERROR) * before[name]
+    ]
+    if pays:
+        pays[-1] += f"; on average over the columns {_percent(mean)}, {_percent(mean_before)} today"
+    worse = (
+        f"The rewrite makes the scan fraction worse on average over the columns: {_percent(mean)}, "
+        f"{_percent(mean_before)} today"
+    )
+    return [f"{each}." for each in (*pays, *([worse] if rewrite_all and mean > mean_before else []))]
+
+
+def other_layout(table: str, last: str, ours: str, files: int, all_files: int) -> str:
+    """Say that a part of a table gets another layout than the whole has.
+
+    Examples
+    --------
+    >>> other_layout("lake.db.t", "zorder(a, b)", "zorder(b, c)", 3, 60)
+    'The last layout of lake.db.t was by zorder(a, b), this one of 3 of 60 data files is by zorder(b, c).'
+    """
+    return f"The last layout of {table} was by {last}, this one of {files:,} of {all_files:,} data files is by {ours}."
+
+
+def _not_less(before: float, predicted: float) -> str:
+    return (
+        f"is not predicted to read less: scan fraction on average over the columns {_percent(before)} today, "
+        f"{_percent(predicted)} after"
+    )
+
+
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.1f}%"
