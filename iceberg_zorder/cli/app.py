@@ -20,6 +20,21 @@ from iceberg_zorder import __version__
 from iceberg_zorder.cli.failure import FAILED, REFUSED, Failure
 from iceberg_zorder.cli.interruption import Interrupted, Signals, exit_code, interruptible
 from iceberg_zorder.cli.output import ConsoleOutput, JsonOutput, Output
+from iceberg_zorder.cli.parameters import (
+    Branch,
+    By,
+    Catalog,
+    Conf,
+    Engine,
+    Options,
+    OutputKind,
+    Predicate,
+    Quiet,
+    Table,
+    Uri,
+    Warehouse,
+    Where,
+)
 from iceberg_zorder.errors import InvalidInputError
 
 app = typer.Typer(
@@ -67,57 +82,24 @@ class _Command(TyperCommand):
             raise
 
 
-_Table = Annotated[str, typer.Argument(help="The table with its namespace, as db.events.", show_default=False)]
-_By = Annotated[
-    str | None,
-    typer.Option(
-        help="Clustering columns: user_id,ts. Nested fields are dotted, special characters stand in backticks. "
-        "Or a sort order: 'region DESC, hilbert(user_id, ts)'.",
-        show_default="what the table remembers",
-    ),
-]
-_Where = Annotated[
-    str | None,
-    typer.Option(help="Rewrite only data files that may hold rows for which this condition of Spark SQL is true."),
-]
-_Options = Annotated[
-    list[str] | None, typer.Option("--option", metavar="K=V", help="An option of the rewrite; repeat for more.")
-]
-_Branch = Annotated[str | None, typer.Option(help="The branch to rewrite.")]
-_Engine = Annotated[
-    Literal["auto", "spark", "pyiceberg"],
-    typer.Option(help="What does the work; auto is Spark where it is installed."),
-]
-_Catalog = Annotated[
-    str | None,
-    typer.Option(help="The catalog's name in PyIceberg's configuration.", show_default="PyIceberg's default"),
-]
-_Uri = Annotated[str | None, typer.Option(help="The catalog's URI, as for PyIceberg.")]
-_Warehouse = Annotated[str | None, typer.Option(help="The catalog's warehouse, as for PyIceberg.")]
-_Conf = Annotated[
-    list[str] | None,
-    typer.Option(metavar="K=V", help="A setting of Spark, as spark.driver.memory=4g; repeat for more."),
-]
-_OutputKind = Annotated[
-    Literal["text", "json"], typer.Option("--output", help="How the result, or the error, is written to stdout.")
-]
-_Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-
-
 @app.command(cls=_Command)
 def rewrite(
-    table: _Table,
-    by: _By = None,
-    where: _Where = None,
-    option: _Options = None,
-    branch: _Branch = None,
-    engine: _Engine = "auto",
-    catalog: _Catalog = None,
-    uri: _Uri = None,
-    warehouse: _Warehouse = None,
-    conf: _Conf = None,
-    output: _OutputKind = "text",
-    quiet: _Quiet = False,
+    table: Table,
+    by: By = None,
+    where: Where = None,
+    option: Options = None,
+    branch: Branch = None,
+    engine: Engine = "auto",
+    catalog: Catalog = None,
+    uri: Uri = None,
+    warehouse: Warehouse = None,
+    conf: Conf = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Tell what would be done, and how much filters would read; write nothing.")
+    ] = False,
+    predicate: Predicate = None,
+    output: OutputKind = "text",
+    quiet: Quiet = False,
 ) -> None:
     """Rewrite a table's data files so that filters on any of the columns skip most of them.
 
@@ -131,19 +113,22 @@ def rewrite(
     def work(signals: Signals) -> int:
         # PySpark is an extra, and it and PyIceberg take seconds to import: help and version must not wait for them.
         from iceberg_zorder.cli.arguments import checked_request
-        from iceberg_zorder.cli.rewrite import run
+        from iceberg_zorder.cli.commands.rewrite import run
 
+        if predicate and not dry_run:
+            raise InvalidInputError("Cannot use --predicate, because it is for --dry-run")
         request = checked_request(
             table,
             by=by,
             where=where,
-            options=_pairs("--option", option),
+            options={**_pairs("--option", option), **({"dry-run": "true"} if dry_run else {})},
             branch=branch,
             engine=engine,
             catalog=catalog,
             uri=uri,
             warehouse=warehouse,
             conf=_pairs("--conf", conf),
+            predicates=predicate or [],
         )
         return run(request, shown, signals.done)
 
@@ -152,21 +137,22 @@ def rewrite(
 
 @app.command(cls=_Command)
 def plan(
-    table: _Table,
-    by: _By = None,
-    where: _Where = None,
-    option: _Options = None,
-    branch: _Branch = None,
-    engine: _Engine = "auto",
-    catalog: _Catalog = None,
-    uri: _Uri = None,
-    warehouse: _Warehouse = None,
-    conf: _Conf = None,
+    table: Table,
+    by: By = None,
+    where: Where = None,
+    option: Options = None,
+    branch: Branch = None,
+    engine: Engine = "auto",
+    catalog: Catalog = None,
+    uri: Uri = None,
+    warehouse: Warehouse = None,
+    conf: Conf = None,
     sampled: Annotated[
         bool, typer.Option("--sampled", help="Read a sample of the columns: layouts, and how much filters will read.")
     ] = False,
-    output: _OutputKind = "text",
-    quiet: _Quiet = False,
+    predicate: Predicate = None,
+    output: OutputKind = "text",
+    quiet: Quiet = False,
 ) -> None:
     """Show what rewrite would do with the same arguments, and why; nothing is written.
 
@@ -176,8 +162,10 @@ def plan(
 
     def work(_: Signals) -> int:
         from iceberg_zorder.cli.arguments import checked_request
-        from iceberg_zorder.cli.plan import run
+        from iceberg_zorder.cli.commands.plan import run
 
+        if predicate and not sampled:
+            raise InvalidInputError("Cannot use --predicate, because it is for --sampled")
         request = checked_request(
             table,
             by=by,
@@ -189,6 +177,7 @@ def plan(
             uri=uri,
             warehouse=warehouse,
             conf=_pairs("--conf", conf),
+            predicates=predicate or [],
         )
         return run(request, shown, sampled=sampled)
 
@@ -197,7 +186,7 @@ def plan(
 
 @app.command(cls=_Command)
 def report(
-    table: _Table,
+    table: Table,
     by: Annotated[
         str | None,
         typer.Option(
@@ -209,10 +198,7 @@ def report(
         str | None,
         typer.Option(help="Report only on data files that may hold rows for which this condition is true."),
     ] = None,
-    predicate: Annotated[
-        list[str] | None,
-        typer.Option(help='A condition whose share of the data is reported, as "a = 5 AND b > 3"; repeat for more.'),
-    ] = None,
+    predicate: Predicate = None,
     predicates: Annotated[
         Path | None, typer.Option(help="A file of such conditions, one a line; lines that begin with # are left out.")
     ] = None,
@@ -221,11 +207,11 @@ def report(
         int | None, typer.Option(metavar="SNAPSHOT", help="A snapshot of before, to be compared with.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="A file that a page with pictures is written to.")] = None,
-    catalog: _Catalog = None,
-    uri: _Uri = None,
-    warehouse: _Warehouse = None,
-    output: _OutputKind = "text",
-    quiet: _Quiet = False,
+    catalog: Catalog = None,
+    uri: Uri = None,
+    warehouse: Warehouse = None,
+    output: OutputKind = "text",
+    quiet: Quiet = False,
 ) -> None:
     """Show how well a table is clustered, what a rewrite would attain, and what is wrong; only metadata is read.
 
@@ -235,7 +221,7 @@ def report(
 
     def work(_: Signals) -> int:
         from iceberg_zorder.cli.arguments import checked_report_request, predicates_of
-        from iceberg_zorder.cli.report import run
+        from iceberg_zorder.cli.commands.report import run
 
         request = checked_report_request(
             table,
@@ -256,14 +242,14 @@ def report(
 
 @app.command(name="set", cls=_Command)
 def set_defaults(
-    table: _Table,
+    table: Table,
     by: Annotated[str, typer.Option(help="Clustering columns, or a sort order, as for rewrite.", show_default=False)],
-    option: _Options = None,
-    catalog: _Catalog = None,
-    uri: _Uri = None,
-    warehouse: _Warehouse = None,
-    output: _OutputKind = "text",
-    quiet: _Quiet = False,
+    option: Options = None,
+    catalog: Catalog = None,
+    uri: Uri = None,
+    warehouse: Warehouse = None,
+    output: OutputKind = "text",
+    quiet: Quiet = False,
 ) -> None:
     """Have a table remember columns and options for rewrites that do not say.
 
@@ -274,7 +260,7 @@ def set_defaults(
 
     def work(_: Signals) -> int:
         from iceberg_zorder.cli.arguments import checked_defaults
-        from iceberg_zorder.cli.table_defaults import run
+        from iceberg_zorder.cli.commands.table_defaults import run
 
         request = checked_defaults(
             table, by=by, options=_pairs("--option", option), catalog=catalog, uri=uri, warehouse=warehouse

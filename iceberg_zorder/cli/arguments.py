@@ -29,6 +29,7 @@ def checked_request(
     uri: str | None = None,
     warehouse: str | None = None,
     conf: Mapping[str, str],
+    predicates: Sequence[str] = (),
 ) -> RewriteRequest:
     """Check the arguments of the command line; raises InvalidInputError for wrong usage."""
     if by is not None:
@@ -42,7 +43,8 @@ def checked_request(
         where=where,
         branch=branch,
         options=dict(options),
-        engine=_engine(engine, found, dict(conf)),
+        engine=_engine(engine, found, dict(conf), has_predicates=bool(predicates)),
+        predicates=tuple(predicates),
     )
 
 
@@ -123,9 +125,13 @@ def _identifier(table: str, act: str) -> tuple[str, ...]:
     return parts
 
 
-def _engine(name: EngineName, catalog: CatalogConfiguration, conf: dict[str, str]) -> Engine:
+def _engine(name: EngineName, catalog: CatalogConfiguration, conf: dict[str, str], *, has_predicates: bool) -> Engine:
     """Prepare the engine of a name; ``auto`` is Spark where it is installed."""
     if name == "spark" or (name == "auto" and find_spec("pyspark")):
+        if has_predicates:
+            raise InvalidInputError(
+                "Cannot use --predicate, because the engine spark does not measure conditions: use --engine pyiceberg"
+            )
         from iceberg_zorder.cli.spark_engine import SparkEngine
 
         return SparkEngine.of(catalog, conf)

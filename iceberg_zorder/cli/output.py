@@ -16,11 +16,11 @@ from typing import Any
 from rich.console import Console
 from rich.filesize import decimal
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
 from iceberg_zorder.cli.failure import Failure
 from iceberg_zorder.render.report_text import WIDTH, comparison_renderable, report_renderable
+from iceberg_zorder.render.result_tables import result_tables
 from iceberg_zorder.request.plan_text import plan_text
 
 
@@ -37,14 +37,18 @@ class Output(ABC):
 
     def __init__(self, *, quiet: bool = False, stdout: Console | None = None, stderr: Console | None = None) -> None:
         self._quiet = quiet
+        self._warned: list[str] = []
         self._stdout = stdout or Console()
         self._stderr = stderr or Console(stderr=True)
 
     @abstractmethod
     def rewritten(
-        self, table: str, sort_order: str | None, result: Mapping[str, int | str | None], failed: Failure | None = None
+        self, table: str, sort_order: str | None, result: Mapping[str, Any], failed: Failure | None = None
     ) -> None:
-        """Show what a rewrite did; ``result`` holds Iceberg's five counts and ``message``, ``failed`` why not all."""
+        """Show what a rewrite did, or would do; ``failed`` is why not all.
+
+        ``result`` is that of :class:`iceberg_zorder.request.result.RewriteResult` as a dictionary.
+        """
 
     @abstractmethod
     def planned(self, plan: Mapping[str, Any]) -> None:
@@ -68,6 +72,7 @@ class Output(ABC):
 
     def warning(self, message: str) -> None:
         """Show something the user should know though the command goes on."""
+        self._warned.append(message)
         self._line(f"Warning: {message}", style="yellow")
 
     def failure(self, failure: Failure) -> None:
@@ -174,27 +179,28 @@ class ConsoleOutput(Output):
     """Text for people."""
 
     def rewritten(
-        self, table: str, sort_order: str | None, result: Mapping[str, int | str | None], failed: Failure | None = None
+        self, table: str, sort_order: str | None, result: Mapping[str, Any], failed: Failure | None = None
     ) -> None:
-        """Show a table of the counts, or why nothing was rewritten."""
-        message = result["message"]
-        if message:
-            self._stdout.print(Text(str(message)), soft_wrap=True)
+        """Show tables of the counts and of scan fractions, or why nothing was rewritten."""
+        message = self._unsaid(result["message"])
+        if not result["rewritten_data_files_count"] and not result["failed_data_files_count"]:
+            self._stdout.print(Text(message), soft_wrap=True)
             return
-        self._stdout.print(Text(f"Rewrote {table} by {sort_order or 'what it remembers'}"), soft_wrap=True)
-        rows = Table(show_header=False)
-        rows.add_column()
-        rows.add_column(justify="right")
-        for name, value in result.items():
-            if name == "message":
-                continue
-            if name == "rewritten_bytes_count":
-                rows.add_row("rewritten bytes", f"{decimal(int(value or 0))}")
-            else:
-                rows.add_row(name.removesuffix("_count").replace("_", " "), f"{value:,}")
-        self._stdout.print(rows)
+        did = "Would rewrite" if result["dry_run"] else "Rewrote"
+        self._stdout.print(Text(f"{did} {table} by {sort_order or 'what it remembers'}"), soft_wrap=True)
+        for each in result_tables(result):
+            self._stdout.print(each)
+        if message:
+            self._stdout.print(Text(message), soft_wrap=True)
         if failed:
             self.failure(failed)
+
+    def _unsaid(self, message: str | None) -> str:
+        """Leave out of a message what was warned of while the work went on."""
+        left = message or ""
+        for warning in self._warned:
+            left = left.replace(warning, "")
+        return " ".join(left.split())
 
     def planned(self, plan: Mapping[str, Any]) -> None:
         """Show the plan's text."""
@@ -217,9 +223,9 @@ class JsonOutput(Output):
     """JSON for programs: one object on stdout, and the same words as for people on stderr."""
 
     def rewritten(
-        self, table: str, sort_order: str | None, result: Mapping[str, int | str | None], failed: Failure | None = None
+        self, table: str, sort_order: str | None, result: Mapping[str, Any], failed: Failure | None = None
     ) -> None:
-        """Write ``table``, ``sort_order``, the five counts and ``message``; and ``error`` if not all was done."""
+        """Write ``table``, ``sort_order`` and what the result holds; and ``error`` if not all was done."""
         self._object({"table": table, "sort_order": sort_order, **result, **(_error(failed) if failed else {})})
         if failed:
             super().failure(failed)

@@ -12,7 +12,7 @@ from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.request import RewriteRequest
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, load_table
-from iceberg_zorder.pyiceberg.rewrite import plan_rewrite, rewrite_data_files
+from iceberg_zorder.pyiceberg.rewrite import execute, plan_rewrite
 from iceberg_zorder.request.result import RewriteResult
 
 
@@ -48,7 +48,7 @@ class PyIcebergEngine:
                     options=request.options,
                     branch=request.branch,
                 )
-                return (plan.sampled(work) if sampled else plan).to_dict()
+                return (plan.sampled(work, predicates=request.predicates) if sampled else plan).to_dict()
 
     def rewrite(self, request: RewriteRequest, output: Output, done: Callable[[], None]) -> RewriteResult:
         """Carry out a request; raises as :class:`iceberg_zorder.cli.request.Engine`."""
@@ -56,14 +56,16 @@ class PyIcebergEngine:
             table = load_table(self.catalog, request.identifier)
             with output.progress() as say, output.work() as work, warnings(output):
                 say(f"Rewriting {request.table} by {request.by}")
-                result = rewrite_data_files(
+                plan = plan_rewrite(
                     table,
                     request.sort_order,
                     where=request.where,
                     options=request.options,
                     branch=request.branch,
-                    progress=work,
                 )
+                if request.predicates:
+                    plan = plan.sampled(work, predicates=request.predicates)
+                result = execute(plan, progress=work)
                 done()
         return result
 

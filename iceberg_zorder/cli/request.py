@@ -53,6 +53,8 @@ class RewriteRequest:
         Options of the rewrite.
     engine : Engine
         What is to carry it out.
+    predicates : tuple of str, optional
+        Conditions, of which it is to be told how much they read, where nothing is written.
     """
 
     table: str
@@ -62,6 +64,7 @@ class RewriteRequest:
     branch: str | None
     options: dict[str, str]
     engine: Engine
+    predicates: tuple[str, ...] = ()
 
     @property
     def by(self) -> str:

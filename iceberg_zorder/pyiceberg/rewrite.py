@@ -49,10 +49,10 @@ def rewrite_data_files(
     where : str or pyiceberg.expressions.BooleanExpression, optional
         Rewrite only the data files that may hold rows for which this is true.
     options : mapping of str to bool, int, float or str, optional
-        The options of the Spark engine (with ``dry-run`` nothing is written), and ``memory-limit-bytes``: bytes of memory, in [16 MiB, 2^63), by default a
-        quarter of what this process may have (the machine's, or what its control groups allow), half of it for rows
-        that wait for their file. What has no room is held on disk, in ``spill-directory`` if that is set. They win over
-        those of the table's property ``zorder.options``.
+        The options of the Spark engine (with ``dry-run`` nothing is written), and ``memory-limit-bytes``: bytes of
+        memory, in [16 MiB, 2^63), by default a quarter of what this process may have (the machine's, or what its
+        control groups allow), half of it for rows that wait for their file. What has no room is held on disk, in
+        ``spill-directory`` if that is set. They win over those of the table's property ``zorder.options``.
     branch : str, optional
         The branch to rewrite.
     case_sensitive : bool, optional

@@ -102,7 +102,7 @@ def new_files(groups: Mapping[int, SampledGroup], columns: Sequence[ClusteringCo
     return DataFiles(
         partitions,
         np.rint(np.bincount(file, rows, len(seen))).astype(np.int64),
-        np.rint(np.bincount(file, sizes, len(seen))).astype(np.int64),
+        np.bincount(file, sizes, len(seen)),
         tuple(_bounds(column, of, file, len(seen)) for column, of in zip(columns, keys, strict=True)),
     )
 

@@ -12,6 +12,9 @@ import numpy.typing as npt
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import VALUE, KeyColumn
 
+Sizes = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+"""Bytes of files: whole numbers, but of files that do not exist yet."""
+
 _TRUNCATED = re.compile(r"truncate\((\d+)\)")
 
 
@@ -59,15 +62,17 @@ class DataFiles:
     ----------
     partitions : ndarray of int64, shape (files,)
         The number of each file's partition, from 0; files of two partitions are never rewritten together.
-    rows, sizes : ndarray of int64, shape (files,)
-        Rows, deleted ones included, and bytes of each file, 0 or more.
+    rows : ndarray of int64, shape (files,)
+        Rows of each file, deleted ones included, 0 or more.
+    sizes : ndarray of int64, or of float64 where the files do not exist yet; shape (files,)
+        Bytes of each file, 0 or more.
     columns : tuple of ColumnBounds
         The clustering columns, at least one.
     """
 
     partitions: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int64]
-    sizes: npt.NDArray[np.int64]
+    sizes: Sizes
     columns: tuple[ColumnBounds, ...]
 
     @property

@@ -18,7 +18,7 @@ from iceberg_zorder.report.clustering_report import (
     PredicateReport,
     SizeReport,
 )
-from iceberg_zorder.report.data_files import DataFiles, bounds_that_are_alike
+from iceberg_zorder.report.data_files import DataFiles, Sizes, bounds_that_are_alike
 from iceberg_zorder.report.file_boxes import FileBoxes, file_boxes
 from iceberg_zorder.report.findings import RewriteCommand, find
 from iceberg_zorder.report.history import LayoutHistory
@@ -269,9 +269,9 @@ def _prediction(groups: Sequence[SampledGroup], place: int) -> float | None:
     return scan_prediction(groups, place) if groups else None
 
 
-def _share(sizes: npt.NDArray[np.int64], read: npt.NDArray[np.bool_]) -> float | None:
-    total = int(sizes.sum())
-    return int(sizes[read].sum()) / total if total else None
+def _share(sizes: Sizes, read: npt.NDArray[np.bool_]) -> float | None:
+    total = float(sizes.sum())
+    return float(sizes[read].sum()) / total if total else None
 
 
 def _column(facts: TableFacts, place: int, scan_fraction: float | None, attainable: float | None) -> ColumnReport:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.keys import KeyColumn
-from iceberg_zorder.report.data_files import ColumnBounds
+from iceberg_zorder.report.data_files import ColumnBounds, Sizes
 from iceberg_zorder.report.ranks import Kept, dense_ranks
 
 MAX_PREDICATES = 1_000
@@ -87,7 +87,7 @@ def scan_fraction(values: Sequence[Any], lower: Sequence[Any], upper: Sequence[A
     return read / (len(values) * int(weights.sum()))
 
 
-def scan_fraction_of_rows(bounds: ColumnBounds, sizes: npt.NDArray[np.int64], rows: KeyColumn) -> float | None:
+def scan_fraction_of_rows(bounds: ColumnBounds, sizes: Sizes, rows: KeyColumn) -> float | None:
     """Average the scan fraction of ``column = value`` over the values of rows.
 
     Parameters
@@ -126,7 +126,7 @@ class BoundedRows:
     ----------
     bounds : ColumnBounds
         The bounds of the data files.
-    sizes : ndarray of int64, shape (files,)
+    sizes : ndarray of int64 or float64, shape (files,)
         Bytes of the data files.
     values : KeyColumn
         The keys of sampled rows of the group.
@@ -135,7 +135,7 @@ class BoundedRows:
     """
 
     bounds: ColumnBounds
-    sizes: npt.NDArray[np.int64]
+    sizes: Sizes
     values: KeyColumn
     rows: int
 
@@ -181,7 +181,7 @@ def scan_fraction_of_groups(groups: Sequence[BoundedRows], kept: Kept | None = N
         bounded = group.bounds.bounded
         np.add.at(steps, lower[bounded], group.sizes[bounded])
         np.add.at(steps, upper[bounded] + 1, -group.sizes[bounded])
-        always += int(group.sizes[group.bounds.has_values & ~bounded].sum())
+        always += float(group.sizes[group.bounds.has_values & ~bounded].sum())
     read = np.cumsum(steps) + always
     total = weights = 0.0
     for group, values in zip(groups, ranks[2::3], strict=True):
@@ -189,7 +189,7 @@ def scan_fraction_of_groups(groups: Sequence[BoundedRows], kept: Kept | None = N
         weight = group.rows / max(1, len(values))
         total += weight * float(read[found].sum())
         weights += weight * len(found)
-    size = sum(int(group.sizes.sum()) for group in groups)
+    size = sum(float(group.sizes.sum()) for group in groups)
     return total / weights / size if weights and size else None
 
 

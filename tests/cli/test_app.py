@@ -118,10 +118,15 @@ PLAN = {
     "sort_order": "a",
     "where": None,
     "options": {},
+    "target_file_size_bytes": None,
+    "target_file_size_from": None,
     "message": "Nothing: why",
     "file_groups": [],
     "left": [],
     "scan_fractions": {},
+    "scan_fractions_before": {},
+    "expected_seconds": None,
+    "predicates": [],
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import asdict
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -12,9 +13,23 @@ from rich.console import Console
 from iceberg_zorder.cli.failure import Failure
 from iceberg_zorder.cli.output import ConsoleOutput, JsonOutput, Output
 from iceberg_zorder.request.plan_text import plan_text
-from iceberg_zorder.request.result import RewriteResult
+from iceberg_zorder.request.result import ColumnScan, PredicateScan, RewriteResult
 
 DONE = asdict(RewriteResult(1200, 12, 40_000_000, 0, 3))
+DRY_RUN = asdict(
+    RewriteResult(
+        1200,
+        12,
+        40_000_000,
+        0,
+        0,
+        message="Dry run: nothing was written. Column b pays for the others.",
+        scan_fractions=(ColumnScan("[a]", 0.5, 0.125, None), ColumnScan("b", 0.1, 0.2, 0.3)),
+        dry_run=True,
+        expected_seconds=1234.56,
+        predicates=(PredicateScan("[a] > 5", 0.25, None),),
+    )
+)
 NOTHING = asdict(RewriteResult(0, 0, 0, 0, 0, message="Nothing to rewrite: [rewrite-all] would force it " + "x" * 100))
 
 
@@ -47,13 +62,31 @@ def test_text_of_nothing_to_do_is_the_reason_in_one_line() -> None:
     assert stdout.getvalue() == f"{NOTHING['message']}\n"
 
 
-@pytest.mark.parametrize("result", [DONE, NOTHING])
-def test_json(result: dict[str, int | str | None]) -> None:
+def test_text_of_a_dry_run_says_once_what_was_warned_of() -> None:
+    output, stdout, stderr = spoken(ConsoleOutput)
+    output.warning("Column b pays for the others.")
+    output.rewritten("lake.db.t", "a", DRY_RUN)
+    lines = stdout.getvalue().splitlines()
+    assert lines[0] == "Would rewrite lake.db.t by a"
+    assert [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if "│" in line][5:] == [
+        ["[a]", "50.0%", "12.5%", ""],
+        ["b", "10.0%", "20.0%", "30.0%"],
+        ["[a] > 5", "25.0%", ""],
+    ]
+    assert lines[-2:] == [
+        "Expected to take 1,234.6 seconds, as long as rewrites before it",
+        "Dry run: nothing was written.",
+    ]
+    assert stderr.getvalue() == "Warning: Column b pays for the others.\n"
+
+
+@pytest.mark.parametrize("result", [DONE, NOTHING, DRY_RUN])
+def test_json(result: dict[str, Any]) -> None:
     output, stdout, _ = spoken(JsonOutput)
     output.rewritten("lake.db.t", "a,b", result)
     assert stdout.getvalue().count("\n") == 1
     said = json.loads(stdout.getvalue())
-    assert said == {"table": "lake.db.t", "sort_order": "a,b", **result}
+    assert said == {"table": "lake.db.t", "sort_order": "a,b", **json.loads(json.dumps(result))}
     assert list(said) == [
         "table",
         "sort_order",
@@ -63,6 +96,10 @@ def test_json(result: dict[str, int | str | None]) -> None:
         "failed_data_files_count",
         "removed_delete_files_count",
         "message",
+        "scan_fractions",
+        "dry_run",
+        "expected_seconds",
+        "predicates",
     ]
 
 
@@ -74,10 +111,15 @@ PLAN = {
     "sort_order": "a",
     "where": "a = [1]",
     "options": {},
+    "target_file_size_bytes": 16777216,
+    "target_file_size_from": "data",
     "message": "Nothing to rewrite: " + "x" * 100,
     "file_groups": [],
     "left": [],
     "scan_fractions": {},
+    "scan_fractions_before": {},
+    "expected_seconds": None,
+    "predicates": [],
 }
 
 
@@ -85,7 +127,7 @@ def test_plans() -> None:
     output, stdout, stderr = spoken(ConsoleOutput)
     output.planned(PLAN)
     assert stdout.getvalue() == f"{plan_text(PLAN)}\n"
-    assert len(stdout.getvalue().splitlines()) == 2, "no line is wrapped"
+    assert len(stdout.getvalue().splitlines()) == 3, "no line is wrapped"
     output, stdout, more = spoken(JsonOutput)
     output.planned(PLAN)
     assert stdout.getvalue().count("\n") == 1

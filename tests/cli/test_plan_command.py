@@ -35,7 +35,7 @@ def test_both_engines_say_the_same(home: Path, catalog: Catalog) -> None:
     on_spark = json.loads(done.stdout)
     (group,) = on_spark["file_groups"]
     assert (group["data_files_count"], group["rows"], group["reason"]) == (3, 60, "rewrite-all is true")
-    assert set(group["layout"]) == {"curve", "data_files_count", "hash", "scan_fractions"}
+    assert set(group["layout"]) == {"curve", "data_files_count", "hash", "scan_fractions", "scan_fractions_before"}
     assert (on_spark["snapshot_id"], on_spark["where"]) == (head, "ts < 60")
 
     done = run_without_spark(home, *WHERE, "--sampled", "--output", "json", command="plan")

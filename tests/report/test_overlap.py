@@ -180,7 +180,9 @@ def test_scan_fraction_of_groups_is_that_of_every_value_in_every_file(seed: int,
     def beginning(value: Value) -> Value:
         return value.encode()[:kept] if kept else value
 
-    groups, files, looked_for = [], [], []
+    groups: list[BoundedRows] = []
+    files: list[tuple[Box, int]] = []
+    looked_for: list[tuple[Value, float]] = []
     for _ in range(rng.randint(1, 4)):
         boxes = [Box(rng, make) for _ in range(rng.randint(0, 8))]
         sizes = [rng.randint(0, 50) for _ in boxes]

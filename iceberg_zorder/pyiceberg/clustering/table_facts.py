@@ -80,7 +80,7 @@ def table_facts(request: FactsRequest, tasks: Sequence[DataFileTask]) -> TableFa
     table = request.table
     listed = _Listed(request, [task.data_file for task in tasks])
     options = rewrite_options({})
-    of_partitions = np.bincount(listed.files.partitions, listed.files.sizes).astype(np.int64) if tasks else []
+    of_partitions = np.bincount(listed.files.partitions, listed.files.sizes).astype(np.int64)
     sizes = size_rules(table, options, found_target(options, request.snapshots, of_partitions))
     added_by = np.array([-1 if task.added_by is None else task.added_by for task in tasks], np.int64)
     spec_id = table.spec().spec_id

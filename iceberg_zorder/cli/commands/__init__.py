@@ -1,0 +1,1 @@
+"""What the commands do: have the work done, and show the outcome."""
