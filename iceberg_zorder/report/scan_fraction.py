@@ -190,7 +190,7 @@ def scan_fraction_of_groups(groups: Sequence[BoundedRows], kept: Kept | None = N
         total += weight * float(read[found].sum())
         weights += weight * len(found)
     size = sum(float(group.sizes.sum()) for group in groups)
-    return total / weights / size if weights and size else None
+    return min(1.0, total / weights / size) if weights and size else None
 
 
 def _objects(values: Sequence[Any]) -> npt.NDArray[np.object_]:

@@ -14,7 +14,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import RewriteFailedError
-from iceberg_zorder.pyiceberg import rewrite_data_files, runner
+from iceberg_zorder.pyiceberg import rewrite_data_files
+from iceberg_zorder.pyiceberg.run import runner
 from iceberg_zorder.pyiceberg.run.rewrite_group import RewriteContext, rewrite_group
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.threads import StoppedError, Turns, run_together

@@ -60,9 +60,9 @@ def test_files_are_chosen_by_size_and_number(catalog: SqlCatalog) -> None:
     none = plan(table, min_input_files="7")
     assert none.groups == ()
     assert none.message == (
-        "Nothing to rewrite in lake.db.t: 6 of 6 data files are outside min-file-size-bytes 402,653,184 to "
-        "max-file-size-bytes 966,367,641, but no file group of them has min-input-files 7 files or more than "
-        "target-file-size-bytes 536,870,912 of data. To rewrite them anyway, set option rewrite-all to true, or lower "
+        "Nothing to rewrite in lake.db.t: 6 of 6 data files are outside min-file-size-bytes 12,582,912 to "
+        "max-file-size-bytes 30,198,988, but no file group of them has min-input-files 7 files or more than "
+        "target-file-size-bytes 16,777,216 of data. To rewrite them anyway, set option rewrite-all to true, or lower "
         "min-input-files or target-file-size-bytes."
     )
     in_order = plan(table, target_file_size_bytes=str(size))

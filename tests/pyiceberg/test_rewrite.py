@@ -17,8 +17,9 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
-from iceberg_zorder.pyiceberg import rewrite_data_files, runner
+from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.progress import silent
+from iceberg_zorder.pyiceberg.run import runner
 from iceberg_zorder.pyiceberg.run.rewrite_group import rewrite_group
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import equality_delete, local

@@ -54,9 +54,9 @@ def test_it_says_what_is_rewritten_what_is_left_and_why(catalog: SqlCatalog) -> 
     plan = plan_rewrite(table, ["a", "b"], where="p > 0", options={"sample-seed": 3})
     (group,), (left,) = plan.groups, plan.left
     assert (len(group.tasks), len(left.tasks)) == (6, 2)
-    assert group.reason == "6 files below min-file-size-bytes 402,653,184; no fewer than min-input-files 5"
+    assert group.reason == "6 files below min-file-size-bytes 12,582,912; no fewer than min-input-files 5"
     assert left.reason == (
-        "2 files, fewer than min-input-files 5, with no more data than target-file-size-bytes 536,870,912"
+        "2 files, fewer than min-input-files 5, with no more data than target-file-size-bytes 16,777,216"
     )
     assert plan.message is None
     size, other = (sum(task.data_file.file_size_in_bytes for task in each.tasks) for each in (group, left))
@@ -64,6 +64,7 @@ def test_it_says_what_is_rewritten_what_is_left_and_why(catalog: SqlCatalog) -> 
     assert snapshot is not None
     assert str(plan) == (
         f"Rewrite of lake.db.t (branch main, snapshot {snapshot.snapshot_id}) by zorder(`a`, `b`) where p > 0\n"
+        "  target file size 16,777,216 bytes, from the data\n"
         f"  rewrite p=1: 6 files ({size:,} bytes, 600 rows) into 1 files: {group.reason}\n"
         f"  leave p=2: 2 files ({other:,} bytes, 200 rows): {left.reason}"
     )
@@ -247,7 +248,7 @@ class TestStale:
             execute(plan)
 
     def test_an_append_does_not_matter(self, catalog: SqlCatalog, table: Table) -> None:
-        plan = plan_rewrite(table, "a").sampled()
+        plan = plan_rewrite(table, "a", options={"rewrite-all": True}).sampled()
         self.other(catalog).append(rows(6000, 10))
         assert execute(plan).rewritten_data_files_count == 6
         assert table.scan().count() == 6010

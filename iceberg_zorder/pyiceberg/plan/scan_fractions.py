@@ -38,7 +38,8 @@ class MeasuredGroup:
     ----------
     values : Sample
         Rows that have not made the layout, or where there are no others those that have. Of all file groups together
-        they are as many as are sampled (``sample-rows``), and one more a group at most.
+        they are about as many as are sampled (``sample-rows``, and one a group), whose keys take at most about 128 MiB
+        a column.
     rows : int
         The rows of the group.
     today, planned : DataFiles

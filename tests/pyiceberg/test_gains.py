@@ -1,0 +1,398 @@
+"""What a rewrite without options gains: judged by the bounds in the manifests and the values of all rows."""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.keys import encode
+from iceberg_zorder.layout.sample import Sample, cut
+from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files
+from iceberg_zorder.pyiceberg.plan.layouts import fit_layouts
+from iceberg_zorder.pyiceberg.plan.planner import Planner
+from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
+from iceberg_zorder.pyiceberg.plan.scan_fractions import MeasuredGroup, ScanFractions
+from iceberg_zorder.report.scan_prediction import scan_prediction
+from iceberg_zorder.request.layout_options import ZOrderOptions
+from iceberg_zorder.request.rewrite_options import rewrite_options
+from tests.pyiceberg.committing import commit_files
+from tests.pyiceberg.lake import data_files, position_delete, row_order
+
+LONGS = pa.schema([("a", pa.int64()), ("b", pa.int64())])
+
+
+def longs(**columns: Any) -> pa.Table:
+    return pa.table({name: pa.array(np.asarray(values), pa.int64()) for name, values in columns.items()})
+
+
+def daily(catalog: SqlCatalog, days: int = 20, rows: int = 2_000) -> Table:
+    """A table of users whose data comes day by day."""
+    rng = np.random.default_rng(7)
+    table = catalog.create_table("db.t", pa.schema([("user", pa.int64()), ("ts", pa.int64())]))
+    for day in range(days):
+        ts = day * 86_400 + np.sort(rng.integers(0, 86_400, rows))
+        table.append(longs(user=rng.integers(0, 50_000, rows), ts=ts))
+    return table
+
+
+def of_small_partitions(catalog: SqlCatalog, partitions: int = 30) -> Table:
+    """Six small files in each partition, all of them of any values."""
+    rng = np.random.default_rng(8)
+    table = catalog.create_table("db.t", pa.schema([("p", pa.int64()), ("a", pa.int64()), ("b", pa.int64())]))
+    with table.update_spec() as update:
+        update.add_field("p", IdentityTransform(), "p")
+    for _ in range(6):
+        count = 100 * partitions
+        p = np.arange(count) % partitions
+        table.append(longs(p=p, a=rng.integers(0, 10**6, count), b=rng.integers(0, 10**6, count)))
+    return table
+
+
+def measured(files: Sequence[DataFile], table: Table, values: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """For each column, the share of bytes that a filter on each of the values reads, on average."""
+    sizes = np.array([file.file_size_in_bytes for file in files])
+    found = {}
+    for name, each in values.items():
+        field_id = table.schema().find_field(name).field_id
+        lower, upper = (
+            np.array([struct.unpack("<q", (bounds or {})[field_id])[0] for bounds in ends])
+            for ends in ([file.lower_bounds for file in files], [file.upper_bounds for file in files])
+        )
+        distinct, counts = np.unique(each, return_counts=True)
+        read = sum(
+            count * int(sizes[(lower <= value) & (value <= upper)].sum())
+            for value, count in zip(distinct.tolist(), counts.tolist(), strict=True)
+        )
+        found[name] = read / (len(each) * int(sizes.sum()))
+    return found
+
+
+def values_of(table: Table, *columns: str) -> dict[str, np.ndarray]:
+    rows = table.scan().to_arrow()
+    return {name: rows[name].to_numpy() for name in columns}
+
+
+def mean(fractions: Mapping[str, float]) -> float:
+    return sum(fractions.values()) / len(fractions)
+
+
+def summary_of(table: Table) -> Mapping[str, str]:
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    assert snapshot.summary is not None
+    return snapshot.summary.additional_properties
+
+
+def test_daily_appends_are_not_made_worse_and_the_column_that_pays_is_named(
+    catalog: SqlCatalog, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = daily(catalog)
+    values = values_of(table, "user", "ts")
+    before = measured(data_files(table), table, values)
+    with caplog.at_level(logging.INFO, "iceberg_zorder"):
+        result = rewrite_data_files(table, ["user", "ts"])
+    actual = measured(data_files(table), table, values)
+    assert mean(actual) <= mean(before)
+    assert result.added_data_files_count == len(data_files(table)) > 1
+    assert actual["ts"] > before["ts"]
+    assert result.message is not None
+    assert result.message.startswith("Column ts pays for the others: filters on it will read ")
+    assert result.message in [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+    said = [each.getMessage() for each in caplog.records if each.levelno == logging.INFO]
+    assert any(
+        "Scan fractions of the rewrite of lake.db.t: user 99" in each and "actual; ts 5.0%" in each for each in said
+    )
+
+    assert [each.column for each in result.scan_fractions] == ["user", "ts"]
+    summary = summary_of(table)
+    for each in result.scan_fractions:
+        assert each.before == pytest.approx(before[each.column], rel=0.02)
+        assert each.actual == pytest.approx(actual[each.column], rel=0.03)
+        assert each.predicted == pytest.approx(actual[each.column], rel=0.1)
+        told = summary[f"zorder.scan-fraction.{each.column}"]
+        assert float(told) == pytest.approx(each.actual, abs=1e-6)
+        assert not told.endswith("0") or told == "0"
+    assert summary["zorder.target-file-size-bytes"] == str(16 * 1024**2)
+    assert int(summary["zorder.rewrite-duration-ms"]) > 0
+
+    files = data_files(table)
+    again = rewrite_data_files(table, ["user", "ts"])
+    assert (again.nothing_to_do, again.scan_fractions) == (True, ())
+    assert again.message is not None
+    assert again.message.startswith(
+        "Nothing to rewrite in lake.db.t: a rewrite of its 1 file groups is not predicted to read less: scan fraction "
+        f"on average over the columns {100 * mean(actual):.0f}"[:-2]
+    )
+    assert again.message.endswith(" after. To rewrite them anyway, set option rewrite-all to true.")
+    assert [each.file_path for each in data_files(table)] == [each.file_path for each in files]
+
+
+def test_small_partitions_do_not_become_one_file_each(catalog: SqlCatalog) -> None:
+    table = of_small_partitions(catalog)
+    values = values_of(table, "a", "b")
+    before = measured(data_files(table), table, values)
+    result = rewrite_data_files(table, ["a", "b"])
+    assert result.rewritten_data_files_count == 180
+    files = data_files(table)
+    assert mean(measured(files, table, values)) < 0.95 * mean(before)
+    of_partition: dict[int, list[DataFile]] = {}
+    for file in files:
+        of_partition.setdefault(file.partition[0], []).append(file)
+    assert len(of_partition) == 30
+    assert {len(each) for each in of_partition.values()} == {2}, "few files that filters skip by"
+    again = rewrite_data_files(table, ["a", "b"])
+    assert again.nothing_to_do
+    assert again.message is not None
+    assert "Nothing to rewrite in lake.db.t: " in again.message
+
+
+@pytest.mark.parametrize("shape", ["random", "correlated", "skewed", "daily"])
+def test_predictions_are_near_what_is_attained(catalog: SqlCatalog, shape: str) -> None:
+    rng = np.random.default_rng(11)
+    count, files = 60_000, 6
+    a = np.arange(count) if shape == "daily" else rng.integers(0, 10**9, count)
+    b = {
+        "random": rng.integers(0, 10**9, count),
+        "correlated": a + rng.integers(0, 10**8, count),
+        "skewed": (rng.pareto(1.5, count) * 1000).astype(np.int64),
+        "daily": rng.integers(0, 10**9, count),
+    }[shape]
+    table = catalog.create_table("db.t", LONGS)
+    for part in np.array_split(np.arange(count), files):
+        table.append(longs(a=a[part], b=b[part]))
+    size = sum(file.file_size_in_bytes for file in data_files(table))
+    options = {"rewrite-all": True, "target-file-size-bytes": size // 24, "sample-rows": 20_000}
+    result = rewrite_data_files(table, ["a", "b"], options=options)
+    assert result.added_data_files_count >= 20
+    actual = measured(data_files(table), table, {"a": a, "b": b})
+    errors = [abs(each.predicted / actual[each.column] - 1) for each in result.scan_fractions if each.predicted]
+    assert len(errors) == 2
+    assert sum(errors) / 2 <= 0.05
+    assert max(errors) <= 0.1
+
+
+def test_a_dry_run_tells_what_a_rewrite_does_and_writes_nothing(catalog: SqlCatalog) -> None:
+    table = daily(catalog)
+    metadata, files = table.metadata, data_files(table)
+    dry_run = rewrite_data_files(table, "user, ts", options={"dry-run": True})
+    assert dry_run.dry_run
+    assert dry_run.message is not None
+    assert dry_run.message.startswith("Dry run: nothing was written. Column ts pays for the others")
+    assert dry_run.expected_seconds is None
+    assert [each.actual for each in dry_run.scan_fractions] == [None, None]
+    assert (table.refresh().metadata, data_files(table)) == (metadata, files)
+
+    sampled = plan_rewrite(table, "user, ts").sampled(predicates=["ts < 86400", "user = 5 and ts >= 0"])
+    result = execute(sampled)
+    assert not result.dry_run
+    counts = ("rewritten_data_files_count", "added_data_files_count", "rewritten_bytes_count")
+    assert [getattr(result, each) for each in counts] == [getattr(dry_run, each) for each in counts]
+    assert [(each.before, each.predicted) for each in result.scan_fractions] == [
+        (each.before, each.predicted) for each in dry_run.scan_fractions
+    ]
+    day, user = sampled.predicates
+    sizes = [file.file_size_in_bytes for file in files]
+    assert (day.predicate, day.before) == ("ts < 86400", pytest.approx(sizes[0] / sum(sizes)))
+    read = sum(task.file.file_size_in_bytes for task in table.scan(row_filter="ts < 86400").plan_files())
+    assert day.predicted == pytest.approx(read / sum(f.file_size_in_bytes for f in data_files(table)), rel=0.1)
+    assert user.predicted is not None
+    assert sampled.to_dict()["predicates"][0] == {
+        "predicate": "ts < 86400",
+        "before": day.before,
+        "predicted": day.predicted,
+    }
+
+    summary = summary_of(table)
+    planned = plan_rewrite(table, "user, ts", options={"rewrite-all": True, "dry-run": True}).sampled()
+    seconds = int(summary["zorder.rewrite-duration-ms"]) / int(summary["removed-files-size"]) / 1000
+    size = sum(file.file_size_in_bytes for file in data_files(table))
+    assert planned.expected_seconds == pytest.approx(seconds * size)
+    assert execute(planned).expected_seconds == planned.expected_seconds
+    nothing = rewrite_data_files(table, "user, ts", options={"dry-run": True})
+    assert nothing.message is not None
+    assert nothing.message.startswith("Dry run: nothing was written. Nothing to rewrite in lake.db.t: ")
+    with pytest.raises(InvalidInputError, match="Cannot use the filter 'nope = 1'"):
+        plan_rewrite(table, "user, ts").sampled(predicates=["nope = 1"])
+    with pytest.raises(InvalidInputError, match="Cannot set dry-run to 'perhaps', because it must be true or false"):
+        rewrite_data_files(table, "user", options={"dry-run": "perhaps"})
+
+
+def test_rewrite_all_rewrites_what_gets_worse_and_says_so(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.t", LONGS)
+    for start in range(0, 5_000, 1_000):
+        table.append(longs(a=range(start, start + 1_000), b=range(start, start + 1_000)))
+    left = plan_rewrite(table, "a, b").sampled()
+    assert left.groups == ()
+    (files,) = left.left
+    assert files.reason.startswith(
+        "a rewrite is not predicted to read less: scan fraction on average over the columns 20.0%"
+    )
+    assert files.reason.endswith("% after; rewrite-all rewrites it all the same")
+    result = rewrite_data_files(table, "a, b", options={"rewrite-all": True})
+    assert result.added_data_files_count == 1
+    assert result.message == (
+        "Column a pays for the others: filters on it will read 100.0% of these files, 20.0% today. "
+        "Column b pays for the others: filters on it will read 100.0% of these files, 20.0% today; on average over the "
+        "columns 100.0%, 20.0% today. "
+        "The rewrite makes the scan fraction worse on average over the columns: 100.0%, 20.0% today."
+    )
+    assert [(each.before, each.actual) for each in result.scan_fractions] == [(pytest.approx(0.2, rel=0.01), 1.0)] * 2
+
+
+def test_deletes_are_rewritten_whatever_is_gained(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.t", LONGS)
+    for start in range(0, 3_000, 1_000):
+        table.append(longs(a=range(start, start + 1_000), b=range(start, start + 1_000)))
+    commit_files(table, position_delete(table, data_files(table)[0], range(500)))
+    plan = plan_rewrite(table, "a, b").sampled()
+    assert [len(group.tasks) for group in plan.groups] == [3]
+    assert rewrite_data_files(table, "a, b").rewritten_data_files_count == 3
+    assert table.scan().count() == 2_500
+
+
+def test_a_group_without_values_is_rewritten(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.t", LONGS)
+    for _ in range(5):
+        table.append(pa.table({"a": pa.array([None] * 10, pa.int64()), "b": pa.array([None] * 10, pa.int64())}))
+    result = rewrite_data_files(table, "a, b")
+    assert (result.rewritten_data_files_count, result.added_data_files_count, result.scan_fractions) == (5, 1, ())
+
+
+def test_where_the_target_is_from(catalog: SqlCatalog) -> None:
+    table = daily(catalog, days=6)
+    megabyte = 1024**2
+
+    def target(**options: Any) -> tuple[int, str]:
+        said = plan_rewrite(table, "user, ts", options={k.replace("_", "-"): v for k, v in options.items()})
+        found = said.to_dict()
+        line = (
+            f"  target file size {found['target_file_size_bytes']:,} bytes, from the {found['target_file_size_from']}"
+        )
+        assert line in str(said).splitlines()
+        return found["target_file_size_bytes"], found["target_file_size_from"]
+
+    assert target() == (16 * megabyte, "data")
+    assert target(target_file_size_bytes=1_000_000) == (1_000_000, "option")
+    assert target(min_file_size_bytes=30 * megabyte) == (40 * megabyte, "data")
+    assert target(max_file_size_bytes=9 * megabyte) == (5 * megabyte, "data")
+    rewrite_data_files(table, "user, ts", options={"target-file-size-bytes": 20_000, "rewrite-all": True})
+    assert target() == (20_000, "last layout")
+    table.append(longs(user=[1], ts=[2]))
+    assert target() == (20_000, "last layout")
+    with table.transaction() as transaction:
+        transaction.set_properties({"write.target-file-size-bytes": "30000000"})
+    assert target() == (30_000_000, "property")
+
+
+def test_another_sort_order_of_a_part_is_told(catalog: SqlCatalog) -> None:
+    table = daily(catalog, days=6)
+    rewrite_data_files(table, "user, ts", options={"target-file-size-bytes": 10_000, "rewrite-all": True})
+    files = len(data_files(table))
+    assert files > 4
+
+    def message(by: str, **options: Any) -> str:
+        return str(rewrite_data_files(table, by, options={"rewrite-all": True, "dry-run": True, **options}).message)
+
+    part = {"max-files-to-rewrite": 3}
+    assert "The last layout" not in message("ts, user"), "of the whole table"
+    assert "The last layout" not in message("user, ts", **part)
+    for by, said in (
+        ("user DESC, hilbert(ts)", "user DESC NULLS LAST, hilbert(ts)"),
+        ("ts, user", "zorder(ts, user)"),
+    ):
+        found = message(by, **part)
+        sentence = found[found.index("The last layout") :]
+        assert sentence.removeprefix("The last layout of lake.db.t was by ").split("(")[0] in ("zorder", "hilbert")
+        assert sentence.endswith(f"(user, ts), this one of 3 of {files} data files is by {said}.")
+
+
+def test_bounds_that_begin_alike_are_told_in_the_result(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.t", pa.schema([("url", pa.string()), ("b", pa.int64())]))
+    for start in range(0, 500, 100):
+        urls = [f"https://example.org/{i * 7919 % 1009}" for i in range(start, start + 100)]
+        table.append(pa.table({"url": urls, "b": pa.array([i * 31 % 500 for i in range(100)], pa.int64())}))
+    result = rewrite_data_files(table, "url, b")
+    assert result.message is not None
+    assert (
+        "All sampled values of clustering column url of lake.db.t begin with the same 16 characters" in result.message
+    )
+    url, _ = result.scan_fractions
+    assert (url.before, url.predicted, url.actual) == (1.0, 1.0, 1.0)
+
+
+def test_values_that_are_longer_than_their_keys_are_found_in_their_own_files(catalog: SqlCatalog) -> None:
+    properties = {"write.metadata.metrics.column.a": "full"}
+    table = catalog.create_table("db.t", pa.schema([("a", pa.string())]), properties=properties)
+    values = [f"{number}{'x' * 1_000}{number}" for number in range(6)]
+    for value in values:
+        table.append(pa.table({"a": [value] * 50}))
+    # Of so many rows the sample has room for 64 bytes of a value.
+    measure = ScanFractions(table, row_order(table, "a"), 10**8)
+    keys = Sample((encode(cut(pa.array(values), 64), "string"),))
+    files = measure.files(data_files(table))
+    assert measure.measured([(MeasuredGroup(keys, 300, files, files), files)])["a"] == pytest.approx(1 / 6, rel=0.01)
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_scan_fractions_of_commits_and_of_all(catalog: SqlCatalog, partial: bool) -> None:
+    table = of_small_partitions(catalog, partitions=4)
+    values = values_of(table, "a", "b")
+    options = {"partial-progress.enabled": partial, "partial-progress.max-commits": 4}
+    result = rewrite_data_files(table, ["a", "b"], options=options)
+    actual = measured(data_files(table), table, values)
+    for each in result.scan_fractions:
+        assert each.actual == pytest.approx(actual[each.column], rel=0.02)
+    commits = [
+        each.summary.additional_properties
+        for each in table.metadata.snapshots
+        if each.summary and "zorder.columns" in each.summary.additional_properties
+    ]
+    assert len(commits) == (4 if partial else 1)
+    for summary in commits:
+        assert 0 < float(summary["zorder.scan-fraction.a"]) <= 1
+        assert summary["zorder.target-file-size-bytes"] == str(16 * 1024**2)
+        assert int(summary["zorder.rewrite-duration-ms"]) >= 0
+
+
+def test_predictions_by_files_are_those_by_rows(catalog: SqlCatalog) -> None:
+    """Of file groups of unlike sizes, with NULLs and with bounds that are cut."""
+    table = catalog.create_table("db.t", pa.schema([("p", pa.int64()), ("a", pa.string()), ("b", pa.int64())]))
+    with table.update_spec() as update:
+        update.add_field("p", IdentityTransform(), "p")
+    rng = np.random.default_rng(5)
+    for count in (700, 3_000, 900):
+        keys = rng.integers(0, 200, count)
+        table.append(
+            pa.table(
+                {
+                    "p": pa.array(rng.integers(0, 3, count) ** 2, pa.int64()),
+                    "a": [None if key % 7 == 0 else f"{key:03d}-beginning-and-more-{key}" for key in keys.tolist()],
+                    "b": pa.array(rng.integers(0, 10**6, count), pa.int64()),
+                }
+            )
+        )
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    options = rewrite_options({"rewrite-all": "true", "target-file-size-bytes": "3000"})
+    groups = Planner(table, options).plan(snapshot).groups
+    context = SampleContext(table, row_order(table, "a, b"), ZOrderOptions(sample_rows=900))
+    found = fit_layouts(context, groups)
+    sampled = [each.sampled for each in found.groups]
+    assert len(sampled) == 3
+    by_files = found.measure.predicted([each.planned.measured for each in found.groups])
+    by_rows = {
+        name: scan_prediction(sampled, place, kept)
+        for place, (name, kept) in enumerate([("a", lambda key: key.decode()[:16].encode()), ("b", None)])
+    }
+    assert by_files == pytest.approx(by_rows, rel=1e-9)
