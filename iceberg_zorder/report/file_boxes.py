@@ -88,7 +88,7 @@ def file_boxes(files: DataFiles, sample: Sample) -> FileBoxes:
     count = min(files.count, MOST_BOXES)
     shown = files.take(np.arange(count) * files.count // max(count, 1))
     axes = tuple(_axis(bounds, keys) for bounds, keys in zip(shown.columns[:2], sample.columns, strict=False))
-    return FileBoxes(axes, files.sizes)
+    return FileBoxes(axes, files.sizes.astype(np.int64))
 
 
 def _axis(bounds: ColumnBounds, rows: KeyColumn) -> Axis:

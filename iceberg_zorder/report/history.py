@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from iceberg_zorder.report.data_files import Sizes
+
 _COLUMNS, _CURVE, _PREFIX = "zorder.columns", "zorder.curve", "zorder.prefix"
 _CUTS, _DURATION, _REMOVED = "zorder.cuts", "zorder.rewrite-duration-ms", "removed-files-size"
 _REPLACE = "replace"
@@ -84,9 +86,7 @@ class LayoutHistory:
     undone_by_timestamp_ms: int | None = None
 
 
-def layout_history(
-    snapshots: Sequence[SnapshotFacts], added_by: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
-) -> LayoutHistory:
+def layout_history(snapshots: Sequence[SnapshotFacts], added_by: npt.NDArray[np.int64], sizes: Sizes) -> LayoutHistory:
     """Read the history of a branch.
 
     Parameters

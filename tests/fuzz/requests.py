@@ -83,6 +83,9 @@ def _options(rng: random.Random, history: History) -> dict[str, str]:
         options["rewrite-all"] = "true"
     else:
         options["min-input-files"] = "1"
+        if rng.random() < 0.5:
+            # Then the size of files is that of the last layout, or by the data.
+            del options["target-file-size-bytes"]
     for name in rng.sample(sorted(optional), rng.randint(0, 4)):
         options[name] = rng.choice(optional[name])
     return options
