@@ -148,7 +148,7 @@ def expected_seconds(snapshots: Sequence[SnapshotFacts], size: int) -> float | N
     Returns
     -------
     float or None
-        Seconds; None if no snapshot tells.
+        Seconds; None if no snapshot tells, or there is nothing to do.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def expected_seconds(snapshots: Sequence[SnapshotFacts], size: int) -> float | N
         if all(each.summary.get(key, "").isdecimal() for key in (_DURATION, _REMOVED))
     ][:_MEASURED_REWRITES]
     removed = sum(each for _, each in told)
-    return size * sum(duration for duration, _ in told) / removed / 1000 if removed else None
+    return size * sum(duration for duration, _ in told) / removed / 1000 if removed and size else None
 
 
 def _undone_by(

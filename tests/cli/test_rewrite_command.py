@@ -100,6 +100,27 @@ class TestWithoutSpark:
         for stage in ("sample", "read", "write"):
             assert f"{stage}: 100%, {len(before):,} rows" in done.stderr
 
+    def test_a_dry_run_tells_what_filters_would_read(self, home: Path, table: Table) -> None:
+        metadata = table.refresh().metadata
+        asked = ("db.more", "--by", "`user id`,ts", *FORCED, "--dry-run", "--predicate", "ts < 20")
+        done = run_without_spark(home, *asked, "--output", "json")
+        assert done.returncode == 0, done.stderr
+        said = json.loads(done.stdout)
+        assert said["message"].startswith("Dry run: nothing was written.")
+        assert said["dry_run"]
+        assert said["rewritten_data_files_count"] == len(table.inspect.files())
+        assert [(each["column"], each["actual"]) for each in said["scan_fractions"]] == [
+            ("user id", None),
+            ("ts", None),
+        ]
+        (predicate,) = said["predicates"]
+        assert predicate["predicate"] == "ts < 20"
+        assert 0 < predicate["before"] <= predicate["predicted"] == 1
+        assert table.refresh().metadata == metadata
+        done = run_without_spark(home, *asked[:-3], "--predicate", "ts < 20")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "Cannot use --predicate, because it is for --dry-run" in done.stderr
+
     def test_quiet_and_nothing_to_do(self, home: Path, table: Table) -> None:
         done = run_without_spark(
             home, "db.more", "--by", "ts", "--quiet", "--where", "`user id` <=> -1L OR NOT (ts >= 0)"

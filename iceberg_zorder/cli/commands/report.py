@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-
-from pyiceberg.table import Table
 
 from iceberg_zorder.cli.failure import Failure
 from iceberg_zorder.cli.output import Output
@@ -36,10 +35,11 @@ def run(request: ReportRequest, output: Output) -> int:
         with failures(f"report on {request.table}"), output.progress() as say, warnings(output):
             say(f"Reading the metadata of {request.table}")
             table = load_table(request.catalog, request.identifier)
-            found = _report(request, table, request.sort_order)
+            made = partial(report, table, where=request.where, branch=request.branch, predicates=request.predicates)
+            found = made(request.sort_order)
             # What is compared is by the same columns, though an older snapshot may tell of others.
             by = request.sort_order or found.cluster_by
-            before = None if request.compared is None else _report(request, table, by, request.compared)
+            before = None if request.compared is None else made(by, snapshot_id=request.compared)
             if request.page is not None:
                 _write_page(request.page, [before, found] if before else [found])
     except Exception as error:  # whatever it is, it ends in a message and an exit code
@@ -50,17 +50,6 @@ def run(request: ReportRequest, output: Output) -> int:
     if request.page is not None:
         output.told(f"Wrote {request.page}")
     return 0
-
-
-def _report(request: ReportRequest, table: Table, by: str | None, snapshot_id: int | None = None) -> ClusteringReport:
-    return report(
-        table,
-        by,
-        where=request.where,
-        branch=request.branch,
-        snapshot_id=snapshot_id,
-        predicates=request.predicates,
-    )
 
 
 def _write_page(path: Path, reports: Sequence[ClusteringReport]) -> None:

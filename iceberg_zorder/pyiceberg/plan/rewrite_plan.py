@@ -137,7 +137,7 @@ class RewritePlan:
         request, table = self.request, self.request.table
         conditions = [(str(each), request.listing(each)) for each in predicates]
         if self.is_sampled or not self.groups:
-            return self._with_predicates(conditions) if conditions else self
+            return self.with_predicates(conditions) if conditions else self
         with renewed(table):
             self.check_is_current()
             progress(PLAN, rows_of(self._tasks), size_of(self._tasks))
@@ -150,7 +150,7 @@ class RewritePlan:
                 raise RewriteFailedError(
                     f"Cannot sample {display_name(table)}, because {str(error).rstrip('.')}. Nothing was written."
                 ) from error
-        return sampled._with_predicates(conditions)
+        return sampled.with_predicates(conditions)
 
     def sampled_in(self, context: SampleContext) -> RewritePlan:
         """Sample a plan that has file groups; those that cannot be read, and are told of, are no longer in it."""
@@ -176,15 +176,19 @@ class RewritePlan:
             expected_seconds=expected_seconds(self._snapshots, sum(group.input_size for group in groups)),
             measure=fitted.measure,
         )
-        warnings = plan._warnings(fitted.warnings) if chosen else fitted.warnings
-        for warning in warnings:
-            _LOG.warning("%s", warning)
-        return replace(plan, warnings=warnings)
+        return plan.warned(fitted.warnings)
 
     def _why_nothing(self, left: Sequence[FittedGroup], measure: ScanFractions) -> str:
         measured = [each.planned.measured for each in left]
         means = [self.order.mean(each) or 0.0 for each in (measure.before(measured), measure.predicted(measured))]
         return why_nothing(display_name(self.request.table), len(left), *means)
+
+    def warned(self, of_columns: Sequence[str]) -> RewritePlan:
+        """Log what the user should know, warnings of columns among it, and take note of it."""
+        warnings = self._warnings(of_columns) if self.groups else tuple(of_columns)
+        for warning in warnings:
+            _LOG.warning("%s", warning)
+        return replace(self, warnings=warnings)
 
     def _warnings(self, of_columns: Sequence[str]) -> tuple[str, ...]:
         """Say what the user should know, in sentences."""
@@ -213,7 +217,8 @@ class RewritePlan:
         total = summary.additional_properties.get("total-data-files", "") if summary else ""
         return int(total) if total.isdecimal() else len(self._tasks) + sum(len(each.tasks) for each in self.left)
 
-    def _with_predicates(self, conditions: Sequence[tuple[str, Listing]]) -> RewritePlan:
+    def with_predicates(self, conditions: Sequence[tuple[str, Listing]]) -> RewritePlan:
+        """Measure what conditions read of the planned files, and predict it of the new ones, if it is sampled."""
         measured = [each.measured for each in self.layouts]
         fields = self.measure.fields if self.measure else []
         found = (predicate_scan(*each, self.groups, measured, fields) for each in conditions)
