@@ -1,4 +1,4 @@
-"""The Spark engine's Java packages import one way: procedure -> api -> run -> commit, jobs, sample -> plan -> request -> internals."""
+"""The Spark engine's Java packages import one way: procedure -> api -> run -> commit, jobs, sample, report -> plan -> request -> internals."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ PACKAGE = "io.icebergzorder.spark"
 # Each package may import from those before it; two in one stage do not know each other.
 STAGES: list[set[str]] = [
     {"", "core"},
-    {"internals"},
+    {"internals", "bounds"},
     {"request"},
     {"plan"},
-    {"sample", "commit", "jobs"},
+    {"sample", "commit", "jobs", "report"},
     {"run"},
     {"api"},
     {"procedure"},

@@ -1,0 +1,59 @@
+package io.icebergzorder.core.report;
+
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.KeyColumn;
+import io.icebergzorder.core.KeyDomain;
+import java.util.Arrays;
+
+/**
+ * Lower/upper bounds of a column, one element per data file. The arrays are kept, not copied: do not change them.
+ *
+ * @param column the column
+ * @param lower the lower bounds as keys, truncated or not; of the state {@link KeyColumn#VALUE} where there is one
+ * @param upper the upper bounds
+ * @param valued the share of the rows that have a value, neither NULL nor NaN, in [0, 1]; 1 where it is not known
+ */
+public record ColumnBounds(ClusteringColumn column, KeyColumn lower, KeyColumn upper, double[] valued) {
+  /** The number of files. */
+  public int size() {
+    return valued.length;
+  }
+
+  /** Whether a file may hold a value. */
+  public boolean hasValues(int file) {
+    return valued[file] > 0;
+  }
+
+  /** Whether a file may hold a value, and has both bounds. */
+  public boolean isBounded(int file) {
+    return hasValues(file) && lower.state(file) == KeyColumn.VALUE && upper.state(file) == KeyColumn.VALUE;
+  }
+
+  /** Whether some file is bounded. */
+  boolean isAnyBounded() {
+    for (int file = 0; file < valued.length; file++) {
+      if (isBounded(file)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Takes files by their places. */
+  ColumnBounds take(int[] places) {
+    double[] shares = Arrays.stream(places).mapToDouble(place -> valued[place]).toArray();
+    return new ColumnBounds(column, take(lower, places), take(upper, places), shares);
+  }
+
+  /** Takes rows of a column by their places. */
+  static KeyColumn take(KeyColumn keys, int[] rows) {
+    byte[] states = new byte[rows.length];
+    for (int row = 0; row < rows.length; row++) {
+      states[row] = keys.state(rows[row]);
+    }
+    if (keys.domain() == KeyDomain.LONG) {
+      return KeyColumn.ofLongs(Arrays.stream(rows).mapToLong(keys::longKey).toArray(), states);
+    }
+    return KeyColumn.ofBytes(Arrays.stream(rows).mapToObj(keys::bytesKey).toArray(byte[][]::new), states);
+  }
+}

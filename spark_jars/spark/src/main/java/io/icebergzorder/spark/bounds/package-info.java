@@ -1,0 +1,2 @@
+/** Lower/upper bounds of data files, as manifests have them and as keys. */
+package io.icebergzorder.spark.bounds;
