@@ -52,12 +52,13 @@ class Overlap:
         measured = self.measured
         if not measured.any():
             return None
-        weights = rows[measured]
-        return float(np.average(self.depths[measured], weights=weights if weights.any() else None))
+        weights = rows[measured] if rows[measured].any() else np.ones(int(measured.sum()), np.int64)
+        return float((self.depths[measured] * weights).sum()) / float(weights.sum())
 
     def average_overlaps(self) -> float | None:
         """Average the overlaps, every file counting once; None without files."""
-        return float(self.overlaps[self.measured].mean()) if self.measured.any() else None
+        measured = self.measured
+        return float(self.overlaps[measured].sum()) / float(measured.sum()) if measured.any() else None
 
     def histogram(self) -> dict[str, int]:
         """Count the files by depth, in Snowflake's classes: one each up to 16, then each twice as wide as the last.

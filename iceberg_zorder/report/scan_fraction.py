@@ -187,10 +187,11 @@ def scan_fraction_of_groups(groups: Sequence[BoundedRows], kept: Kept | None = N
     for group, values in zip(groups, ranks[2::3], strict=True):
         found = values[values >= 0]
         weight = group.rows / max(1, len(values))
-        total += weight * float(read[found].sum())
+        # Summed up in their order, as Java does, where numpy's sum would take an order of its own.
+        total += weight * float(np.cumsum(read[found])[-1]) if len(found) else 0.0
         weights += weight * len(found)
     size = sum(float(group.sizes.sum()) for group in groups)
-    return min(1.0, total / weights / size) if weights and size else None
+    return min(1.0, total / (weights * size)) if weights and size else None
 
 
 def _objects(values: Sequence[Any]) -> npt.NDArray[np.object_]:

@@ -103,7 +103,8 @@ def scan_prediction(groups: Sequence[SampledGroup], ordinal: int, kept: Kept | N
         found = looked_for[looked_for >= 0]
         # A row of a group that was sampled thinly stands for more of them.
         weight = group.rows / max(1, len(looked_for))
-        total += weight * float(read[found].sum())
+        # Summed up in their order, as Java does, where numpy's sum would take an order of its own.
+        total += weight * float(np.cumsum(read[found])[-1]) if len(found) else 0.0
         weights += weight * len(found)
     size = sum(group.size for group in groups)
     return total / weights / size if weights and size else None

@@ -45,7 +45,8 @@ public record ClusteringColumn(List<String> parts, String type) {
     return Keys.domain(type);
   }
 
-  private static String quoted(List<String> parts) {
+  /** Joins the parts of any name, quoted as {@link #name} says. */
+  public static String quoted(List<String> parts) {
     return parts.stream()
         .map(p -> PLAIN_NAME.matcher(p).matches() ? p : "`" + p.replace("`", "``") + "`")
         .collect(Collectors.joining("."));

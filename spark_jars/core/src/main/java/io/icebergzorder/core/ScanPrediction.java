@@ -28,6 +28,16 @@ public final class ScanPrediction {
    * @param bytes the bytes of the group, 0 or more
    */
   public record SampledGroup(Layout layout, Sample fitted, Sample heldOut, long rows, long bytes) {
+    /** The rows of both samples. */
+    public int sampledRows() {
+      return fitted.rows() + heldOut.rows();
+    }
+
+    /** The file of every row of one of the samples. */
+    public int[] filesOf(Sample sample) {
+      return ScanPrediction.files(layout, sample);
+    }
+
     /** The rows whose values are looked for. */
     private Sample lookedFor() {
       return heldOut.rows() > 0 ? heldOut : fitted;
@@ -46,7 +56,7 @@ public final class ScanPrediction {
     Ranks ranks = new Ranks(groups, ordinal, kept);
     double[] steps = new double[ranks.size() + 1];
     double always = 0;
-    double all = 0;
+    long all = 0;
     for (SampledGroup group : groups) {
       all += group.bytes();
       if (group.fitted().rows() == 0) {
@@ -56,10 +66,10 @@ public final class ScanPrediction {
       }
     }
     double[] read = new double[ranks.size()];
-    double sum = always;
+    double sum = 0;
     for (int rank = 0; rank < read.length; rank++) {
       sum += steps[rank];
-      read[rank] = sum;
+      read[rank] = always + sum;
     }
     return average(groups, ordinal, ranks, read) / all;
   }
@@ -84,10 +94,15 @@ public final class ScanPrediction {
         }
       }
     }
-    double bytesOfRow = (double) group.bytes() / (group.fitted().rows() + group.heldOut().rows());
+    double bytesOfRow = (double) group.bytes() / group.sampledRows();
+    // All that is added comes first, as in Python: the order of sums is part of the figure.
     for (int file = 0; file < files; file++) {
       if (high[file] >= 0) {
         steps[low[file]] += rows[file] * bytesOfRow;
+      }
+    }
+    for (int file = 0; file < files; file++) {
+      if (high[file] >= 0) {
         steps[high[file] + 1] -= rows[file] * bytesOfRow;
       }
     }
@@ -110,14 +125,18 @@ public final class ScanPrediction {
     double weights = 0;
     for (SampledGroup group : groups) {
       Sample sample = group.lookedFor();
-      double weight = (double) group.rows() / sample.rows();
+      double weight = (double) group.rows() / Math.max(1, sample.rows());
+      double ofGroup = 0;
+      int found = 0;
       for (int row = 0; row < sample.rows(); row++) {
         int rank = ranks.of(sample.columns().get(ordinal), row);
         if (rank >= 0) {
-          sum += weight * read[rank];
-          weights += weight;
+          ofGroup += read[rank];
+          found++;
         }
       }
+      sum += weight * ofGroup;
+      weights += weight * found;
     }
     return sum / weights;
   }

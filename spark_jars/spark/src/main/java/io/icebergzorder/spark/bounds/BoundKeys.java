@@ -99,7 +99,7 @@ public final class BoundKeys {
         resize(2 * size);
       }
       ByteBuffer bound = bounds == null ? null : bounds.get(fieldId);
-      Object value = bound == null ? null : Conversions.fromByteBuffer(type, bound);
+      Object value = bound == null ? null : type.typeId() == Type.TypeID.STRING ? bound : Conversions.fromByteBuffer(type, bound);
       // Old writers left NaN in the bounds of columns that hold it. It compares with nothing, so it bounds nothing.
       boolean isNone = value == null || value instanceof Number number && Double.isNaN(number.doubleValue());
       states[size] = isNone ? KeyColumn.NULL : KeyColumn.VALUE;
@@ -131,15 +131,13 @@ public final class BoundKeys {
         : ((Number) value).longValue();
   }
 
+  /** A text is not decoded, for its key is its bytes. */
   private static byte[] bytesKey(Object value) {
-    if (value instanceof CharSequence text) {
-      return Keys.ofString(text.toString());
-    }
     if (value instanceof UUID uuid) {
       return Keys.ofUuid(uuid);
     }
     return value instanceof BigDecimal decimal
         ? Keys.ofWideDecimal(decimal.unscaledValue())
-        : ByteBuffers.toByteArray((ByteBuffer) value).clone();
+        : ByteBuffers.copy((ByteBuffer) value);
   }
 }

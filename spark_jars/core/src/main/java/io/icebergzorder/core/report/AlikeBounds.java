@@ -1,0 +1,65 @@
+package io.icebergzorder.core.report;
+
+import java.nio.charset.Charset;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Finds the files whose lower and upper bound begin alike as far as bounds are kept, and as those of another file. */
+final class AlikeBounds {
+  private static final Pattern TRUNCATED = Pattern.compile("truncate\\((\\d+)\\)");
+
+  private AlikeBounds() {}
+
+  /**
+   * Looks for such files.
+   *
+   * @param metricsMode what the table keeps of the column, such as {@code truncate(16)}
+   * @return by file; none of a column that is kept in full, or is neither text nor binary
+   */
+  static boolean[] of(ColumnBounds bounds, String metricsMode) {
+    boolean[] found = new boolean[bounds.size()];
+    Matcher truncated = TRUNCATED.matcher(metricsMode);
+    String type = bounds.column().type();
+    if (!truncated.matches() || !(type.equals("string") || type.equals("binary"))) {
+      return found;
+    }
+    Charset charset = type.equals("string") ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1;
+    int length = Integer.parseInt(truncated.group(1));
+    Map<List<String>, Integer> filesOf = new HashMap<>();
+    for (int file = 0; file < found.length; file++) {
+      if (bounds.isBounded(file)) {
+        List<String> pair = pair(bounds, file, charset);
+        found[file] = isCut(pair.get(0).codePoints().toArray(), pair.get(1).codePoints().toArray(), length);
+        if (found[file]) {
+          filesOf.merge(pair, 1, Integer::sum);
+        }
+      }
+    }
+    for (int file = 0; file < found.length; file++) {
+      found[file] = found[file] && filesOf.get(pair(bounds, file, charset)) > 1;
+    }
+    return found;
+  }
+
+  private static List<String> pair(ColumnBounds bounds, int file, Charset charset) {
+    return List.of(new String(bounds.lower().bytesKey(file), charset), new String(bounds.upper().bytesKey(file), charset));
+  }
+
+  /** Whether an upper bound is a lower bound of full length with its last character counted up. Those after it are left out. */
+  private static boolean isCut(int[] lower, int[] upper, int length) {
+    if (lower.length != length || upper.length == 0 || lower.length < upper.length) {
+      return false;
+    }
+    int common = upper.length - 1;
+    for (int place = 0; place < common; place++) {
+      if (lower[place] != upper[place]) {
+        return false;
+      }
+    }
+    return upper[common] == Math.min(lower[common] + 1, Character.MAX_CODE_POINT);
+  }
+}

@@ -1,0 +1,79 @@
+package io.icebergzorder.core.report;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+
+/**
+ * What a table's snapshots tell of its layout, as far as they are kept: how much of it is ours, what has come since, and who undid it.
+ *
+ * @param lastLayoutSnapshotId our newest rewrite, or null
+ * @param lastLayoutTimestampMillis when it was made, or null
+ * @param lastLayoutColumns its clustering columns, or null
+ * @param laidOutFiles the data files that our rewrites have written
+ * @param laidOutBytes their bytes
+ * @param newerFiles the data files that others have written since our newest rewrite
+ * @param newerBytes their bytes
+ * @param undoneBySnapshotId the first rewrite of another tool after it, if files of ours are gone since; else null
+ * @param undoneByTimestampMillis when that was made, or null
+ */
+public record LayoutHistory(
+    Long lastLayoutSnapshotId,
+    Long lastLayoutTimestampMillis,
+    String lastLayoutColumns,
+    long laidOutFiles,
+    long laidOutBytes,
+    long newerFiles,
+    long newerBytes,
+    Long undoneBySnapshotId,
+    Long undoneByTimestampMillis) {
+  private static final String REPLACE = "replace";
+
+  /**
+   * Reads the history of a branch.
+   *
+   * @param snapshots the snapshots of the branch, oldest first
+   * @param addedBy the snapshot that added each data file; it may not be kept any more
+   * @param sizes bytes of each data file
+   */
+  public static LayoutHistory of(List<SnapshotFacts> snapshots, long[] addedBy, long[] sizes) {
+    List<SnapshotFacts> layouts = snapshots.stream().filter(SnapshotFacts::isLayout).toList();
+    if (layouts.isEmpty()) {
+      return new LayoutHistory(null, null, null, 0, 0, 0, 0, null, null);
+    }
+    SnapshotFacts last = layouts.get(layouts.size() - 1);
+    List<SnapshotFacts> later = snapshots.subList(snapshots.indexOf(last) + 1, snapshots.size());
+    int[] ours = filesOf(layouts, addedBy);
+    int[] newer = filesOf(later, addedBy);
+    Optional<SnapshotFacts> undoneBy = undoneBy(layouts, later, addedBy);
+    return new LayoutHistory(
+        last.id(),
+        last.timestampMillis(),
+        last.summary().get(SnapshotFacts.COLUMNS),
+        ours.length,
+        Arrays.stream(ours).mapToLong(file -> sizes[file]).sum(),
+        newer.length,
+        Arrays.stream(newer).mapToLong(file -> sizes[file]).sum(),
+        undoneBy.map(SnapshotFacts::id).orElse(null),
+        undoneBy.map(SnapshotFacts::timestampMillis).orElse(null));
+  }
+
+  private static int[] filesOf(List<SnapshotFacts> snapshots, long[] addedBy) {
+    Set<Long> ids = snapshots.stream().map(SnapshotFacts::id).collect(Collectors.toSet());
+    return IntStream.range(0, addedBy.length).filter(file -> ids.contains(addedBy[file])).toArray();
+  }
+
+  private static Optional<SnapshotFacts> undoneBy(
+      List<SnapshotFacts> layouts, List<SnapshotFacts> later, long[] addedBy) {
+    boolean isLost =
+        layouts.stream()
+            .anyMatch(
+                each -> each.count("added-data-files") > Arrays.stream(addedBy).filter(id -> id == each.id()).count());
+    return later.stream()
+        .filter(each -> isLost && each.operation().equals(REPLACE) && !each.isLayout() && each.count("deleted-data-files") > 0)
+        .findFirst();
+  }
+}
