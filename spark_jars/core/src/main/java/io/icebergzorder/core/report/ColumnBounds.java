@@ -40,7 +40,7 @@ public record ColumnBounds(ClusteringColumn column, KeyColumn lower, KeyColumn u
   }
 
   /** Takes files by their places. */
-  ColumnBounds take(int[] places) {
+  public ColumnBounds take(int[] places) {
     double[] shares = Arrays.stream(places).mapToDouble(place -> valued[place]).toArray();
     return new ColumnBounds(column, take(lower, places), take(upper, places), shares);
   }

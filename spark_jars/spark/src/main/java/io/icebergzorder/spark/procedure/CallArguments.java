@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.procedure;
 
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -54,6 +55,16 @@ public final class CallArguments {
     ArrayData written = map.valueArray();
     for (int i = 0; i < map.numElements(); i++) {
       texts.put(keys.getUTF8String(i).toString(), written.isNullAt(i) ? null : written.getUTF8String(i).toString());
+    }
+    return texts;
+  }
+
+  /** The texts of an argument that is an array, with null for NULL; empty if it was not given. */
+  public List<String> list(String parameter) {
+    List<String> texts = new ArrayList<>();
+    ArrayData array = (ArrayData) values.get(parameter);
+    for (int i = 0; array != null && i < array.numElements(); i++) {
+      texts.add(array.isNullAt(i) ? null : array.getUTF8String(i).toString());
     }
     return texts;
   }

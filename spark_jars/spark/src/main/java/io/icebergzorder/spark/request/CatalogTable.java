@@ -1,6 +1,7 @@
 package io.icebergzorder.spark.request;
 
 import io.icebergzorder.spark.internals.SparkInternals;
+import java.util.ArrayList;
 import java.util.List;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.Spark3Util;
@@ -27,13 +28,15 @@ import org.slf4j.LoggerFactory;
 public record CatalogTable(SparkSession session, TableCatalog catalog, Identifier identifier, Table table, String branch) {
   private static final Logger LOG = LoggerFactory.getLogger(CatalogTable.class);
 
+  private static final String REWRITE = "rewrite data files of";
+
   /**
    * Loads a table by its full name, or by one that the session's current catalog and namespace complete.
    *
    * @throws IllegalArgumentException if there is no such table, or it is not Iceberg's
    */
   public static CatalogTable load(SparkSession session, String name) {
-    List<String> parts = parts(session, name);
+    List<String> parts = parts(session, name, REWRITE);
     CatalogManager manager = session.sessionState().catalogManager();
     boolean isNamed = parts.size() > 1 && manager.isCatalogRegistered(parts.get(0));
     CatalogPlugin catalog = isNamed ? manager.catalog(parts.get(0)) : manager.currentCatalog();
@@ -50,39 +53,47 @@ public record CatalogTable(SparkSession session, TableCatalog catalog, Identifie
    * @throws IllegalArgumentException if there is no such table in the catalog, or it is not Iceberg's
    */
   public static CatalogTable load(SparkSession session, TableCatalog catalog, String name) {
-    Identifier identifier = identifier(session, catalog, name);
+    return load(session, catalog, name, REWRITE);
+  }
+
+  /**
+   * Does the same for something else than a rewrite.
+   *
+   * @param act what messages say that cannot be done
+   * @throws IllegalArgumentException if there is no such table in the catalog, or it is not Iceberg's
+   */
+  public static CatalogTable load(SparkSession session, TableCatalog catalog, String name, String act) {
+    Identifier identifier = identifier(session, catalog, name, act);
     org.apache.spark.sql.connector.catalog.Table loaded;
     try {
       loaded = catalog.loadTable(identifier);
     } catch (NoSuchTableException e) {
       throw new IllegalArgumentException(
           String.format(
-              "Cannot rewrite data files of %s, because there is no such table in catalog %s",
-              identifier, catalog.name()),
+              "Cannot %s %s, because there is no such table in catalog %s", act, identifier, catalog.name()),
           e);
     }
     if (loaded instanceof SparkTable found) {
       return new CatalogTable(session, catalog, identifier, found.table(), found.branch());
     }
     throw new IllegalArgumentException(
-        String.format("Cannot rewrite data files of %s, because it is not an Iceberg table", identifier));
+        String.format("Cannot %s %s, because it is not an Iceberg table", act, identifier));
   }
 
   /**
    * The table's identifier in the procedure's own catalog. Iceberg's helper for this logs a stack trace for every name that
    * does not begin with a catalog.
    */
-  private static Identifier identifier(SparkSession session, TableCatalog catalog, String name) {
-    List<String> parts = parts(session, name);
+  private static Identifier identifier(SparkSession session, TableCatalog catalog, String name, String act) {
+    List<String> parts = parts(session, name, act);
     String first = parts.get(0);
     if (parts.size() > 1 && first.equals(catalog.name())) {
       parts = parts.subList(1, parts.size());
     } else if (parts.size() > 2 && session.sessionState().catalogManager().isCatalogRegistered(first)) {
       throw new IllegalArgumentException(
           String.format(
-              "Cannot rewrite data files of %s, because the procedure was called in catalog %s and the table is in"
-                  + " catalog %s",
-              name, catalog.name(), first));
+              "Cannot %s %s, because the procedure was called in catalog %s and the table is in catalog %s",
+              act, name, catalog.name(), first));
     }
     String[] namespace = parts.subList(0, parts.size() - 1).toArray(String[]::new);
     if (namespace.length == 0) {
@@ -91,16 +102,16 @@ public record CatalogTable(SparkSession session, TableCatalog catalog, Identifie
     return Identifier.of(namespace, parts.get(parts.size() - 1));
   }
 
-  private static List<String> parts(SparkSession session, String name) {
+  private static List<String> parts(SparkSession session, String name, String act) {
     List<String> parts;
     try {
       parts = name == null ? List.of() : SparkInternals.parseName(session, name);
     } catch (AnalysisException e) {
       throw new IllegalArgumentException(
-          String.format("Cannot rewrite data files of '%s', because it is no name of a table", name), e);
+          String.format("Cannot %s '%s', because it is no name of a table", act, name), e);
     }
     if (parts.isEmpty()) {
-      throw new IllegalArgumentException("Cannot rewrite data files, because argument table is empty");
+      throw new IllegalArgumentException(String.format("Cannot %s a table, because argument table is empty", act));
     }
     return parts;
   }
@@ -118,6 +129,14 @@ public record CatalogTable(SparkSession session, TableCatalog catalog, Identifie
   /** Whether names differ by case in this session. */
   public boolean isCaseSensitive() {
     return Boolean.parseBoolean(session.conf().get("spark.sql.caseSensitive", "false"));
+  }
+
+  /** The name's parts in full: the catalog, the namespace, the table. */
+  public List<String> parts() {
+    List<String> parts = new ArrayList<>(List.of(catalog.name()));
+    parts.addAll(List.of(identifier.namespace()));
+    parts.add(identifier.name());
+    return parts;
   }
 
   /** The name in full, as SQL writes it. */

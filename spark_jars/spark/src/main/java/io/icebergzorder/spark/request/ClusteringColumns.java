@@ -40,13 +40,15 @@ public final class ClusteringColumns {
 
   private final Table table;
   private final boolean caseSensitive;
+  private final boolean needsBounds;
 
   private final Set<Integer> identity;
   private final Set<Integer> seen = new HashSet<>();
 
-  private ClusteringColumns(Table table, PartitionSpec outputSpec, boolean caseSensitive) {
+  private ClusteringColumns(Table table, PartitionSpec outputSpec, boolean caseSensitive, boolean needsBounds) {
     this.table = table;
     this.caseSensitive = caseSensitive;
+    this.needsBounds = needsBounds;
     this.identity = identitySources(outputSpec);
   }
 
@@ -69,12 +71,19 @@ public final class ClusteringColumns {
       List<ColumnWeight> weights,
       PartitionSpec outputSpec,
       boolean caseSensitive) {
-    ClusteringColumns resolver = new ClusteringColumns(table, outputSpec, caseSensitive);
+    return new ClusteringColumns(table, outputSpec, caseSensitive, true).order(sortOrder, weights);
+  }
+
+  /** The same for a report, which tells of columns without lower/upper bounds instead of refusing them. */
+  static RowOrder resolveForReport(Table table, SortOrder sortOrder, boolean caseSensitive) {
+    return new ClusteringColumns(table, table.spec(), caseSensitive, false).order(sortOrder, List.of());
+  }
+
+  private RowOrder order(SortOrder sortOrder, List<ColumnWeight> weights) {
     List<ClusteringColumn> prefix = new ArrayList<>();
     List<PrefixOrder> prefixOrders = new ArrayList<>();
     for (PrefixColumn column : sortOrder.prefix()) {
-      resolver
-          .resolve(column.parts())
+      resolve(column.parts())
           .ifPresent(
               resolved -> {
                 prefix.add(resolved);
@@ -84,8 +93,8 @@ public final class ClusteringColumns {
     List<ClusteringColumn> columns = new ArrayList<>();
     Map<Integer, Integer> placeOf = new HashMap<>();
     for (List<String> parts : sortOrder.columns()) {
-      int field = resolver.fieldId(parts);
-      Optional<ClusteringColumn> column = resolver.resolve(parts);
+      int field = fieldId(parts);
+      Optional<ClusteringColumn> column = resolve(parts);
       placeOf.put(field, column.isPresent() ? columns.size() : IGNORED);
       column.ifPresentOrElse(
           columns::add,
@@ -102,7 +111,7 @@ public final class ClusteringColumns {
               table.name()));
     }
     return new RowOrder(
-        List.of(), prefix, prefixOrders, columns, resolver.weights(weights, placeOf, columns.size()), sortOrder.curve());
+        List.of(), prefix, prefixOrders, columns, weights(weights, placeOf, columns.size()), sortOrder.curve());
   }
 
   /** The column of a name, or nothing if files are partitioned by it. */
@@ -117,7 +126,9 @@ public final class ClusteringColumns {
     if (identity.contains(field.fieldId())) {
       return Optional.empty();
     }
-    checkKeepsBounds(MetricsConfig.forTable(table), table, column, field);
+    if (needsBounds) {
+      checkKeepsBounds(MetricsConfig.forTable(table), table, column, field);
+    }
     return Optional.of(column);
   }
 

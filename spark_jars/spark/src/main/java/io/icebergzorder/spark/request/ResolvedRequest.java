@@ -87,7 +87,8 @@ public record ResolvedRequest(
     return branch;
   }
 
-  private static Expression filter(CatalogTable target, String where) {
+  /** The condition of a text; without one it is always true. */
+  static Expression filter(CatalogTable target, String where) {
     if (where == null) {
       return Expressions.alwaysTrue();
     }

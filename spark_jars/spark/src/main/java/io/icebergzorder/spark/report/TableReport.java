@@ -1,0 +1,145 @@
+package io.icebergzorder.spark.report;
+
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.report.ClusteringReport;
+import io.icebergzorder.core.report.DataFiles;
+import io.icebergzorder.core.report.LayoutHistory;
+import io.icebergzorder.core.report.SnapshotFacts;
+import io.icebergzorder.core.report.TableFacts;
+import io.icebergzorder.spark.plan.FileSizeRules;
+import io.icebergzorder.spark.request.CatalogTable;
+import io.icebergzorder.spark.request.ReportRequest;
+import io.icebergzorder.spark.request.ResolvedReport;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.MetricsConfig;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.SnapshotRef;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableScan;
+import org.apache.iceberg.io.CloseableIterable;
+import org.apache.iceberg.types.Types;
+
+/** Reports how well a table is clustered, from its metadata alone. */
+public final class TableReport {
+  private final ResolvedReport request;
+  private final Table table;
+  private final List<Types.NestedField> fields;
+  private final List<FileCondition> conditions;
+
+  private TableReport(ResolvedReport request) {
+    this.request = request;
+    this.table = request.target().table();
+    this.fields = request.order().named().stream().map(column -> field(table.schema(), column)).toList();
+    boolean caseSensitive = request.target().isCaseSensitive();
+    this.conditions =
+        request.predicates().stream()
+            .map(condition -> new FileCondition(table, condition.expression(), caseSensitive))
+            .toList();
+  }
+
+  /**
+   * Reports on a table. Manifests are read, and no data.
+   *
+   * @throws IllegalArgumentException if the request cannot be honoured
+   */
+  public static ClusteringReport of(CatalogTable target, ReportRequest request) {
+    TableReport report = new TableReport(ResolvedReport.of(target, request));
+    return ClusteringReport.of(report.facts());
+  }
+
+  private static Types.NestedField field(Schema schema, ClusteringColumn column) {
+    Types.StructType struct = schema.asStruct();
+    for (String part : column.parts().subList(0, column.parts().size() - 1)) {
+      struct = struct.field(part).type().asStructType();
+    }
+    return struct.field(column.parts().get(column.parts().size() - 1));
+  }
+
+  private TableFacts facts() {
+    List<SnapshotFacts> snapshots = request.snapshots();
+    Long snapshotId = snapshots.isEmpty() ? null : (Long) snapshots.get(snapshots.size() - 1).id();
+    ListedFiles.Ordered listed = listed(snapshotId).ordered();
+    DataFiles files = listed.files();
+    FileSizeRules sizes = FileSizeRules.of(table);
+    MetricsConfig metrics = MetricsConfig.forTable(table);
+    String branch = request.branch().equals(SnapshotRef.MAIN_BRANCH) ? null : request.branch();
+    RewriteCall rewrite = new RewriteCall(request.target().parts(), request.sortOrder(), branch);
+    return new TableFacts(
+        table.name(),
+        ClusteringColumn.quoted(request.target().parts()),
+        request.branch(),
+        snapshotId,
+        request.where(),
+        files,
+        listed.partitions().stream().map(this::name).toList(),
+        fields.stream().map(each -> metrics.columnMode(table.schema().findColumnName(each.fieldId())).toString()).toList(),
+        new TableFacts.FileSizes(sizes.target(), sizes.least(), sizes.most(), sizes.expectedFiles()),
+        request.order().leadingOrders(),
+        listed.ofOldSpecs(),
+        listed.withDeletes(),
+        listed.positionDeleteFiles(),
+        listed.equalityDeleteFiles(),
+        LayoutHistory.of(snapshots, listed.addedBy(), files.sizes()),
+        rewrite::with,
+        predicates(listed));
+  }
+
+  private List<TableFacts.PredicateFacts> predicates(ListedFiles.Ordered listed) {
+    PredictedFiles predicted = new PredictedFiles(fields, listed.partitions());
+    List<TableFacts.PredicateFacts> predicates = new ArrayList<>();
+    for (int i = 0; i < conditions.size(); i++) {
+      FileCondition condition = conditions.get(i);
+      predicates.add(
+          new TableFacts.PredicateFacts(
+              request.predicates().get(i).text(), listed.read(i), files -> predicted.mayMatch(condition, files)));
+    }
+    return predicates;
+  }
+
+  /** A partition's name, as its directory is named; of another spec than the current one with that. */
+  private String name(ListedFiles.Partition partition) {
+    String path = partition.spec().partitionToPath(partition.values());
+    int spec = partition.spec().specId();
+    if (spec == table.spec().specId()) {
+      return path;
+    }
+    return "spec " + spec + (path.isEmpty() ? "" : ": " + path);
+  }
+
+  /** Lists the files, each of which is forgotten when its numbers are taken. */
+  private ListedFiles listed(Long snapshotId) {
+    ListedFiles listed =
+        new ListedFiles(table, request.order().named(), fields, conditions, new AddedBy(table, request.snapshots()));
+    if (snapshotId == null) {
+      return listed;
+    }
+    TableScan scan =
+        table
+            .newScan()
+            .useSnapshot(snapshotId)
+            .filter(request.filter())
+            .caseSensitive(request.target().isCaseSensitive())
+            .ignoreResiduals();
+    try (CloseableIterable<FileScanTask> found = scan.includeColumnStats(judgedColumns(scan.schema())).planFiles()) {
+      found.forEach(listed::add);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return listed;
+  }
+
+  /** The columns whose bounds are looked at, by the names that they have in a scan. */
+  private List<String> judgedColumns(Schema schema) {
+    Set<Integer> ids = new LinkedHashSet<>();
+    fields.forEach(field -> ids.add(field.fieldId()));
+    conditions.forEach(condition -> ids.addAll(condition.fieldIds()));
+    return ids.stream().map(schema::findColumnName).filter(Objects::nonNull).toList();
+  }
+}

@@ -1,0 +1,105 @@
+package io.icebergzorder.spark.request;
+
+import io.icebergzorder.core.SortOrder;
+import io.icebergzorder.core.report.SnapshotFacts;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotRef;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.util.SnapshotUtil;
+
+/**
+ * A report's request, resolved against a table. Everything that can be wrong with one is refused here.
+ *
+ * @param target the table
+ * @param branch the branch
+ * @param snapshots the snapshots that led to its newest one, oldest first, as far as they are kept; none without data
+ * @param sortOrder the clustering columns, as a rewrite takes them
+ * @param order the same, resolved
+ * @param where the filter as written, or null
+ * @param filter selects whole data files
+ * @param predicates what else is looked for
+ */
+public record ResolvedReport(
+    CatalogTable target,
+    String branch,
+    List<SnapshotFacts> snapshots,
+    String sortOrder,
+    RowOrder order,
+    String where,
+    Expression filter,
+    List<Condition> predicates) {
+  /** A condition, as written and as Iceberg has it. */
+  public record Condition(String text, Expression expression) {}
+
+  /**
+   * Resolves a request; what it does not say of columns, the table or its snapshots may remember.
+   *
+   * @throws IllegalArgumentException if any of it cannot be honoured
+   */
+  public static ResolvedReport of(CatalogTable target, ReportRequest written) {
+    Table table = target.table();
+    // A caching catalog hands out tables as they were when they were first loaded.
+    table.refresh();
+    String branch = branch(target, written.branch());
+    List<SnapshotFacts> snapshots = snapshots(table, branch);
+    String sortOrder = written.columns() == null ? remembered(table, snapshots) : written.columns();
+    RowOrder order = ClusteringColumns.resolveForReport(table, SortOrder.parse(sortOrder), target.isCaseSensitive());
+    List<Condition> predicates =
+        written.predicates().stream()
+            .map(text -> new Condition(text, ResolvedRequest.filter(target, text)))
+            .toList();
+    Expression filter = ResolvedRequest.filter(target, written.where());
+    return new ResolvedReport(target, branch, snapshots, sortOrder, order, written.where(), filter, predicates);
+  }
+
+  private static String branch(CatalogTable target, String argument) {
+    Table table = target.table();
+    String branch = argument != null ? argument : target.branch() != null ? target.branch() : SnapshotRef.MAIN_BRANCH;
+    SnapshotRef ref = table.refs().get(branch);
+    if (table.currentSnapshot() != null && (ref == null || !ref.isBranch())) {
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot report on data files for branch %s, because %s has no such branch: branch does not exist",
+              branch, table.name()));
+    }
+    return branch;
+  }
+
+  private static List<SnapshotFacts> snapshots(Table table, String branch) {
+    List<SnapshotFacts> found = new ArrayList<>();
+    SnapshotRef head = table.refs().get(branch);
+    if (head != null) {
+      for (Snapshot each : SnapshotUtil.ancestorsOf(head.snapshotId(), table::snapshot)) {
+        Map<String, String> summary = each.summary() == null ? Map.of() : each.summary();
+        String operation = each.operation() == null ? "append" : each.operation();
+        found.add(new SnapshotFacts(each.snapshotId(), each.timestampMillis(), operation, summary));
+      }
+    }
+    Collections.reverse(found);
+    return found;
+  }
+
+  /** The sort order that the table remembers, or that of the newest rewrite of ours. */
+  private static String remembered(Table table, List<SnapshotFacts> snapshots) {
+    String property = table.properties().get(TableDefaults.COLUMNS);
+    if (property != null) {
+      return property;
+    }
+    return snapshots.stream()
+        .filter(SnapshotFacts::isLayout)
+        .reduce((older, newer) -> newer)
+        .map(SnapshotFacts::sortOrder)
+        .orElseThrow(
+            () ->
+                new IllegalArgumentException(
+                    String.format(
+                        "Cannot report on %s, because no columns are named and no snapshot of it tells of a rewrite by any:"
+                            + " name the columns that queries filter on",
+                        table.name())));
+  }
+}
