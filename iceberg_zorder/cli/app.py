@@ -207,9 +207,13 @@ def report(
         int | None, typer.Option(metavar="SNAPSHOT", help="A snapshot of before, to be compared with.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="A file that a page with pictures is written to.")] = None,
+    engine: Annotated[
+        Literal["spark", "pyiceberg"], typer.Option(help="What reads the metadata; only pyiceberg compares and draws.")
+    ] = "pyiceberg",
     catalog: Catalog = None,
     uri: Uri = None,
     warehouse: Warehouse = None,
+    conf: Conf = None,
     output: OutputKind = "text",
     quiet: Quiet = False,
 ) -> None:
@@ -231,9 +235,11 @@ def report(
             predicates=predicates_of(predicate or [], predicates),
             compared=compare,
             page=html,
+            engine=engine,
             catalog=catalog,
             uri=uri,
             warehouse=warehouse,
+            conf=_pairs("--conf", conf),
         )
         return run(request, shown)
 

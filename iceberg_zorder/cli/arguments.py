@@ -57,11 +57,16 @@ def checked_report_request(
     predicates: Sequence[str] = (),
     compared: int | None = None,
     page: Path | None = None,
+    engine: EngineName = "pyiceberg",
     catalog: str | None = None,
     uri: str | None = None,
     warehouse: str | None = None,
+    conf: Mapping[str, str],
 ) -> ReportRequest:
     """Check the arguments of ``report``; raises InvalidInputError for wrong usage."""
+    for flag, given in (("--compare", compared), ("--html", page)):
+        if given is not None and engine == "spark":
+            raise InvalidInputError(f"Cannot use {flag} {given}, because the engine is spark and it is for pyiceberg")
     if page is not None:
         _check_page(page)
     if by is not None:
@@ -77,7 +82,7 @@ def checked_report_request(
         predicates=tuple(predicates),
         compared=compared,
         page=page,
-        catalog=found,
+        engine=_engine(engine, found, dict(conf)),
     )
 
 

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from iceberg_zorder.cli.output import Output
-from iceberg_zorder.cli.request import RewriteRequest
+from iceberg_zorder.cli.request import ReportRequest, RewriteRequest
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, load_table
-from iceberg_zorder.pyiceberg.rewrite import execute, plan_rewrite
+from iceberg_zorder.pyiceberg.clustering.report import report
+from iceberg_zorder.pyiceberg.rewrite import execute, plan_rewrite, rewrite_data_files
+from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.request.result import RewriteResult
 
 
@@ -54,20 +56,43 @@ class PyIcebergEngine:
         """Carry out a request; raises as :class:`iceberg_zorder.cli.request.Engine`."""
         with failures(f"rewrite {request.table}"):
             table = load_table(self.catalog, request.identifier)
+            asked: dict[str, Any] = {
+                "where": request.where,
+                "options": request.options,
+                "branch": request.branch,
+            }
             with output.progress() as say, output.work() as work, warnings(output):
                 say(f"Rewriting {request.table} by {request.by}")
-                plan = plan_rewrite(
-                    table,
-                    request.sort_order,
-                    where=request.where,
-                    options=request.options,
-                    branch=request.branch,
-                )
                 if request.predicates:
-                    plan = plan.sampled(work, predicates=request.predicates)
-                result = execute(plan, progress=work)
+                    plan = plan_rewrite(table, request.sort_order, **asked)
+                    result = execute(plan.sampled(work, predicates=request.predicates), progress=work)
+                else:
+                    # What other operations change meanwhile is planned again, where a plan that is kept goes stale.
+                    result = rewrite_data_files(table, request.sort_order, **asked, progress=work)
                 done()
         return result
+
+    def report(self, request: ReportRequest, output: Output) -> tuple[ClusteringReport, ClusteringReport | None]:
+        """Report on a table; raises as :class:`iceberg_zorder.cli.request.Engine`."""
+
+        def report_by(sort_order: str | None, snapshot_id: int | None) -> ClusteringReport:
+            return report(
+                table,
+                sort_order,
+                where=request.where,
+                branch=request.branch,
+                snapshot_id=snapshot_id,
+                predicates=request.predicates,
+            )
+
+        with failures(f"report on {request.table}"), output.progress() as say, warnings(output):
+            say(f"Reading the metadata of {request.table}")
+            table = load_table(self.catalog, request.identifier)
+            found = report_by(request.sort_order, None)
+            if request.compared is None:
+                return found, None
+            # What is compared is by the same columns, though an older snapshot may tell of others.
+            return found, report_by(request.sort_order or found.cluster_by, request.compared)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration
+from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.request.result import RewriteResult
 
 
@@ -33,6 +34,9 @@ class Engine(Protocol):
         Exception
             Whatever else kept the engine from working; the message is for the user.
         """
+
+    def report(self, request: ReportRequest, output: Output) -> tuple[ClusteringReport, ClusteringReport | None]:
+        """Report on the table, and on it as it was before if that is asked for; raises as ``rewrite``."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +96,8 @@ class ReportRequest:
         A snapshot to report on, too, as the state before.
     page : Path or None
         The file that a page is written to.
-    catalog : CatalogConfiguration
-        Where the table is.
+    engine : Engine
+        What is to report.
     """
 
     table: str
@@ -104,7 +108,7 @@ class ReportRequest:
     predicates: tuple[str, ...]
     compared: int | None
     page: Path | None
-    catalog: CatalogConfiguration
+    engine: Engine
 
 
 @dataclass(frozen=True)

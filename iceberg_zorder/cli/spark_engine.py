@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from iceberg_zorder.cli.interruption import Interrupted
 from iceberg_zorder.cli.output import Output
-from iceberg_zorder.cli.request import RewriteRequest
+from iceberg_zorder.cli.request import ReportRequest, RewriteRequest
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration
+from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.spark.call import SparkCall
 from iceberg_zorder.spark.catalogs import SparkCatalog, spark_catalog
+from iceberg_zorder.spark.clustering import report
 from iceberg_zorder.spark.failures import failure_message
 from iceberg_zorder.spark.local import local_session, plugin_lines
 from iceberg_zorder.spark.plan import describe_plan
@@ -85,6 +87,22 @@ class SparkEngine:
 
         doing = f"Rewriting {request.table} by {request.by}"
         return self._in_spark(rewrite, doing, output, done, message=lambda result: result.message)
+
+    def report(self, request: ReportRequest, output: Output) -> tuple[ClusteringReport, ClusteringReport | None]:
+        """Report on a table; raises as :class:`iceberg_zorder.cli.request.Engine`, and Interrupted when cancelled."""
+
+        def report_on(spark: SparkSession) -> ClusteringReport:
+            return report(
+                spark,
+                request.table,
+                request.sort_order,
+                where=request.where,
+                branch=request.branch,
+                predicates=request.predicates,
+            )
+
+        doing = f"Reading the metadata of {request.table}"
+        return self._in_spark(report_on, doing, output, lambda: None, message=lambda _: None), None
 
     def _in_spark(
         self,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from typing import Any, Literal
 
+from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.render.report_text import report_text
 from iceberg_zorder.report.file_boxes import FileBoxes
 from iceberg_zorder.report.history import LayoutHistory
@@ -162,5 +164,57 @@ class ClusteringReport:
         """Write the report as JSON."""
         return json.dumps(self.to_dict(), indent=2)
 
+    @staticmethod
+    def from_json(text: str) -> ClusteringReport:
+        """Read a report back from JSON; the files' boxes are not in there.
+
+        Parameters
+        ----------
+        text : str
+            What :meth:`to_json` writes, or the Spark engine's ``zorder_report``.
+
+        Returns
+        -------
+        ClusteringReport
+            The report.
+
+        Raises
+        ------
+        InvalidInputError
+            When the text is not the JSON of a report of this version.
+        """
+        values = json.loads(text)
+        if values.get("version") != VERSION:
+            raise InvalidInputError(
+                f"Cannot read a report of version {values.get('version')}, because version {VERSION} is known only"
+            )
+        known = {each.name for each in fields(ClusteringReport)}
+        parts: dict[str, Callable[[Any], Any]] = {
+            "cluster_by_keys": tuple,
+            "columns": partial(_each, ColumnReport),
+            "predicates": partial(_each, PredicateReport),
+            "file_sizes": partial(_one, SizeReport),
+            "history": partial(_one, LayoutHistory),
+            "partitions": partial(_each, PartitionReport),
+            "findings": partial(_each, Finding),
+        }
+        return ClusteringReport(
+            **{name: parts.get(name, _as_is)(value) for name, value in values.items() if name in known}
+        )
+
     def __str__(self) -> str:
         return report_text(self.to_dict())
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+def _one(kind: type[Any], values: Mapping[str, Any]) -> Any:
+    """Make a part of a report; keys of later versions are passed over."""
+    known = {each.name for each in fields(kind)}
+    return kind(**{name: value for name, value in values.items() if name in known})
+
+
+def _each(kind: type[Any], parts: Sequence[Mapping[str, Any]]) -> tuple[Any, ...]:
+    return tuple(_one(kind, values) for values in parts)

@@ -190,7 +190,7 @@ class _Measured:
         self.groups = rewritten_partitions(
             files, self._sample, self._places, columns, facts.sizes.expected_files, facts.leading_orders
         )
-        self._new_files = new_files(self.groups, columns) if facts.predicates else None
+        self._new_files = new_files(self.groups, columns) if facts.predicates and self.groups else files
 
     def scan_fraction(self, place: int) -> float | None:
         """Measure a column among all files."""
@@ -204,7 +204,6 @@ class _Measured:
         """Measure a predicate, and predict it."""
         sizes = self._facts.files.sizes
         new = self._new_files
-        assert new is not None  # noqa: S101
         return PredicateReport(
             predicate.text,
             _share(sizes, predicate.read),

@@ -5,6 +5,7 @@ Importing it starts no JVM.
 
     configure_spark     gives a session builder the plugin jar and the matching Iceberg runtime
     rewrite_data_files  issues ``CALL <catalog>.system.rewrite_data_files(strategy => 'zorder', ...)``
+    report              issues ``CALL <catalog>.system.zorder_report(...)``: how well a table is clustered
     RewriteResult       what the CALL did: Iceberg's five counts, and why nothing was done
 """
 
@@ -19,7 +20,8 @@ except ModuleNotFoundError as error:
     ) from error
 
 from iceberg_zorder.request.result import RewriteResult
+from iceberg_zorder.spark.clustering import report
 from iceberg_zorder.spark.rewrite import rewrite_data_files
 from iceberg_zorder.spark.session import configure_spark
 
-__all__ = ["RewriteResult", "configure_spark", "rewrite_data_files"]
+__all__ = ["RewriteResult", "configure_spark", "report", "rewrite_data_files"]

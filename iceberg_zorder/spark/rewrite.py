@@ -16,20 +16,15 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 
-from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.request.arguments import OptionValue, name_parts, option_text, sort_order_text
 from iceberg_zorder.request.result import RewriteResult
-from iceberg_zorder.spark.failures import rewrite_error
+from iceberg_zorder.spark.procedures import catalog_of, escapes_string_literals, first_row
 from iceberg_zorder.spark.sql_text import procedure_call, string_literal
 
 logger = logging.getLogger("iceberg_zorder")
-
-SESSION_CATALOG = "spark_catalog"
 
 
 def rewrite_data_files(
@@ -85,9 +80,9 @@ def rewrite_data_files(
     ... )  # doctest: +SKIP
     """
     call = RewriteCall.of(table, columns, where=where, options=options, branch=branch)
-    catalog = _catalog(spark, table)
-    escaped = spark.conf.get("spark.sql.parser.escapedStringLiterals", "false") == "true"
-    row = _row(spark, call.rewrite(catalog, escaped_string_literals=escaped))
+    catalog = catalog_of(spark, table)
+    escaped = escapes_string_literals(spark)
+    row = first_row(spark, call.rewrite(catalog, escaped_string_literals=escaped))
     result = RewriteResult(
         rewritten_data_files_count=row["rewritten_data_files_count"],
         added_data_files_count=row["added_data_files_count"],
@@ -97,7 +92,7 @@ def rewrite_data_files(
     )
     if not result.nothing_to_do:
         return result
-    plan = _row(spark, call.plan(catalog, escaped_string_literals=escaped))
+    plan = first_row(spark, call.plan(catalog, escaped_string_literals=escaped))
     message: str | None = plan["reason"]
     if message:
         logger.info("%s", message)
@@ -160,26 +155,3 @@ sort_order => 'zorder(`a`, `b`.`c`)', options => map('rewrite-all', 'true'))
         if self.branch is not None:
             arguments["branch"] = literal(self.branch)
         return procedure_call(catalog, procedure, arguments)
-
-
-def _row(spark: SparkSession, call: str) -> Row:
-    """Run a CALL that gives one row."""
-    try:
-        return spark.sql(call).collect()[0]
-    except (PySparkException, Py4JError) as error:
-        raise rewrite_error(error) from error
-
-
-def _catalog(spark: SparkSession, table: str) -> str:
-    """Find the catalog of a table: the first part of its name if that is one, else the current catalog."""
-    first, *rest = name_parts(table)
-    if rest and (first == SESSION_CATALOG or spark.conf.get(f"spark.sql.catalog.{first}", None) is not None):
-        catalog = first
-    else:
-        catalog = spark.catalog.currentCatalog()
-    if catalog == SESSION_CATALOG and spark.conf.get(f"spark.sql.catalog.{catalog}", "builtin") == "builtin":
-        raise InvalidInputError(
-            f"Cannot rewrite {table}, because its catalog would be Spark's built-in one, which is no Iceberg catalog: "
-            "put the name of a configured catalog in front"
-        )
-    return catalog

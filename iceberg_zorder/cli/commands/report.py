@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from iceberg_zorder.cli.failure import Failure
 from iceberg_zorder.cli.output import Output
-from iceberg_zorder.cli.pyiceberg_engine import failures, warnings
 from iceberg_zorder.cli.request import ReportRequest
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.catalog.configuration import load_table
-from iceberg_zorder.pyiceberg.clustering.report import report
 from iceberg_zorder.report.clustering_report import ClusteringReport
 
 
@@ -32,16 +28,9 @@ def run(request: ReportRequest, output: Output) -> int:
         The exit code: 0 if there is a report, whatever it finds.
     """
     try:
-        with failures(f"report on {request.table}"), output.progress() as say, warnings(output):
-            say(f"Reading the metadata of {request.table}")
-            table = load_table(request.catalog, request.identifier)
-            made = partial(report, table, where=request.where, branch=request.branch, predicates=request.predicates)
-            found = made(request.sort_order)
-            # What is compared is by the same columns, though an older snapshot may tell of others.
-            by = request.sort_order or found.cluster_by
-            before = None if request.compared is None else made(by, snapshot_id=request.compared)
-            if request.page is not None:
-                _write_page(request.page, [before, found] if before else [found])
+        found, before = request.engine.report(request, output)
+        if request.page is not None:
+            _write_page(request.page, [before, found] if before else [found])
     except Exception as error:  # whatever it is, it ends in a message and an exit code
         failure = Failure.of(error)
         output.failure(failure)

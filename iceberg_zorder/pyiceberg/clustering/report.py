@@ -98,7 +98,8 @@ def report(
         order = resolve(table, parse_sort_order(by), case_sensitive=case_sensitive, needs_bounds=False)
         listing = Listing(table, where, case_sensitive=case_sensitive)
         conditions = [(str(each), Listing(table, each, case_sensitive=case_sensitive)) for each in predicates]
-        tasks = listing.tasks(snapshot) if snapshot else []
+        # Rows are spread over the files in their order: one that every engine finds.
+        tasks = sorted(listing.tasks(snapshot) if snapshot else [], key=lambda task: task.data_file.file_path)
         filtered = None if where is None else str(where)
         return clustering_report(
             table_facts(FactsRequest(table, name, by, filtered, order, snapshots, conditions), tasks)

@@ -56,6 +56,9 @@ class GoldenTest {
   /** See {@link SampledRowGroupsTest}. */
   static final String SAMPLED_ROW_GROUPS = "sampled_row_groups";
 
+  /** What the names of reports begin with, see {@link ReportGoldenTest}. */
+  static final String REPORT = "report_";
+
   private static final Set<String> OTHERS = Set.of(SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS);
 
   private static final Path DIRECTORY =
@@ -76,7 +79,7 @@ class GoldenTest {
           .map(file -> file.getFileName().toString())
           .filter(name -> name.endsWith(".json"))
           .map(name -> name.substring(0, name.length() - ".json".length()))
-          .filter(name -> !OTHERS.contains(name))
+          .filter(name -> !OTHERS.contains(name) && !name.startsWith(REPORT))
           .sorted()
           .toList();
     }
@@ -214,7 +217,7 @@ class GoldenTest {
     return nodes;
   }
 
-  private static JsonNode key(KeyColumn column, int row) {
+  static JsonNode key(KeyColumn column, int row) {
     if (column.state(row) != KeyColumn.VALUE) {
       return NODES.nullNode();
     }
@@ -224,7 +227,7 @@ class GoldenTest {
     };
   }
 
-  private static KeyColumn keys(String type, JsonNode values) {
+  static KeyColumn keys(String type, JsonNode values) {
     int rows = values.size();
     byte[] states = new byte[rows];
     long[] longs = new long[rows];

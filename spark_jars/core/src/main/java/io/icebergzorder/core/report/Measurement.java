@@ -103,7 +103,7 @@ final class Measurement {
     if (facts.predicates().isEmpty()) {
       return List.of();
     }
-    DataFiles made = Attainable.newFiles(groups, columns);
+    DataFiles made = groups.isEmpty() ? files : Attainable.newFiles(groups, columns);
     return facts.predicates().stream()
         .map(
             each ->

@@ -1,0 +1,343 @@
+"""Golden cases of clustering reports: data files as plain JSON values, which both engines read."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from iceberg_zorder.layout.columns import ClusteringColumn, quoted_name
+from iceberg_zorder.layout.keys import VALUE, encode
+from iceberg_zorder.report.clustering_report import ClusteringReport
+from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
+from iceberg_zorder.report.history import SnapshotFacts, layout_history
+from iceberg_zorder.report.measure import FileSizes, PredicateFacts, TableFacts, clustering_report
+from iceberg_zorder.report.spread_rows import spread_rows
+from tests.golden.cases import arrow
+
+SPREAD = 40
+"""Rows whose keys a golden file has."""
+
+
+@dataclass(frozen=True)
+class BoundsOf:
+    """Bounds of a column: values as in the golden cases of layouts, NULL without; and the share of values."""
+
+    name: tuple[str, ...]
+    type: str
+    lower: list[Any]
+    upper: list[Any]
+    valued: list[float]
+    metrics: str = "full"
+
+    def bounds(self) -> ColumnBounds:
+        lower, upper = (encode(arrow(self.type, each), self.type) for each in (self.lower, self.upper))
+        return ColumnBounds(ClusteringColumn(self.name, self.type), lower, upper, np.array(self.valued, np.float64))
+
+
+@dataclass(frozen=True)
+class ReportCase:
+    """A table. A predicate is the place of a column: it reads the files that hold all of the first one's values."""
+
+    name: str
+    columns: tuple[BoundsOf, ...]
+    partitions: list[int]
+    rows: list[int]
+    sizes: list[int]
+    partition_names: list[str]
+    target: int = 1000
+    leading_orders: tuple[tuple[bool, bool], ...] = ()
+    old_specs: list[int] = field(default_factory=list)
+    with_deletes: list[int] = field(default_factory=list)
+    snapshots: tuple[SnapshotFacts, ...] = ()
+    added_by: list[int] = field(default_factory=list)
+    predicates: tuple[int, ...] = ()
+
+    def files(self) -> DataFiles:
+        arrays = (np.array(each, np.int64) for each in (self.partitions, self.rows, self.sizes))
+        return DataFiles(*arrays, tuple(column.bounds() for column in self.columns))
+
+    def facts(self) -> TableFacts:
+        files = self.files()
+        count = files.count
+        added_by = np.array(self.added_by or [-1] * count, np.int64)
+        return TableFacts(
+            table=f"lake.db.{self.name}",
+            sql_name=quoted_name(("lake", "db", self.name)),
+            branch="main",
+            snapshot_id=self.snapshots[-1].snapshot_id if self.snapshots else None,
+            where=None,
+            files=files,
+            partition_names=self.partition_names,
+            metrics=[column.metrics for column in self.columns],
+            sizes=FileSizes(self.target, self.target * 3 // 4, self.target * 9 // 5, self.expected_files),
+            leading_orders=self.leading_orders,
+            of_old_specs=np.isin(np.arange(count), self.old_specs),
+            with_deletes=np.isin(np.arange(count), self.with_deletes),
+            position_delete_files=len(self.with_deletes),
+            equality_delete_files=len(self.with_deletes) // 2,
+            history=layout_history(self.snapshots, added_by, files.sizes),
+            rewrite_command=lambda options: f"rewrite {self.name} {options}".replace("'", ""),
+            predicates=[
+                PredicateFacts(f"column {place}", _wide(files, place), lambda new, place=place: _wide(new, place))  # type: ignore[misc]
+                for place in self.predicates
+            ],
+        )
+
+    def expected_files(self, size: int) -> int:
+        """How many files so many bytes are written to."""
+        return max(1, -(-size // self.target))
+
+
+def report_document(case: ReportCase) -> dict[str, Any]:
+    """A case, and what must come of it."""
+    sample, places = spread_rows(case.files(), SPREAD)
+    return {
+        "columns": [
+            {
+                "name": list(c.name),
+                "type": c.type,
+                "lower": c.lower,
+                "upper": c.upper,
+                "valued": c.valued,
+                "metrics": c.metrics,
+            }
+            for c in case.columns
+        ],
+        "name": case.name,
+        "partitions": case.partitions,
+        "rows": case.rows,
+        "sizes": case.sizes,
+        "partition_names": case.partition_names,
+        "target": case.target,
+        "leading_orders": [list(each) for each in case.leading_orders],
+        "old_specs": case.old_specs,
+        "with_deletes": case.with_deletes,
+        "snapshots": [[s.snapshot_id, s.timestamp_ms, s.operation, dict(s.summary)] for s in case.snapshots],
+        "added_by": case.added_by,
+        "predicates": list(case.predicates),
+        "expected": {
+            "spread_places": places.tolist(),
+            "spread_keys": [
+                [
+                    (key.hex() if isinstance(key, bytes) else key) if state == VALUE else None
+                    for key, state in zip(column.keys.tolist(), column.states.tolist(), strict=True)
+                ]
+                for column in sample.columns
+            ],
+            "report": report_of(case).to_dict(),
+        },
+    }
+
+
+def report_of(case: ReportCase) -> ClusteringReport:
+    """Compute the report of a case."""
+    return clustering_report(case.facts())
+
+
+def _wide(files: DataFiles, place: int) -> npt.NDArray[np.bool_]:
+    """Stand for a condition: it leaves files without both bounds, and those whose bounds differ."""
+    bounds = files.columns[place]
+    lower, upper = bounds.lower.keys.tolist(), bounds.upper.keys.tolist()
+    differ = np.array([low != high for low, high in zip(lower, upper, strict=True)], np.bool_)
+    return ~bounds.bounded | differ
+
+
+def report_cases() -> list[ReportCase]:
+    """All cases."""
+    return [
+        ReportCase("report_empty", (BoundsOf(("a",), "long", [], [], []),), [], [], [], [], predicates=(0,)),
+        ReportCase(
+            "report_one_file", (BoundsOf(("a",), "long", [3], [9], [0.5]),), [0], [10], [500], [""], predicates=(0,)
+        ),
+        _many_partitions(),
+        _hostile(),
+        _extremes(),
+        _deep(),
+        _without_bounds(),
+        _alike(),
+        _prefix(),
+    ]
+
+
+def _many_partitions() -> ReportCase:
+    draw = random.Random(1)
+    partitions = [number for number in range(40) for _ in range(1 + number % 7)]
+    draw.shuffle(partitions)
+    first: dict[int, int] = {}
+    partitions = [first.setdefault(each, len(first)) for each in partitions]
+    count = len(partitions)
+    low = [draw.randrange(10_000) for _ in range(count)]
+    text = [draw.choice("abcxyz") * draw.randrange(1, 5) for _ in range(count)]
+    return ReportCase(
+        "report_many_partitions",
+        (
+            BoundsOf(("a",), "long", low, [each + draw.randrange(3_000) for each in low], [1.0] * count),
+            BoundsOf(("s", "t u"), "string", text, [f"{each}{draw.choice('azq')}" for each in text], [0.75] * count),
+        ),
+        partitions,
+        [draw.randrange(1, 10_000) for _ in range(count)],
+        [draw.randrange(1, 2_500) for _ in range(count)],
+        [f"p={number}" for number in range(40)],
+        predicates=(0, 1),
+    )
+
+
+def _hostile() -> ReportCase:
+    """Every kind of key, with files that have no bounds, no values, no rows, no bytes, or NaN where a bound is to be."""
+    bounds = (
+        BoundsOf(
+            ("x",), "double",
+            ["-inf", "-0.0", None, "NaN", "1e308", "5", "-1e308", "2.5", None, "0.1"],
+            ["inf", "0.0", "7", "3", "1.7e308", "5", "1e308", "2.5000000000000004", None, "0.30000000000000004"],
+            [1.0, 0.5, 1.0, 0.25, 1.0, 1.0, 0.9, 1.0, 0.0, 1.0],
+        ),
+        BoundsOf(
+            ("big",), "decimal(38, 10)",
+            ["-99999999999999999999999999.9", "-0.1", None, "0", "3", "-7", "1", "2", None, "3"],
+            ["99999999999999999999999999.9", "0.1", None, "0", "4", "7", "1", "20000000000000000000000", None, "3.5"],
+            [1.0] * 8 + [0.0, 1.0],
+        ),
+        BoundsOf(
+            ("t",), "string",
+            ["", "a", "\U0001f600", "\uffee", "zz", "same", "é", "", None, "\U0010ffff"],
+            ["\U0010ffff\U0010ffff", "a", "\U0001f601", "\U00010000", "zz\u0000", "same", "é\u0301", "b", None, "\U0010ffffx"],
+            [1.0, 1.0, 0.1, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
+        ),
+        BoundsOf(
+            ("b",), "binary",
+            ["00", "ff", "7f80", "", "c328", "00ff", "80", None, "01", "fe"],
+            ["ffff", "ff", "8000", "00", "c329", "01", "80ff", None, "02", "feff"],
+            [1.0, 1.0, 1.0, 1.0, 0.5, 1.0, 1.0, 0.0, 1.0, 1.0],
+        ),
+    )  # fmt: skip
+    return ReportCase(
+        "report_hostile",
+        bounds,
+        [0] * 8 + [1, 1],
+        [100, 7, 0, 50, 3, 1, 1_000, 20, 5, 9],
+        [1_000, 70, 900, 0, 33, 10, 9_000, 200, 50, 90],
+        ["", "spec 1: day=__HIVE_DEFAULT_PARTITION__"],
+        target=700,
+        old_specs=[8, 9],
+        with_deletes=[0, 6, 9],
+        predicates=(0, 1, 2, 3),
+    )
+
+
+def _extremes() -> ReportCase:
+    """Bounds as far apart as keys can be."""
+    least, most = -(2**63), 2**63 - 1
+    small = "-9999999.99"
+    return ReportCase(
+        "report_extremes",
+        (
+            BoundsOf(("a",), "long", [least, least, most, 0, -1], [most, least, most, most, 0], [1.0] * 5),
+            BoundsOf(("d",), "decimal(9, 2)", [small, "0", None, "1.5", "2"], ["9999999.99", "0", None, "1.5", "3"], [1.0] * 5),
+            BoundsOf(("f",), "float", ["-inf", "1.1", "2", None, "-1"], ["inf", "3.3", "2", None, "1"], [1.0, 1.0, 1.0, 0.5, 1.0]),
+            BoundsOf(("ok",), "boolean", [False, True, False, None, False], [True, True, False, None, True], [1.0] * 3 + [0.0, 1.0]),
+        ),
+        [0] * 5,
+        [1_000, 2_000, 3_000, 4_000, 5_000],
+        [10_000_000_000_000, 2, 3, 4_000_000_000, 5],
+        [""],
+        target=2_000_000_000_000,
+        predicates=(0,),
+    )  # fmt: skip
+
+
+def _deep() -> ReportCase:
+    """Files that all lie over each other, many of one partition, whose layout was undone."""
+    draw = random.Random(2)
+    count = 150
+    low = [draw.randrange(1_000) for _ in range(count)]
+    other = [draw.randrange(100_000) for _ in range(count)]
+    ours = {"zorder.columns": "a,b", "zorder.curve": "hilbert,zorder", "added-data-files": "200"}
+    return ReportCase(
+        "report_deep",
+        (
+            BoundsOf(("a",), "int", low, [9_000 + each for each in low], [1.0] * count),
+            BoundsOf(("b",), "timestamptz", other, [each * 2 + 1_000 for each in other], [1.0] * count),
+        ),
+        [0] * count,
+        [draw.randrange(1, 100_000) for _ in range(count)],
+        [draw.randrange(1, 1_500) for _ in range(count)],
+        [""],
+        target=5_000,
+        snapshots=(
+            SnapshotFacts(7, 1_000, "append", {"added-data-files": "200"}),
+            SnapshotFacts(8, 2_000, "replace", ours),
+            SnapshotFacts(9, 3_000, "replace", {"deleted-data-files": "100", "added-data-files": "10"}),
+            SnapshotFacts(10, 4_000, "append", {}),
+        ),
+        added_by=[8] * 100 + [9] * 10 + [10] * 38 + [3] * 2,
+        predicates=(0, 1),
+    )
+
+
+def _without_bounds() -> ReportCase:
+    ours = {"zorder.columns": "a", "added-data-files": "1"}
+    return ReportCase(
+        "report_without_bounds",
+        (
+            BoundsOf(("a",), "long", [None] * 3, [None] * 3, [1.0, 0.5, 0.0], "counts"),
+            BoundsOf(("s",), "string", [None] * 3, [None] * 3, [1.0] * 3, "none"),
+            BoundsOf(("d",), "date", [None, 18_000, 18_001], [None, 18_100, 18_001], [1.0] * 3),
+        ),
+        [0, 1, 1],
+        [10, 20, 30],
+        [1_500, 2_500, 3_500],
+        ["p=1", "p=2"],
+        snapshots=(SnapshotFacts(1, 5, "replace", ours), SnapshotFacts(2, 6, "append", {})),
+        added_by=[1, 2, 2],
+        predicates=(1,),
+    )
+
+
+def _alike() -> ReportCase:
+    """Bounds that are cut, in characters and in bytes, before values differ."""
+    cut = "\U0001f600" * 3
+    return ReportCase(
+        "report_alike",
+        (
+            BoundsOf(
+                ("u",), "string",
+                ["http", "http", "httq", cut + "a", cut + "a", "abc\U0010ffff", "abc\U0010ffff", "", "éa", "abcd"],
+                ["httq", "httq", "httr", cut + "b", cut + "b", "abd", "abd", "a", "éb", "abcd"],
+                [1.0] * 10, "truncate(4)",
+            ),
+            BoundsOf(
+                ("b",), "binary",
+                ["c3a9", "c3a9", "00ff", "00ff", "01", "ffff", "ffff", "0102", "0102", None],
+                ["c3aa", "c3aa", "01", "01", "02", "ffff", "ffff", "0103", "0104", None],
+                [1.0] * 10, "truncate(2)",
+            ),
+        ),
+        [0] * 10,
+        [10] * 10,
+        [1_100] * 10,
+        [""],
+    )  # fmt: skip
+
+
+def _prefix() -> ReportCase:
+    draw = random.Random(3)
+    count = 30
+    low = [draw.randrange(500) for _ in range(count)]
+    texts = [f"{draw.randrange(10**9):09d}" for _ in range(count)]
+    return ReportCase(
+        "report_prefix",
+        (
+            BoundsOf(("region",), "int", [each % 4 for each in low], [each % 4 + 1 for each in low], [0.9] * count),
+            BoundsOf(("a",), "long", low, [each + 200 for each in low], [1.0] * count),
+            BoundsOf(("id",), "string", texts, [f"{each}9" for each in texts], [1.0] * count, "truncate(16)"),
+        ),
+        [0] * count,
+        [draw.randrange(100, 1_000) for _ in range(count)],
+        [900] * count,
+        [""],
+        leading_orders=((True, True),),
+    )
