@@ -61,6 +61,8 @@ def test_sql(spark: SparkSession, events: Table, sql: str) -> None:
     if "rewrite_data_files" in sql:
         assert result.rewritten_data_files_count == 6
         assert events.operations() == ["append", "replace"]
+    elif "zorder_report" in sql:
+        assert (result.scope, result.total_file_count, list(result.scan_fractions)) == ("table", 6, ["user_id", "ts"])
     else:
         assert (result.selected_data_files_count, result.reason) == (6, None)
     assert events.fingerprint() == before

@@ -1,0 +1,104 @@
+"""The procedure zorder_report: its rows, its commands, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import Row, SparkSession
+
+from tests.spark.tables import CATALOG, Table, create, untouched
+
+
+@pytest.fixture(scope="module")
+def table(spark: SparkSession) -> Table:
+    """Twelve partitions, of which the first has most to win; ``b`` is all over the place in every file."""
+    return create(
+        spark,
+        "SELECT id, id * 7919 % 10007 AS b, concat('it''s ', id % 100) AS t, CAST(sqrt(id / 140) AS int) AS p "
+        "FROM range(0, 20000, 1, 6)",
+        partitioned_by="p",
+        properties={"write.target-file-size-bytes": "4000", "write.distribution-mode": "none"},
+    )
+
+
+def call(table: Table, arguments: str) -> list[Row]:
+    return table.spark.sql(f"CALL {CATALOG}.system.zorder_report(table => '{table.name}', {arguments})").collect()
+
+
+def test_rows_are_the_table_and_its_partitions_worst_first(table: Table) -> None:
+    with untouched(table):
+        whole, *partitions = call(table, "columns => 'b, id', predicates => array('b < 100', \"t = 'it''s 5'\")")
+    report = json.loads(whole.report)
+    assert (whole.scope, whole.partition, whole.total_bytes) == ("table", None, table.bytes())
+    assert whole.total_rows == 20_000
+    assert whole.total_file_count == len(table.data_files()) == sum(each.total_file_count for each in partitions)
+    assert whole.scan_fractions == {each["name"]: each["scan_fraction"] for each in report["columns"]}
+    assert 0 < whole.attainable["b"] < whole.scan_fractions["b"] <= 1
+    assert (whole.average_depth, whole.average_overlaps) == (report["average_depth"], report["average_overlaps"])
+    assert "warning loose-layout: Filters read more" in whole.findings
+    assert [each["predicate"] for each in report["predicates"]] == ["b < 100", "t = 'it''s 5'"]
+
+    assert [each.partition for each in partitions] == [each["partition"] for each in report["partitions"]]
+    assert {each.partition for each in partitions} == {f"p={number}" for number in range(12)}
+    assert {(each.scope, each.report, each.findings) for each in partitions} == {("partition", None, None)}
+    saved = [
+        each.total_bytes * sum(each.scan_fractions[name] - each.attainable[name] for name in ("b", "id"))
+        for each in partitions
+    ]
+    assert saved == sorted(saved, reverse=True)
+
+
+@pytest.mark.parametrize("predicate", ["b < 100", "p = 3 AND id >= 1500", "id BETWEEN 5000 AND 5050", "b IS NULL"])
+def test_files_that_a_predicate_reads_are_those_that_iceberg_plans(table: Table, predicate: str) -> None:
+    report = json.loads(call(table, f"columns => 'b', predicates => array('{predicate}')")[0].report)
+    [found] = report["predicates"]
+    read = set(table.spark.table(table.full_name).where(predicate).inputFiles())
+    sizes = {file["file_path"]: file["file_size_in_bytes"] for file in table.data_files()}
+    assert found["total_file_count"] == len(read)
+    assert found["scan_fraction"] == pytest.approx(sum(sizes[each] for each in read) / table.bytes(), rel=1e-12)
+
+
+def test_the_command_of_a_finding_can_be_called(spark: SparkSession) -> None:
+    table = create(
+        spark,
+        "SELECT id, id * 7919 % 10007 AS `b c` FROM range(0, 20000, 1, 6)",
+        properties={"write.target-file-size-bytes": "20000"},
+    )
+    before = json.loads(call(table, "columns => 'zorder(id, `b c`)'")[0].report)
+    command = next(each["command"] for each in before["findings"] if each["code"] == "loose-layout")
+    assert command.startswith(
+        f"CALL {CATALOG}.system.rewrite_data_files(table => '{table.name}', strategy => 'zorder', "
+    )
+    assert spark.sql(command).collect()[0].rewritten_data_files_count == 6
+    after = json.loads(call(table, "branch => 'main'")[0].report)
+    assert after["cluster_by_keys"] == ["id", "`b c`"]
+    assert "loose-layout" not in {each["code"] for each in after["findings"]}
+    for column, predicted in zip(after["columns"], before["columns"], strict=True):
+        assert column["scan_fraction"] == pytest.approx(predicted["attainable"], rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        ("columns => 'nope'", ["column 'nope'", "no such column"]),
+        ("columns => 'b', branch => 'nope'", ["Cannot report on data files for branch nope", "no such branch"]),
+        ("columns => 'b', where => 'nope = 1'", ["filter 'nope = 1'"]),
+        ("columns => 'b', predicates => array('b <')", ["filter 'b <'"]),
+        ("columns => 'b', predicates => array('b = 1', NULL)", ["predicate that is NULL"]),
+        ("where => 'b = 1'", ["no columns are named", "no snapshot of it tells of a rewrite"]),
+    ],
+)
+def test_refusals(table: Table, arguments: str, parts: list[str]) -> None:
+    with untouched(table), pytest.raises(PySparkException) as refused:
+        call(table, arguments)
+    message = str(refused.value).split("\n")[0]
+    assert message.startswith("Cannot ")
+    assert ", because " in message
+    assert all(part in message for part in parts), message
+
+
+def test_a_table_that_is_not_there_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(PySparkException, match="Cannot report on db.none, because there is no such table in catalog"):
+        spark.sql(f"CALL {CATALOG}.system.zorder_report(table => 'db.none', columns => 'a')")

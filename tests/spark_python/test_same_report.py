@@ -1,0 +1,170 @@
+"""Both engines report the same of the same snapshot, whoever wrote it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.catalog import Catalog, load_catalog
+from pyspark.sql import SparkSession
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg import report as report_without_spark
+from iceberg_zorder.report.clustering_report import ClusteringReport
+from iceberg_zorder.spark import report, rewrite_data_files
+from tests.conftest import CATALOG
+from tests.pyiceberg.committing import commit_files
+from tests.pyiceberg.lake import equality_delete
+from tests.spark.tables import needs_branch_argument
+
+SCHEMA = (
+    "id BIGINT, f DOUBLE, g FLOAT, name STRING, at TIMESTAMP, day DATE, d DECIMAL(20, 3), e DECIMAL(9, 2), ok BOOLEAN, p INT, "
+    "s STRUCT<x: INT, `b c`: BINARY>"
+)
+ROWS = """
+    id,
+    CASE WHEN id % 50 = 0 THEN double('NaN') WHEN id % 33 = 0 THEN NULL ELSE (id * 7919 % 1000) / 8 - 60 END,
+    CAST(id % 71 AS FLOAT) / 3,
+    CASE WHEN id % 40 = 0 THEN NULL ELSE concat('\U0001f600 common prefix ', id * 31 % 977) END,
+    timestamp_micros(id * 104729 % 100000000), date_add(DATE'1969-12-01', CAST(id % 61 AS INT)),
+    CAST((id * 17 % 501 - 250) / 3 AS DECIMAL(20, 3)), CAST((id % 7 - 3) / 4 AS DECIMAL(9, 2)), id % 2000 < 1000,
+    CAST(id div 1500 % 3 AS INT),
+    IF(id % 10 = 0, NULL, named_struct('x', CAST(id % 5 AS INT), 'b c', unhex(hex(id))))
+"""
+ALL = "id, f, g, name, at, day, d, e, ok, s.x, s.`b c`"
+PREDICATES = (
+    "id = 700",
+    "f < -20 OR name IS NULL",
+    "at >= TIMESTAMP '1970-01-01 00:00:50' AND id > 4000",
+    "p = 1",
+    "name = '\U0001f600 common prefix 5'",
+    "NOT ok AND day <> DATE '1970-01-01'",
+)
+
+
+@pytest.fixture(scope="module")
+def catalog(spark: SparkSession, lake_dir: Path) -> Catalog:
+    return load_catalog(
+        CATALOG, type="sql", uri=f"sqlite:///{lake_dir}/catalog.db", warehouse=f"file://{lake_dir}/warehouse"
+    )
+
+
+def make(spark: SparkSession, name: str, partitioned: str = "", *, version: int = 2, **properties: str) -> str:
+    full = f"{CATALOG}.db.{name}"
+    spark.sql(f"DROP TABLE IF EXISTS {full}")
+    pairs = {"format-version": str(version), "write.target-file-size-bytes": "40000", **properties}
+    texts = ", ".join(f"'{key}'='{value}'" for key, value in pairs.items())
+    spark.sql(f"CREATE TABLE {full} ({SCHEMA}) USING iceberg {partitioned} TBLPROPERTIES ({texts})")
+    for start in range(0, 6_000, 1_500):
+        insert(spark, full, start)
+    return full
+
+
+def insert(spark: SparkSession, full: str, start: int) -> None:
+    spark.sql(f"INSERT INTO {full} SELECT /*+ REPARTITION(1) */ {ROWS} FROM range({start}, {start + 1_500})")
+
+
+def described(found: ClusteringReport) -> dict[str, Any]:
+    """A report without the commands of its findings, in which the engines differ."""
+    values = found.to_dict()
+    for finding in values["findings"]:
+        del finding["command"]
+    return values
+
+
+def same(
+    spark: SparkSession,
+    catalog: Catalog,
+    full: str,
+    columns: str | None = ALL,
+    predicates: tuple[str, ...] = (),
+    **more: Any,
+) -> ClusteringReport:
+    """Report by both engines, and hold them to the same."""
+    ours = report(spark, full, columns, predicates=predicates, **more)
+    theirs = report_without_spark(
+        catalog.load_table(full.removeprefix(f"{CATALOG}.")), columns, predicates=predicates, **more
+    )
+    assert described(ours) == described(theirs)
+    return ours
+
+
+def codes(found: ClusteringReport) -> set[str]:
+    return {finding.code for finding in found.findings}
+
+
+@pytest.mark.parametrize(
+    "partitioned", ["", "PARTITIONED BY (p)", "PARTITIONED BY (bucket(2, id), truncate(20, name))"]
+)
+def test_both_engines_report_the_same(spark: SparkSession, catalog: Catalog, partitioned: str) -> None:
+    full = make(spark, "report_same", partitioned)
+    found = same(spark, catalog, full, predicates=PREDICATES)
+    assert found.total_rows == 6_000
+    assert {"loose-layout", "badly-sized-files", "never-laid-out", "bounds-alike"} <= codes(found)
+    assert 0 < found.predicates[0].scan_fraction < 1
+    same(spark, catalog, full, "p, hilbert(id, at)", where="id < 2000")
+    same(spark, catalog, full, "f DESC NULLS FIRST, zorder(name)", predicates=PREDICATES, where="f IS NULL AND p <> 1")
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_deletes_specs_and_history(spark: SparkSession, catalog: Catalog, version: int) -> None:
+    full = make(spark, f"report_history_{version}", version=version, **{"write.delete.mode": "merge-on-read"})
+    rewrite_data_files(spark, full, "zorder(id, at)", options={"rewrite-all": True})
+    insert(spark, full, 9_000)
+    laid_out = same(spark, catalog, full, None)
+    assert (laid_out.cluster_by_keys, laid_out.history.newer_files) == (("id", "at"), 1)
+    assert laid_out.history.laid_out_files == laid_out.total_file_count - 1
+    assert "newer-files" in codes(laid_out)
+    if version > 1:
+        spark.sql(f"DELETE FROM {full} WHERE id % 7 = 1")
+        assert "delete-files" in codes(same(spark, catalog, full, None))
+    spark.sql(f"ALTER TABLE {full} ADD PARTITION FIELD p")
+    insert(spark, full, 12_000)
+    evolved = same(spark, catalog, full, "id", predicates=PREDICATES)
+    assert "old-partition-specs" in codes(evolved)
+    assert any(each.partition.startswith("spec 0") for each in evolved.partitions)
+    spark.sql(f"CALL {CATALOG}.system.rewrite_data_files(table => '{full}', options => map('rewrite-all', 'true'))")
+    assert "layout-undone" in codes(same(spark, catalog, full, "id"))
+
+
+def test_deletes_by_equality(spark: SparkSession, catalog: Catalog) -> None:
+    full = make(spark, "report_equality")
+    table = catalog.load_table("db.report_equality")
+    commit_files(table, [equality_delete(table, ["id"], [{"id": 7}])])
+    spark.sql(f"REFRESH TABLE {full}")
+    assert same(spark, catalog, full).equality_delete_files == 1
+
+
+def test_bounds_that_are_not_kept(spark: SparkSession, catalog: Catalog) -> None:
+    metrics = {"write.metadata.metrics.column.id": "counts", "write.metadata.metrics.column.name": "none"}
+    full = make(spark, "report_unkept", **metrics)
+    spark.sql(f"ALTER TABLE {full} SET TBLPROPERTIES ('write.metadata.metrics.column.id'='full')")
+    insert(spark, full, 9_000)
+    found = same(spark, catalog, full, "id, name, at", predicates=PREDICATES)
+    assert {"bounds-missing", "bounds-not-kept"} <= codes(found)
+    spark.sql(f"ALTER TABLE {full} ADD COLUMN later BIGINT")
+    assert same(spark, catalog, full, "later, at").columns[0].files_without_bounds == found.total_file_count
+
+
+@needs_branch_argument
+def test_branches_and_what_the_table_remembers(spark: SparkSession, catalog: Catalog) -> None:
+    full = make(spark, "report_branch")
+    with pytest.raises(InvalidInputError, match="because no columns are named and no snapshot of it tells of"):
+        report(spark, full)
+    spark.sql(f"ALTER TABLE {full} CREATE BRANCH audit")
+    insert(spark, full, 9_000)
+    assert same(spark, catalog, full, "id", branch="audit").total_rows == 6_000
+    rewrite_data_files(spark, full, "at, hilbert(id, f)", options={"rewrite-all": True}, branch="audit")
+    found = same(spark, catalog, full, None, branch="audit")
+    assert found.cluster_by_keys == ("at", "id", "f")
+    spark.sql(f"ALTER TABLE {full} SET TBLPROPERTIES ('zorder.columns'='day, zorder(name, e)')")
+    assert same(spark, catalog, full, None).cluster_by_keys == ("day", "name", "e")
+
+
+def test_a_table_without_data(spark: SparkSession, catalog: Catalog) -> None:
+    full = f"{CATALOG}.db.report_none"
+    spark.sql(f"DROP TABLE IF EXISTS {full}")
+    spark.sql(f"CREATE TABLE {full} ({SCHEMA}) USING iceberg PARTITIONED BY (p)")
+    found = same(spark, catalog, full, predicates=PREDICATES)
+    assert (found.total_file_count, found.snapshot_id, found.findings) == (0, None, ())
