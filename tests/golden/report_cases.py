@@ -191,8 +191,8 @@ def _hostile() -> ReportCase:
     bounds = (
         BoundsOf(
             ("x",), "double",
-            ["-inf", "-0.0", None, "NaN", "1e308", "5", "-1e308", "2.5", None, "0.1"],
-            ["inf", "0.0", "7", "3", "1.7e308", "5", "1e308", "2.5000000000000004", None, "0.30000000000000004"],
+            ["-Infinity", "-0.0", None, "NaN", "1e308", "5", "-1e308", "2.5", None, "0.1"],
+            ["Infinity", "0.0", "7", "3", "1.7e308", "5", "1e308", "2.5000000000000004", None, "0.30000000000000004"],
             [1.0, 0.5, 1.0, 0.25, 1.0, 1.0, 0.9, 1.0, 0.0, 1.0],
         ),
         BoundsOf(
@@ -237,7 +237,7 @@ def _extremes() -> ReportCase:
         (
             BoundsOf(("a",), "long", [least, least, most, 0, -1], [most, least, most, most, 0], [1.0] * 5),
             BoundsOf(("d",), "decimal(9, 2)", [small, "0", None, "1.5", "2"], ["9999999.99", "0", None, "1.5", "3"], [1.0] * 5),
-            BoundsOf(("f",), "float", ["-inf", "1.1", "2", None, "-1"], ["inf", "3.3", "2", None, "1"], [1.0, 1.0, 1.0, 0.5, 1.0]),
+            BoundsOf(("f",), "float", ["-Infinity", "1.1", "2", None, "-1"], ["Infinity", "3.3", "2", None, "1"], [1.0, 1.0, 1.0, 0.5, 1.0]),
             BoundsOf(("ok",), "boolean", [False, True, False, None, False], [True, True, False, None, True], [1.0] * 3 + [0.0, 1.0]),
         ),
         [0] * 5,

@@ -127,7 +127,7 @@ final class Findings {
       add(
           "layout-undone",
           WARNING,
-          "Snapshot %d rewrote files that were laid out by snapshot %d: whatever compacts the table undoes its layout."
+          "Snapshot %s rewrote files that were laid out by snapshot %s: whatever compacts the table undoes its layout."
               .formatted(history.undoneBySnapshotId(), history.lastLayoutSnapshotId()),
           evidence("snapshot_id", history.undoneBySnapshotId(), "timestamp_ms", history.undoneByTimestampMillis()),
           rewrite.apply(ALL));

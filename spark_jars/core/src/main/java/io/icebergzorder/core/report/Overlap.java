@@ -1,6 +1,7 @@
 package io.icebergzorder.core.report;
 
 import java.util.Arrays;
+import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
@@ -51,7 +52,7 @@ record Overlap(long[] depths, long[] overlaps) {
   /** Files by depth, in Snowflake's classes: one each up to 16, then each twice as wide as the last. */
   Map<String, Long> histogram() {
     Map<String, Long> histogram = new TreeMap<>((one, other) -> Long.compare(Long.parseLong(one), Long.parseLong(other)));
-    measured().forEach(file -> histogram.merge("%05d".formatted(classOf(depths[file])), 1L, Long::sum));
+    measured().forEach(file -> histogram.merge(String.format(Locale.ROOT, "%05d", classOf(depths[file])), 1L, Long::sum));
     return histogram;
   }
 

@@ -138,6 +138,6 @@ public final class BoundKeys {
     }
     return value instanceof BigDecimal decimal
         ? Keys.ofWideDecimal(decimal.unscaledValue())
-        : ByteBuffers.copy((ByteBuffer) value);
+        : ByteBuffers.toByteArray((ByteBuffer) value).clone();
   }
 }
