@@ -57,8 +57,8 @@ class ReportCase:
     predicates: tuple[int, ...] = ()
 
     def files(self) -> DataFiles:
-        arrays = (np.array(each, np.int64) for each in (self.partitions, self.rows, self.sizes))
-        return DataFiles(*arrays, tuple(column.bounds() for column in self.columns))
+        partitions, rows, sizes = (np.array(each, np.int64) for each in (self.partitions, self.rows, self.sizes))
+        return DataFiles(partitions, rows, sizes, tuple(column.bounds() for column in self.columns))
 
     def facts(self) -> TableFacts:
         files = self.files()

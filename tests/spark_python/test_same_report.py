@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -50,7 +52,14 @@ def catalog(spark: SparkSession, lake_dir: Path) -> Catalog:
     )
 
 
-def make(spark: SparkSession, name: str, partitioned: str = "", *, version: int = 2, **properties: str) -> str:
+def make(
+    spark: SparkSession,
+    name: str,
+    partitioned: str = "",
+    *,
+    version: int = 2,
+    properties: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     full = f"{CATALOG}.db.{name}"
     spark.sql(f"DROP TABLE IF EXISTS {full}")
     pairs = {"format-version": str(version), "write.target-file-size-bytes": "40000", **properties}
@@ -102,14 +111,14 @@ def test_both_engines_report_the_same(spark: SparkSession, catalog: Catalog, par
     found = same(spark, catalog, full, predicates=PREDICATES)
     assert found.total_rows == 6_000
     assert {"loose-layout", "badly-sized-files", "never-laid-out", "bounds-alike"} <= codes(found)
-    assert 0 < found.predicates[0].scan_fraction < 1
+    assert 0 < (found.predicates[0].scan_fraction or 0) < 1
     same(spark, catalog, full, "p, hilbert(id, at)", where="id < 2000")
     same(spark, catalog, full, "f DESC NULLS FIRST, zorder(name)", predicates=PREDICATES, where="f IS NULL AND p <> 1")
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_deletes_specs_and_history(spark: SparkSession, catalog: Catalog, version: int) -> None:
-    full = make(spark, f"report_history_{version}", version=version, **{"write.delete.mode": "merge-on-read"})
+    full = make(spark, f"report_history_{version}", version=version, properties={"write.delete.mode": "merge-on-read"})
     rewrite_data_files(spark, full, "zorder(id, at)", options={"rewrite-all": True})
     insert(spark, full, 9_000)
     laid_out = same(spark, catalog, full, None)
@@ -131,14 +140,14 @@ def test_deletes_specs_and_history(spark: SparkSession, catalog: Catalog, versio
 def test_deletes_by_equality(spark: SparkSession, catalog: Catalog) -> None:
     full = make(spark, "report_equality")
     table = catalog.load_table("db.report_equality")
-    commit_files(table, [equality_delete(table, ["id"], [{"id": 7}])])
+    commit_files(table, equality_delete(table, [{"id": 7}], ["id"]))
     spark.sql(f"REFRESH TABLE {full}")
     assert same(spark, catalog, full).equality_delete_files == 1
 
 
 def test_bounds_that_are_not_kept(spark: SparkSession, catalog: Catalog) -> None:
     metrics = {"write.metadata.metrics.column.id": "counts", "write.metadata.metrics.column.name": "none"}
-    full = make(spark, "report_unkept", **metrics)
+    full = make(spark, "report_unkept", properties=metrics)
     spark.sql(f"ALTER TABLE {full} SET TBLPROPERTIES ('write.metadata.metrics.column.id'='full')")
     insert(spark, full, 9_000)
     found = same(spark, catalog, full, "id, name, at", predicates=PREDICATES)
