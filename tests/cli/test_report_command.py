@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyiceberg.catalog import Catalog
 
-from tests.cli.processes import run_without_spark
+from tests.cli.processes import run, run_without_spark
 
 BY = ("db.events", "--by", "`user id`,ts")
 
@@ -50,6 +50,28 @@ def test_what_cannot_be_reported_on_is_refused(home: Path, catalog: Catalog) -> 
         error = json.loads(done.stdout)["error"]
         assert (error["class"], error["exit_code"]) == ("InvalidInputError", 2)
         assert why in error["message"]
+
+
+def test_both_engines_say_the_same(home: Path, catalog: Catalog) -> None:
+    asked = (*BY, "--predicate", "ts >= 40", "--output", "json")
+    done = run(home, *asked, "--engine", "spark", "--catalog", "files", command="report")
+    assert done.returncode == 0, done.stderr
+    assert "Reading the metadata of files.db.events" in done.stderr
+    on_spark = json.loads(done.stdout)
+    without = json.loads(run_without_spark(home, *asked, command="report").stdout)
+    for report in (on_spark, without):
+        report["findings"] = [each["code"] for each in report["findings"]]
+    assert on_spark == without
+    assert catalog.load_table("db.events").metadata.current_snapshot_id == on_spark["snapshot_id"]
+
+
+def test_what_only_one_engine_does_is_refused_on_the_other(home: Path) -> None:
+    done = run(home, *BY, "--engine", "spark", "--compare", "5", "--catalog", "files", command="report")
+    assert done.returncode == 2
+    assert "Cannot use --compare 5, because the engine is spark and it is for pyiceberg" in done.stderr
+    done = run(home, *BY, "--catalog", "files", command="report")
+    assert done.returncode == 2
+    assert "Cannot set --conf spark.master, because the engine is pyiceberg" in done.stderr
 
 
 def test_a_table_that_is_not_there_is_told(home: Path) -> None:
