@@ -2,10 +2,7 @@ package io.icebergzorder.core;
 
 import java.util.Arrays;
 import java.util.List;
-import java.util.TreeSet;
 import java.util.function.UnaryOperator;
-import java.util.stream.IntStream;
-import java.util.stream.LongStream;
 import java.util.stream.Stream;
 
 /**
@@ -39,7 +36,7 @@ public final class ScanPrediction {
     }
 
     /** The rows whose values are looked for. */
-    private Sample lookedFor() {
+    public Sample lookedFor() {
       return heldOut.rows() > 0 ? heldOut : fitted;
     }
   }
@@ -53,7 +50,13 @@ public final class ScanPrediction {
    * @return in [0, 1], lower is better; NaN if no sampled row has a value
    */
   public static double of(List<SampledGroup> groups, int ordinal, UnaryOperator<byte[]> kept) {
-    Ranks ranks = new Ranks(groups, ordinal, kept);
+    Ranks ranks =
+        new Ranks(
+            groups.stream()
+                .flatMap(group -> Stream.of(group.fitted(), group.heldOut()))
+                .map(sample -> sample.columns().get(ordinal))
+                .toList(),
+            kept);
     double[] steps = new double[ranks.size() + 1];
     double always = 0;
     long all = 0;
@@ -139,56 +142,5 @@ public final class ScanPrediction {
       weights += weight * found;
     }
     return sum / weights;
-  }
-
-  /** The ranks of the sampled values of one column: equal values have one. */
-  private static final class Ranks {
-    private final UnaryOperator<byte[]> kept;
-    private long[] longs = new long[0];
-    private byte[][] texts = new byte[0][];
-
-    Ranks(List<SampledGroup> groups, int ordinal, UnaryOperator<byte[]> kept) {
-      this.kept = kept;
-      List<KeyColumn> columns =
-          groups.stream()
-              .flatMap(group -> Stream.of(group.fitted(), group.heldOut()))
-              .map(sample -> sample.columns().get(ordinal))
-              .toList();
-      if (columns.get(0).domain() == KeyDomain.LONG) {
-        longs = columns.stream().flatMapToLong(Ranks::longs).sorted().distinct().toArray();
-      } else {
-        TreeSet<byte[]> distinct = new TreeSet<>(Arrays::compareUnsigned);
-        columns.forEach(column -> addTo(distinct, column));
-        texts = distinct.toArray(byte[][]::new);
-      }
-    }
-
-    private static LongStream longs(KeyColumn column) {
-      return IntStream.range(0, column.size())
-          .filter(row -> column.state(row) == KeyColumn.VALUE)
-          .mapToLong(column::longKey);
-    }
-
-    private void addTo(TreeSet<byte[]> distinct, KeyColumn column) {
-      for (int row = 0; row < column.size(); row++) {
-        if (column.state(row) == KeyColumn.VALUE) {
-          distinct.add(kept.apply(column.bytesKey(row)));
-        }
-      }
-    }
-
-    int size() {
-      return Math.max(longs.length, texts.length);
-    }
-
-    /** The rank of a row's value, or -1 if it has none. */
-    int of(KeyColumn column, int row) {
-      if (column.state(row) != KeyColumn.VALUE) {
-        return -1;
-      }
-      return column.domain() == KeyDomain.LONG
-          ? Arrays.binarySearch(longs, column.longKey(row))
-          : Arrays.binarySearch(texts, kept.apply(column.bytesKey(row)), Arrays::compareUnsigned);
-    }
   }
 }
