@@ -177,5 +177,5 @@ def _cancelled(call: SparkCall[_T]) -> _T:
 def _warn(output: Output, lines: list[str], *, said: str | None) -> None:
     """Pass on what the plugin warned of, less what is said anyway."""
     for line in lines:
-        if line != said:
+        if said is None or line not in said:
             output.warning(line)

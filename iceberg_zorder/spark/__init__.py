@@ -4,9 +4,10 @@ Only this package imports PySpark, which the extra ``iceberg-zorder[spark]`` ins
 Importing it starts no JVM.
 
     configure_spark     gives a session builder the plugin jar and the matching Iceberg runtime
-    rewrite_data_files  issues ``CALL <catalog>.system.rewrite_data_files(strategy => 'zorder', ...)``
+    rewrite_data_files  issues ``CALL <catalog>.system.zorder_rewrite(...)``
     report              issues ``CALL <catalog>.system.zorder_report(...)``: how well a table is clustered
-    RewriteResult       what the CALL did: Iceberg's five counts, and why nothing was done
+    RewriteResult       what the CALL did: Iceberg's five counts, what filters read, and why nothing was done
+    ColumnScan          what filters on one column read before and after
 """
 
 try:
@@ -19,9 +20,9 @@ except ModuleNotFoundError as error:
         name="pyspark",
     ) from error
 
-from iceberg_zorder.request.result import RewriteResult
+from iceberg_zorder.request.result import ColumnScan, RewriteResult
 from iceberg_zorder.spark.clustering import report
 from iceberg_zorder.spark.rewrite import rewrite_data_files
 from iceberg_zorder.spark.session import configure_spark
 
-__all__ = ["RewriteResult", "configure_spark", "report", "rewrite_data_files"]
+__all__ = ["ColumnScan", "RewriteResult", "configure_spark", "report", "rewrite_data_files"]

@@ -3,24 +3,25 @@
 The stages, in order:
 
     check      the table's name, the columns' names and the options' values, before anything is sent
-    call       CALL <catalog>.system.rewrite_data_files(table, strategy => 'zorder', sort_order, ...)
-    explain    when nothing was rewritten: CALL <catalog>.system.zorder_plan(...) tells why
-    result     RewriteResult, Iceberg's five counts and that message
+    call       CALL <catalog>.system.zorder_rewrite(table, sort_order, ...): what rewrite_data_files does with
+               strategy => 'zorder', with more to tell than the columns of Iceberg's procedure have room for
+    result     RewriteResult, from the JSON of that call
 
 Everything goes through ``spark.sql``, so no access to the JVM is needed.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.request.arguments import OptionValue, name_parts, option_text, sort_order_text
-from iceberg_zorder.request.result import RewriteResult
+from iceberg_zorder.request.result import ColumnScan, RewriteResult
 from iceberg_zorder.spark.procedures import catalog_of, escapes_string_literals, first_row
 from iceberg_zorder.spark.sql_text import procedure_call, string_literal
 
@@ -51,15 +52,15 @@ def rewrite_data_files(
         Rewrite only the data files that may hold rows for which this condition is true, which Spark reads as it stands.
     options : mapping of str to bool, int, float or str, optional
         Options of Iceberg's rewrite and of iceberg-zorder (``cuts``, ``column-weights``,
-        ``size-tolerance``, ``sample-rows``, ``sample-seed``, ``boundaries``). They win over those of the table's
-        property ``zorder.options``.
+        ``size-tolerance``, ``sample-rows``, ``sample-seed``, ``boundaries``, ``dry-run``). They win over those of the
+        table's property ``zorder.options``.
     branch : str, optional
         The branch to rewrite.
 
     Returns
     -------
     RewriteResult
-        The counts, and why nothing was rewritten if so.
+        The counts, why nothing was rewritten if so, and what filters read before and after.
 
     Raises
     ------
@@ -81,22 +82,12 @@ def rewrite_data_files(
     """
     call = RewriteCall.of(table, columns, where=where, options=options, branch=branch)
     catalog = catalog_of(spark, table)
-    escaped = escapes_string_literals(spark)
-    row = first_row(spark, call.rewrite(catalog, escaped_string_literals=escaped))
-    result = RewriteResult(
-        rewritten_data_files_count=row["rewritten_data_files_count"],
-        added_data_files_count=row["added_data_files_count"],
-        rewritten_bytes_count=row["rewritten_bytes_count"],
-        failed_data_files_count=row["failed_data_files_count"],
-        removed_delete_files_count=row["removed_delete_files_count"],
-    )
-    if not result.nothing_to_do:
-        return result
-    plan = first_row(spark, call.plan(catalog, escaped_string_literals=escaped))
-    message: str | None = plan["reason"]
-    if message:
-        logger.info("%s", message)
-    return replace(result, message=message)
+    row = first_row(spark, call.rewrite(catalog, escaped_string_literals=escapes_string_literals(spark)))
+    found = json.loads(row["result"])
+    result = RewriteResult(**{**found, "scan_fractions": tuple(ColumnScan(**each) for each in found["scan_fractions"])})
+    if result.message:
+        logger.info("%s", result.message)
+    return result
 
 
 @dataclass(frozen=True)
@@ -107,8 +98,8 @@ class RewriteCall:
     --------
     >>> call = RewriteCall.of("db.t", ["a", "b.c"], options={"rewrite-all": True})
     >>> print(call.rewrite("lake"))
-    CALL `lake`.system.rewrite_data_files(table => 'db.t', strategy => 'zorder', \
-sort_order => 'zorder(`a`, `b`.`c`)', options => map('rewrite-all', 'true'))
+    CALL `lake`.system.zorder_rewrite(table => 'db.t', sort_order => 'zorder(`a`, `b`.`c`)', \
+options => map('rewrite-all', 'true'))
     """
 
     table: str
@@ -136,22 +127,16 @@ sort_order => 'zorder(`a`, `b`.`c`)', options => map('rewrite-all', 'true'))
         )
 
     def rewrite(self, catalog: str, *, escaped_string_literals: bool = False) -> str:
-        """Write the CALL of ``rewrite_data_files``."""
-        return self._call(catalog, "rewrite_data_files", {"strategy": "zorder"}, escaped_string_literals)
+        """Write the CALL of ``zorder_rewrite``."""
 
-    def plan(self, catalog: str, *, escaped_string_literals: bool = False) -> str:
-        """Write the CALL of ``zorder_plan`` for the same request."""
-        return self._call(catalog, "zorder_plan", {}, escaped_string_literals)
-
-    def _call(self, catalog: str, procedure: str, extra: Mapping[str, str], escaped: bool) -> str:
         def literal(text: str) -> str:
-            return string_literal(text, escaped_string_literals=escaped)
+            return string_literal(text, escaped_string_literals=escaped_string_literals)
 
-        texts = {"table": self.table, **extra, "sort_order": self.sort_order, "where": self.where}
+        texts = {"table": self.table, "sort_order": self.sort_order, "where": self.where}
         arguments = {name: literal(text) for name, text in texts.items() if text is not None}
         if self.options:
             entries = ", ".join(f"{literal(name)}, {literal(value)}" for name, value in self.options)
             arguments["options"] = f"map({entries})"
         if self.branch is not None:
             arguments["branch"] = literal(self.branch)
-        return procedure_call(catalog, procedure, arguments)
+        return procedure_call(catalog, "zorder_rewrite", arguments)

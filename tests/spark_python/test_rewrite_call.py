@@ -25,18 +25,15 @@ def test_all_arguments_in_order() -> None:
         branch="audit",
     )
     assert call.rewrite("lake") == (
-        "CALL `lake`.system.rewrite_data_files(table => 'lake.db.t', strategy => 'zorder', "
+        "CALL `lake`.system.zorder_rewrite(table => 'lake.db.t', "
         "sort_order => 'zorder(`a`, `n`.`x y`)', where => 's = \\'it\\'', "
         "options => map('rewrite-all', 'true', 'sample-seed', '-1', 'cuts', 'even'), branch => 'audit')"
-    )
-    assert call.plan("lake") == call.rewrite("lake").replace("rewrite_data_files", "zorder_plan").replace(
-        "strategy => 'zorder', ", ""
     )
 
 
 def test_only_what_is_given_is_sent() -> None:
     assert RewriteCall.of("t", ["a"]).rewrite("lake") == (
-        "CALL `lake`.system.rewrite_data_files(table => 't', strategy => 'zorder', sort_order => 'zorder(`a`)')"
+        "CALL `lake`.system.zorder_rewrite(table => 't', sort_order => 'zorder(`a`)')"
     )
 
 

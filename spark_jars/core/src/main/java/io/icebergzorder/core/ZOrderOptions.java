@@ -23,6 +23,7 @@ import java.util.regex.Pattern;
  *   <tr><td>sample-seed</td><td>integer in [-2^63, 2^63)</td><td>0</td><td>which rows are sampled</td></tr>
  *   <tr><td>boundaries</td><td>integer in [1, 65536]</td><td>4096</td><td>boundaries per column: more tell
  *       close values apart, and make the layout larger</td></tr>
+ *   <tr><td>dry-run</td><td>true, false</td><td>false</td><td>plan, sample and predict, and write nothing</td></tr>
  * </table>
  *
  * @param cuts the kind of cuts
@@ -31,6 +32,7 @@ import java.util.regex.Pattern;
  * @param sampleRows the rows to sample if they are set, see {@link #sampleRows(int)}
  * @param sampleSeed the seed of the sample
  * @param maxBoundaries the wanted number of boundaries per column
+ * @param dryRun whether nothing is written
  */
 public record ZOrderOptions(
     String cuts,
@@ -38,7 +40,8 @@ public record ZOrderOptions(
     double sizeTolerance,
     OptionalInt sampleRows,
     long sampleSeed,
-    int maxBoundaries) {
+    int maxBoundaries,
+    boolean dryRun) {
   /** How rows are cut into files. */
   public static final String CUTS = "cuts";
 
@@ -69,9 +72,12 @@ public record ZOrderOptions(
   /** Default of {@link #BOUNDARIES}. */
   public static final int BOUNDARIES_DEFAULT = 4096;
 
+  /** Whether to plan, sample and predict only. */
+  public static final String DRY_RUN = "dry-run";
+
   /** The names of all options here; the engine refuses what neither it nor Iceberg knows. */
   public static final Set<String> NAMES =
-      Set.of(CUTS, COLUMN_WEIGHTS, SIZE_TOLERANCE, SAMPLE_ROWS, SAMPLE_SEED, BOUNDARIES);
+      Set.of(CUTS, COLUMN_WEIGHTS, SIZE_TOLERANCE, SAMPLE_ROWS, SAMPLE_SEED, BOUNDARIES, DRY_RUN);
 
   private static final Pattern NUMBER = Pattern.compile("[0-9]+(\\.[0-9]+)?");
   private static final Pattern INTEGER = Pattern.compile("[+-]?[0-9]+");
@@ -101,7 +107,8 @@ public record ZOrderOptions(
         sizeTolerance(options.get(SIZE_TOLERANCE)),
         sampleRows,
         integer(options, SAMPLE_SEED, SAMPLE_SEED_DEFAULT, Long.MIN_VALUE, Long.MAX_VALUE),
-        (int) integer(options, BOUNDARIES, BOUNDARIES_DEFAULT, 1, Layout.MAX_BOUNDARIES));
+        (int) integer(options, BOUNDARIES, BOUNDARIES_DEFAULT, 1, Layout.MAX_BOUNDARIES),
+        isTrue(options, DRY_RUN));
   }
 
   /**
@@ -114,6 +121,14 @@ public record ZOrderOptions(
     long perFile = (long) SAMPLE_ROWS_PER_FILE * files;
     long byDefault = Math.min(SAMPLE_ROWS_AT_MOST, Math.max(SAMPLE_ROWS_AT_LEAST, perFile));
     return sampleRows.orElse((int) byDefault);
+  }
+
+  private static boolean isTrue(Map<String, String> options, String name) {
+    String text = options.getOrDefault(name, "false");
+    if (!text.equalsIgnoreCase("true") && !text.equalsIgnoreCase("false")) {
+      throw refused(name, text, "true or false");
+    }
+    return text.equalsIgnoreCase("true");
   }
 
   private static double sizeTolerance(String text) {

@@ -15,7 +15,7 @@ class ZOrderOptionsTest {
   @Test
   void defaults() {
     ZOrderOptions options = ZOrderOptions.of(Map.of("target-file-size-bytes", "1"));
-    assertEquals(new ZOrderOptions("adaptive", List.of(), 0.25, OptionalInt.empty(), 0, 4096), options);
+    assertEquals(new ZOrderOptions("adaptive", List.of(), 0.25, OptionalInt.empty(), 0, 4096, false), options);
     assertEquals(50_000, options.sampleRows(1));
     assertEquals(100_000, options.sampleRows(100));
     assertEquals(1_000_000, options.sampleRows(Integer.MAX_VALUE));
@@ -33,7 +33,7 @@ class ZOrderOptionsTest {
                 "sample-seed", "-9",
                 "boundaries", "65536"));
     List<ColumnWeight> weights = List.of(new ColumnWeight(List.of("a"), 2));
-    assertEquals(new ZOrderOptions("even", weights, 0.5, OptionalInt.of(7), -9, 65_536), options);
+    assertEquals(new ZOrderOptions("even", weights, 0.5, OptionalInt.of(7), -9, 65_536, false), options);
     assertEquals(7, options.sampleRows(100));
     assertEquals(
         Set.of("cuts", "column-weights", "size-tolerance", "sample-rows", "sample-seed", "boundaries"),

@@ -22,6 +22,8 @@ final class PlanJson {
     root.put("sort_order", plan.sortOrder());
     root.put("where", plan.where().orElse(null));
     plan.options().forEach(root.putObject("options")::put);
+    root.put("target_file_size_bytes", plan.targetFileSizeBytes());
+    root.put("target_file_size_from", plan.targetFileSizeFrom());
     root.put("message", plan.message().orElse(null));
     var groups = root.putArray("file_groups");
     plan.groups().forEach(group -> addGroup(groups.addObject(), group));
@@ -29,7 +31,10 @@ final class PlanJson {
     for (LeftFiles each : plan.left()) {
       addFiles(left.addObject(), each.partition(), each.files(), each.bytes(), each.rows()).put("reason", each.reason());
     }
-    addFractions(root, plan.scanFractions());
+    addFractions(root, "scan_fractions", plan.scanFractions());
+    addFractions(root, "scan_fractions_before", plan.scanFractionsBefore());
+    root.put("expected_seconds", ResultJson.orNull(plan.expectedSeconds()));
+    root.putArray("predicates");
     try {
       return MAPPER.writeValueAsString(root);
     } catch (JsonProcessingException e) {
@@ -46,20 +51,18 @@ final class PlanJson {
       return;
     }
     PlannedLayout layout = group.layout().get();
-    addFractions(
-        node.putObject("layout")
-            .put("curve", layout.curve())
-            .put("data_files_count", layout.files())
-            .put("hash", layout.hash()),
-        layout.scanFractions());
+    ObjectNode ofLayout = node.putObject("layout");
+    ofLayout.put("curve", layout.curve()).put("data_files_count", layout.files()).put("hash", layout.hash());
+    addFractions(ofLayout, "scan_fractions", layout.scanFractions());
+    addFractions(ofLayout, "scan_fractions_before", layout.scanFractionsBefore());
   }
 
   private static ObjectNode addFiles(ObjectNode node, String partition, List<String> files, long bytes, long rows) {
     return node.put("partition", partition).put("data_files_count", files.size()).put("bytes", bytes).put("rows", rows);
   }
 
-  private static void addFractions(ObjectNode node, Map<String, Double> fractions) {
-    ObjectNode byColumn = node.putObject("scan_fractions");
+  private static void addFractions(ObjectNode node, String name, Map<String, Double> fractions) {
+    ObjectNode byColumn = node.putObject(name);
     fractions.forEach(byColumn::put);
   }
 }

@@ -25,6 +25,9 @@ final class PlanText {
             plan.sortOrder(),
             plan.where().map(where -> " where " + where).orElse("")));
     plan.message().ifPresent(lines::add);
+    lines.add(
+        String.format(
+            Locale.ROOT, "  target file size %,d bytes, from the %s", plan.targetFileSizeBytes(), plan.targetFileSizeFrom()));
     List<PlannedFileGroup> groups = plan.groups();
     groups.stream().limit(MOST).map(PlanText::chosen).forEach(lines::add);
     addRest(lines, groups.size(), "file groups are rewritten");
@@ -32,8 +35,14 @@ final class PlanText {
     left.stream().limit(MOST).map(PlanText::left).forEach(lines::add);
     addRest(lines, left.size(), "are left");
     if (!plan.scanFractions().isEmpty()) {
-      lines.add("  predicted scan fraction of column = value among all new files: " + fractions(plan.scanFractions()));
+      lines.add("  predicted scan fraction of column = value among all new files: "
+              + fractions(plan.scanFractions(), plan.scanFractionsBefore()));
     }
+    plan.expectedSeconds()
+        .ifPresent(
+            seconds ->
+                lines.add(
+                    String.format(Locale.ROOT, "  expected to take %,.1f seconds, as long as rewrites before it", seconds)));
     return String.join("\n", lines);
   }
 
@@ -51,7 +60,7 @@ final class PlanText {
             files(group.partition(), group.files().size(), group.bytes(), group.rows()),
             group.expectedFiles(),
             group.reason());
-    return line + group.layout().map(layout -> "; predicted scan fraction " + fractions(layout.scanFractions())).orElse("");
+    return line + group.layout().map(layout -> "; predicted scan fraction " + fractions(layout.scanFractions(), layout.scanFractionsBefore())).orElse("");
   }
 
   private static String left(LeftFiles group) {
@@ -67,9 +76,14 @@ final class PlanText {
         Locale.ROOT, "%s%,d files (%,d bytes, %,d rows)", partition.isEmpty() ? "" : partition + ": ", files, bytes, rows);
   }
 
-  private static String fractions(Map<String, Double> fractions) {
+  private static String fractions(Map<String, Double> fractions, Map<String, Double> before) {
     return fractions.entrySet().stream()
-        .map(entry -> String.format(Locale.ROOT, "%s %.1f%%", entry.getKey(), 100 * entry.getValue()))
+        .map(
+            entry ->
+                String.format(
+                    Locale.ROOT,
+                    "%s %.1f%% (%.1f%% today)",
+                    entry.getKey(), 100 * entry.getValue(), 100 * before.get(entry.getKey())))
         .collect(Collectors.joining(", "));
   }
 }

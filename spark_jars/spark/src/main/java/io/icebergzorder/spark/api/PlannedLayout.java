@@ -7,10 +7,12 @@ import java.util.Map;
 public final class PlannedLayout {
   private final Layout layout;
   private final Map<String, Double> scanFractions;
+  private final Map<String, Double> scanFractionsBefore;
 
-  PlannedLayout(Layout layout, Map<String, Double> scanFractions) {
+  PlannedLayout(Layout layout, Map<String, Double> scanFractions, Map<String, Double> scanFractionsBefore) {
     this.layout = layout;
     this.scanFractions = scanFractions;
+    this.scanFractionsBefore = scanFractionsBefore;
   }
 
   /** The curve that orders the rows: {@code zorder} or {@code hilbert}. */
@@ -29,6 +31,11 @@ public final class PlannedLayout {
    */
   public Map<String, Double> scanFractions() {
     return scanFractions;
+  }
+
+  /** By column name, the same among the group's files of today, for the values of the same rows. */
+  public Map<String, Double> scanFractionsBefore() {
+    return scanFractionsBefore;
   }
 
   /** The layout hash, 64 lower-case hex digits. */

@@ -2,21 +2,21 @@ package io.icebergzorder.spark.api;
 
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.plan.PlannedGroup;
-import io.icebergzorder.spark.plan.Selection;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.run.RewriteRun;
+import io.icebergzorder.spark.sample.FittedGroup;
 import io.icebergzorder.spark.sample.FittedLayouts;
 import io.icebergzorder.spark.sample.LayoutFitter;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalDouble;
 import java.util.OptionalLong;
+import java.util.stream.Stream;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.StructLike;
-import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
-import org.apache.iceberg.actions.RewriteDataFiles;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -74,34 +74,43 @@ public final class RewritePlan {
 
   /** The file groups to rewrite, each with the reason why it was chosen, in the order in which they are to be. */
   public List<PlannedFileGroup> groups() {
-    return plan.groups().stream().map(this::group).toList();
+    return plan.groups().stream().filter(group -> !leftAfterSampling().containsKey(group)).map(this::group).toList();
+  }
+
+  private Map<PlannedGroup, String> leftAfterSampling() {
+    return fitted.map(FittedLayouts::left).orElse(Map.of());
   }
 
   private PlannedFileGroup group(PlannedGroup group) {
+    Optional<FittedGroup> layout = fitted.map(layouts -> layouts.groups().get(group));
     return new PlannedFileGroup(
         partition(group.info().partition(), group.files()),
         locations(group.files()),
         group.bytes(),
         group.rows(),
-        group.expectedFiles(),
+        Math.max(group.expectedFiles(), layout.map(each -> each.layout().files()).orElse(0)),
         group.reason(),
-        fitted
-            .filter(layouts -> !layouts.scanFractions().isEmpty())
-            .map(layouts -> new PlannedLayout(layouts.layouts().get(group), layouts.scanFractions().get(group))));
+        layout.map(each -> new PlannedLayout(each.layout(), each.predicted(), each.before())));
   }
 
   /** The data files that the filter selects and that are left alone, with the reasons. */
   public List<LeftFiles> left() {
-    return plan.left().stream().map(this::left).toList();
+    Stream<LeftFiles> notChosen =
+        plan.left().stream().map(group -> left(group.partition(), group.files(), group.reason()));
+    Stream<LeftFiles> notWorth =
+        plan.groups().stream()
+            .filter(leftAfterSampling()::containsKey)
+            .map(group -> left(group.info().partition(), group.files(), leftAfterSampling().get(group)));
+    return Stream.concat(notChosen, notWorth).toList();
   }
 
-  private LeftFiles left(Selection.SelectedGroup group) {
+  private LeftFiles left(StructLike partition, List<FileScanTask> files, String reason) {
     return new LeftFiles(
-        partition(group.partition(), group.files()),
-        locations(group.files()),
-        group.files().stream().mapToLong(file -> file.file().fileSizeInBytes()).sum(),
-        group.files().stream().mapToLong(file -> file.file().recordCount()).sum(),
-        group.reason());
+        partition(partition, files),
+        locations(files),
+        files.stream().mapToLong(file -> file.file().fileSizeInBytes()).sum(),
+        files.stream().mapToLong(file -> file.file().recordCount()).sum(),
+        reason);
   }
 
   private String partition(StructLike partition, List<FileScanTask> files) {
@@ -115,7 +124,7 @@ public final class RewritePlan {
 
   /** Why there is nothing to rewrite, and what would force it; empty if there is something. */
   public Optional<String> message() {
-    return Optional.ofNullable(plan.whyNothing());
+    return Optional.ofNullable(plan.whyNothing()).or(() -> fitted.map(FittedLayouts::whyNothing));
   }
 
   /**
@@ -124,7 +133,40 @@ public final class RewritePlan {
    * lower is better; a column without a value is left out. Empty before {@link #sampled}.
    */
   public Map<String, Double> scanFractions() {
-    return fitted.map(FittedLayouts::scanFraction).orElse(Map.of());
+    return fitted.map(FittedLayouts::predicted).orElse(Map.of());
+  }
+
+  /**
+   * By column name, the scan fraction that {@code column = value} has today among the files of all groups, on average over the values of
+   * the same rows. Empty before {@link #sampled}.
+   */
+  public Map<String, Double> scanFractionsBefore() {
+    return fitted.map(FittedLayouts::before).orElse(Map.of());
+  }
+
+  /** The size that new files are to have, in bytes. */
+  public long targetFileSizeBytes() {
+    return plan.targetSize().bytes();
+  }
+
+  /** Who says so: {@code option}, {@code property}, {@code last layout} (the last rewrite) or {@code data} (the sizes of partitions). */
+  public String targetFileSizeFrom() {
+    return plan.targetSize().from();
+  }
+
+  /**
+   * How long the rewrite is expected to take, by the time per byte of the rewrites before it; empty before {@link #sampled}, and if there
+   * were none.
+   */
+  public OptionalDouble expectedSeconds() {
+    return isSampled() && !groups().isEmpty()
+        ? plan.expectedSeconds(groups().stream().mapToLong(PlannedFileGroup::bytes).sum())
+        : OptionalDouble.empty();
+  }
+
+  /** Whether option {@code dry-run} keeps {@link #execute} from writing. */
+  boolean isDryRun() {
+    return plan.options().layout().dryRun();
   }
 
   /** Whether the layouts are known. */
@@ -134,7 +176,8 @@ public final class RewritePlan {
 
   /**
    * Samples the clustering columns: the same plan with its layouts, which are those that {@link #execute} would find, and with
-   * predictions, for which as many rows are read again. One Spark job, which reads no other column; nothing is written.
+   * predictions. File groups whose rewrite is not predicted to pay are left. One Spark job, which reads no other column; nothing is
+   * written.
    *
    * @throws IllegalStateException if the plan is stale
    * @throws RuntimeException if a file group cannot be read, also with partial progress
@@ -144,6 +187,13 @@ public final class RewritePlan {
       return this;
     }
     plan.checkIsCurrent();
+    return sampledAsIs();
+  }
+
+  private RewritePlan sampledAsIs() {
+    if (isSampled()) {
+      return this;
+    }
     try (RewriteSession session = new RewriteSession(target().session())) {
       return new RewritePlan(plan, Optional.of(new LayoutFitter(session, plan).predicted()));
     } catch (InterruptedException e) {
@@ -153,27 +203,31 @@ public final class RewritePlan {
   }
 
   /**
-   * Rewrites the data files, by the layouts of this plan if it is sampled.
+   * Rewrites the data files, by the layouts of this plan if it is sampled; with option {@code dry-run} it only samples.
    *
-   * @return Iceberg's result; empty if there is nothing to rewrite
+   * @return Iceberg's result, and what filters read before and after; without files if there is nothing to rewrite
    * @throws IllegalStateException if the plan is stale; nothing was read or written then
    * @throws RuntimeException if sampling or a file group failed, or the commit did; new files are deleted unless the outcome of the
    *     commit is unknown. Whatever was committed before is visible to later queries of the session
    */
-  public RewriteDataFiles.Result execute() {
+  public ZOrderResult execute() {
     plan.checkIsCurrent();
     return executeAsIs();
   }
 
   /** Does the same with a plan that was made just now: what has changed since is a conflict of the file groups concerned. */
-  RewriteDataFiles.Result executeAsIs() {
+  ZOrderResult executeAsIs() {
     if (plan.groups().isEmpty()) {
-      LOG.warn(plan.whyNothing());
-      return ImmutableRewriteDataFiles.Result.builder().build();
+      return nothing();
     }
+    if (isDryRun()) {
+      RewritePlan sampled = sampledAsIs();
+      return sampled.groups().isEmpty() ? sampled.nothing() : ZOrderResult.dryRun(sampled, sampled.warnings());
+    }
+    long since = System.nanoTime();
     boolean interrupted = false;
     try (RewriteSession session = new RewriteSession(target().session())) {
-      return run(session);
+      return run(session, since);
     } catch (InterruptedException e) {
       interrupted = true;
       String message = String.format("Cannot complete the rewrite of %s, because it was interrupted", table());
@@ -187,12 +241,26 @@ public final class RewritePlan {
     }
   }
 
-  private RewriteDataFiles.Result run(RewriteSession session) throws InterruptedException {
+  private ZOrderResult nothing() {
+    String why = message().orElseThrow();
+    LOG.warn(why);
+    return ZOrderResult.nothing(this, why);
+  }
+
+  private String warnings() {
+    List<String> messages = fitted.map(FittedLayouts::messages).orElse(List.of());
+    return messages.isEmpty() ? null : String.join(" ", messages);
+  }
+
+  private ZOrderResult run(RewriteSession session, long since) throws InterruptedException {
+    FittedLayouts layouts = fitted.isPresent() ? fitted.get() : new LayoutFitter(session, plan).fitted();
+    if (layouts.isNothing()) {
+      return new RewritePlan(plan, Optional.of(layouts)).nothing();
+    }
     LOG.info(
         "Rewriting {} file groups of {} by {} of {}",
-        plan.groups().size(), table(), plan.order().curve().label(), plan.order().names(", "));
-    FittedLayouts layouts = fitted.isPresent() ? fitted.get() : new LayoutFitter(session, plan).fitted();
-    return RewriteRun.run(session, plan, layouts);
+        layouts.groups().size(), table(), plan.order().curve().label(), plan.order().names(", "));
+    return ZOrderResult.of(RewriteRun.run(session, plan, layouts, since), layouts.messages());
   }
 
   private CatalogTable target() {

@@ -6,7 +6,6 @@ import io.icebergzorder.spark.request.RewriteRequest;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.Function;
-import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 
@@ -22,7 +21,7 @@ import org.apache.spark.sql.connector.catalog.TableCatalog;
  *         .plan();                             // metadata only
  * System.out.println(plan);
  * RewritePlan dryRun = plan.sampled();         // reads a sample: layouts and predictions
- * RewriteDataFiles.Result result = dryRun.execute();
+ * ZOrderResult result = dryRun.execute();
  * }</pre>
  *
  * <p>Arguments, options and messages are those of {@code CALL system.rewrite_data_files(strategy => 'zorder', ...)}, which goes this
@@ -35,6 +34,7 @@ public final class ZOrderRewrite {
   private String sortOrder;
   private String where;
   private String branch;
+  private boolean likeBuiltin;
 
   private ZOrderRewrite(String table, Function<String, CatalogTable> load) {
     this.table = table;
@@ -96,25 +96,34 @@ public final class ZOrderRewrite {
   }
 
   /**
+   * Has the rewrite keep to what a sort of Iceberg's own does: its default size of files, and files are rewritten whether or not that is
+   * predicted to pay.
+   */
+  public ZOrderRewrite likeBuiltin() {
+    this.likeBuiltin = true;
+    return this;
+  }
+
+  /**
    * Plans the rewrite. Manifests are read, and no data.
    *
    * @throws IllegalArgumentException if an argument cannot be honoured; the message names it and says why
    * @throws UnsupportedOperationException if this Iceberg is not known
    */
   public RewritePlan plan() {
-    return new RewritePlan(RewritePlanner.plan(load, new RewriteRequest(table, sortOrder, options, where, branch)));
+    return new RewritePlan(RewritePlanner.plan(load, new RewriteRequest(table, sortOrder, options, where, branch, likeBuiltin)));
   }
 
   /**
    * Plans and rewrites in one go. Other operations that touch the same files meanwhile are conflicts, which with partial progress
    * concern their own file groups only.
    *
-   * @return Iceberg's result; empty if there is nothing to rewrite
+   * @return Iceberg's result, and what filters read before and after; without files if there is nothing to rewrite
    * @throws IllegalArgumentException if an argument cannot be honoured; the message names it and says why
    * @throws UnsupportedOperationException if this Iceberg is not known
    * @throws RuntimeException as {@link RewritePlan#execute} does
    */
-  public RewriteDataFiles.Result execute() {
+  public ZOrderResult execute() {
     return plan().executeAsIs();
   }
 }

@@ -7,6 +7,7 @@ import java.util.Collection;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.function.BiConsumer;
+import java.util.function.Function;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
@@ -30,14 +31,20 @@ public final class RewriteCommit {
   private final Snapshot start;
   private final int formatVersion;
   private final boolean useStartingSequenceNumber;
-  private final Map<String, String> snapshotProperties;
+  private final Function<Collection<RewriteFileGroup>, Map<String, String>> summary;
 
+  /**
+   * Prepares commits.
+   *
+   * @param startingSnapshotId what the rewrite began from
+   * @param summary what the summary of a snapshot says of the file groups in it
+   */
   public RewriteCommit(
       Table table,
       String branch,
       long startingSnapshotId,
       RewriteOptions options,
-      Map<String, String> snapshotProperties) {
+      Function<Collection<RewriteFileGroup>, Map<String, String>> summary) {
     this.table = table;
     this.branch = branch;
     this.start = table.snapshot(startingSnapshotId);
@@ -49,7 +56,7 @@ public final class RewriteCommit {
     }
     this.formatVersion = TableUtil.formatVersion(table);
     this.useStartingSequenceNumber = options.useStartingSequenceNumber();
-    this.snapshotProperties = snapshotProperties;
+    this.summary = summary;
   }
 
   /**
@@ -61,7 +68,7 @@ public final class RewriteCommit {
   public void commit(Collection<RewriteFileGroup> groups) {
     CommitAttempt attempt = new CommitAttempt(table, check(groups));
     try {
-      manager(attempt.table()).commitOrClean(new HashSet<>(groups));
+      manager(attempt.table(), summary.apply(groups)).commitOrClean(new HashSet<>(groups));
     } catch (ValidationException | CommitFailedException e) {
       throw new RuntimeException(
           String.format(
@@ -108,15 +115,15 @@ public final class RewriteCommit {
     }
   }
 
-  private RewriteDataFilesCommitManager manager(Table to) {
+  private RewriteDataFilesCommitManager manager(Table to, Map<String, String> properties) {
     return SupportedVersions.commitsToBranches()
-        ? new RewriteDataFilesCommitManager(to, start.snapshotId(), useStartingSequenceNumber, snapshotProperties, branch)
-        : new RewriteDataFilesCommitManager(to, start.snapshotId(), useStartingSequenceNumber, snapshotProperties);
+        ? new RewriteDataFilesCommitManager(to, start.snapshotId(), useStartingSequenceNumber, properties, branch)
+        : new RewriteDataFilesCommitManager(to, start.snapshotId(), useStartingSequenceNumber, properties);
   }
 
   /** Deletes the new files of file groups that will not be committed. */
   public void abort(Collection<RewriteFileGroup> groups) {
-    RewriteDataFilesCommitManager manager = manager(table);
+    RewriteDataFilesCommitManager manager = manager(table, Map.of());
     groups.forEach(manager::abortFileGroup);
   }
 }

@@ -2,6 +2,7 @@ package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.spark.request.RewriteOptions;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -23,6 +24,7 @@ import org.apache.iceberg.util.PropertyUtil;
  * checked, and not applied.
  */
 final class IcebergRules extends BinPackRewriteFilePlanner {
+  private Map<String, String> options;
   private double compressionFactor = RewriteOptions.COMPRESSION_FACTOR_DEFAULT;
   private long targetFileSize;
   private long minFileSize;
@@ -57,6 +59,7 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
   @Override
   public void init(Map<String, String> options) {
     super.init(options);
+    this.options = options;
     compressionFactor =
         PropertyUtil.propertyAsDouble(
             options, RewriteOptions.COMPRESSION_FACTOR, RewriteOptions.COMPRESSION_FACTOR_DEFAULT);
@@ -90,6 +93,15 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
     List<FileScanTask> found = new ArrayList<>();
     filterFiles(files).forEach(found::add);
     return found;
+  }
+
+  /** The same rules, by which no file is of a wrong size. */
+  IcebergRules ofDeletesOnly() {
+    Map<String, String> ofAnySize = new HashMap<>(options);
+    ofAnySize.put(MIN_FILE_SIZE_BYTES, "0");
+    ofAnySize.put(MAX_FILE_SIZE_BYTES, String.valueOf(Long.MAX_VALUE));
+    ofAnySize.put(REWRITE_ALL, "false");
+    return new IcebergRules(table(), ofAnySize);
   }
 
   /** Whether such files of one partition are enough for a rewrite. */

@@ -9,10 +9,12 @@ import org.apache.iceberg.actions.RewriteFileGroup;
 public final class PlannedGroup {
   private final RewriteFileGroup planned;
   private final String reason;
+  private final boolean isForDeletes;
 
-  PlannedGroup(RewriteFileGroup planned, String reason) {
+  PlannedGroup(RewriteFileGroup planned, String reason, boolean isForDeletes) {
     this.planned = planned;
     this.reason = reason;
+    this.isForDeletes = isForDeletes;
   }
 
   /** Iceberg's description: partition and number. */
@@ -43,6 +45,11 @@ public final class PlannedGroup {
   /** Why the group was chosen. */
   public String reason() {
     return reason;
+  }
+
+  /** Whether one of its files has so many deletes that they alone call for a rewrite. */
+  public boolean isForDeletes() {
+    return isForDeletes;
   }
 
   /** Whether rows of the group may go to more than one partition. */

@@ -46,18 +46,23 @@ public final class RewritePlanner {
     SupportedVersions.checkIceberg();
     ResolvedRequest request = ResolvedRequest.of(load.apply(written.table()), written);
     Table table = request.target().table();
-    IcebergRules rules = new IcebergRules(table, request.options().forPlanner());
+    Map<String, String> options = request.options().forPlanner();
     if (table.currentSnapshot() == null) {
+      TargetSize target = TargetSize.of(table, request.written(), options, null, List.of());
+      new IcebergRules(table, target.in(options));
       String message = String.format("Nothing to rewrite in %s: the table has no snapshot yet.", table.name());
       return new TablePlan(
-          request, null, request.order(), List.of(), new Selection.Selected(List.of(), List.of(), message));
+          request, null, null, target, request.order(), List.of(), new Selection.Selected(List.of(), List.of(), message));
     }
     StartingPoint start = StartingPoint.of(table, request.branch());
     EqualityDeleteTypes.check(table, start.snapshotId());
-    List<FileScanTask> files = request.scope().files(table, start.snapshotId());
-    Selection.Selected selected = new SizeSelection(rules).select(byPartition(table, files));
-    List<PlannedGroup> groups = groups(rules, table, selected.chosen());
-    return new TablePlan(request, start, within(request, groups), groups, selected);
+    List<Selection.PartitionFiles> scope = byPartition(table, request.scope().files(table, start.snapshotId()));
+    RewriteHistory history = new RewriteHistory(table, start.snapshotId());
+    TargetSize target = TargetSize.of(table, request.written(), options, history, scope);
+    IcebergRules rules = new IcebergRules(table, target.in(options));
+    Selection.Selected selected = new SizeSelection(rules).select(scope);
+    List<PlannedGroup> groups = groups(rules, rules.ofDeletesOnly(), table, selected.chosen());
+    return new TablePlan(request, start, history, target, within(request, groups), groups, selected);
   }
 
   /** Data files by partition of the table's current spec. */
@@ -81,7 +86,7 @@ public final class RewritePlanner {
   }
 
   private static List<PlannedGroup> groups(
-      IcebergRules rules, Table table, List<Selection.SelectedGroup> chosen) {
+      IcebergRules rules, IcebergRules ofDeletes, Table table, List<Selection.SelectedGroup> chosen) {
     Map<StructLike, Integer> numbers = StructLikeMap.create(table.spec().partitionType());
     List<PlannedGroup> groups = new ArrayList<>();
     for (Selection.SelectedGroup group : chosen) {
@@ -92,7 +97,8 @@ public final class RewritePlanner {
               .partitionIndex(number)
               .partition(group.partition())
               .build();
-      groups.add(new PlannedGroup(rules.fileGroup(info, group.files()), group.reason()));
+      boolean isForDeletes = !ofDeletes.worthRewriting(group.files()).isEmpty();
+      groups.add(new PlannedGroup(rules.fileGroup(info, group.files()), group.reason(), isForDeletes));
     }
     groups.sort(Comparator.comparing(PlannedGroup::planned, RewriteFileGroup.comparator(rules.jobOrder())));
     return groups;

@@ -6,13 +6,20 @@ import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.RewriteRequest;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.List;
+import java.util.Optional;
+import java.util.OptionalDouble;
 import java.util.OptionalLong;
+import java.util.function.Consumer;
+import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.actions.SizeBasedFileRewritePlanner;
 
 /** What a rewrite will do, from metadata alone. Immutable, but for the handle of the table. */
 public final class TablePlan {
   private final ResolvedRequest request;
   private final StartingPoint start;
+  private final RewriteHistory history;
+  private final TargetSize targetSize;
   private final RowOrder order;
   private final List<PlannedGroup> groups;
   private final Selection.Selected selected;
@@ -21,17 +28,23 @@ public final class TablePlan {
    * Takes what was planned.
    *
    * @param start what the plan was made from; null if the table has no snapshot
+   * @param history what the branch tells of earlier rewrites; null if the table has no snapshot
+   * @param targetSize the size of new files
    * @param order the order of the rows, within each partition of the files to be written
    * @param groups the file groups that were chosen, in the order in which they are to be rewritten
    */
   TablePlan(
       ResolvedRequest request,
       StartingPoint start,
+      RewriteHistory history,
+      TargetSize targetSize,
       RowOrder order,
       List<PlannedGroup> groups,
       Selection.Selected selected) {
     this.request = request;
     this.start = start;
+    this.history = history;
+    this.targetSize = targetSize;
     this.order = order;
     this.groups = List.copyOf(groups);
     this.selected = selected;
@@ -85,6 +98,48 @@ public final class TablePlan {
   /** Why there is no file group, and what would force one; null if there is one. */
   public String whyNothing() {
     return selected.whyNothing();
+  }
+
+  /** The size of new files. */
+  public TargetSize targetSize() {
+    return targetSize;
+  }
+
+  /** Whether all files are rewritten, whatever comes of it. */
+  public boolean isRewriteAll() {
+    return Boolean.parseBoolean(request.options().all().get(SizeBasedFileRewritePlanner.REWRITE_ALL));
+  }
+
+  /** Whether a file group is left as it is if its rewrite would not pay. */
+  public boolean mayLeaveGroups() {
+    return !isRewriteAll() && !request.written().likeBuiltin();
+  }
+
+  /** Whether a file group may get more files than its size asks for, if that is what makes its rewrite pay. */
+  public boolean mayHaveMoreFiles() {
+    return mayLeaveGroups() && targetSize.isOurChoice();
+  }
+
+  /** The sort order of the last rewrite of the branch. */
+  public Optional<LastLayout> lastLayout() {
+    return history.lastLayout();
+  }
+
+  /** How long a rewrite of so many bytes will take, by the rewrites before it. */
+  public OptionalDouble expectedSeconds(long bytes) {
+    return history.expectedSeconds(bytes);
+  }
+
+  /** How many data files the table has, or if its snapshot does not tell, how many the filter selects. */
+  public long dataFiles() {
+    int listed = groups.stream().mapToInt(group -> group.files().size()).sum();
+    return history.dataFiles().orElse(listed + left().stream().mapToInt(group -> group.files().size()).sum());
+  }
+
+  /** Visits the data files that the filter selects, with the bounds of the columns that rows are ordered by. */
+  public void forEachFileWithBounds(Consumer<DataFile> visitor) {
+    List<String> columns = order.named().stream().map(column -> String.join(".", column.parts())).toList();
+    request.scope().forEachWithBounds(target().table(), start.snapshotId(), columns, visitor);
   }
 
   /**

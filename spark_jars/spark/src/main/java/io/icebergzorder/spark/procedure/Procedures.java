@@ -13,7 +13,11 @@ import org.apache.spark.sql.connector.catalog.TableCatalog;
 public final class Procedures {
   /** Every procedure: another one is added here, and nowhere else. */
   private static final List<ProcedureDefinition> ALL =
-      List.of(new RewriteDataFilesProcedure(), new ZOrderPlanProcedure(), new ZOrderReportProcedure());
+      List.of(
+          new RewriteDataFilesProcedure(),
+          new ZOrderPlanProcedure(),
+          new ZOrderReportProcedure(),
+          new ZOrderRewriteProcedure());
 
   private static final String NAMESPACE = "system";
 

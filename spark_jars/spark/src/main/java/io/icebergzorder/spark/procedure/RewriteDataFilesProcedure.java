@@ -12,7 +12,7 @@ import org.apache.spark.sql.types.StructType;
 
 /** Iceberg's {@code rewrite_data_files}, with one strategy more. */
 final class RewriteDataFilesProcedure implements ExtendedProcedure {
-  private static final StructType OUTPUT =
+  static final StructType OUTPUT =
       new StructType()
           .add("rewritten_data_files_count", DataTypes.IntegerType, false)
           .add("added_data_files_count", DataTypes.IntegerType, false)
@@ -37,10 +37,11 @@ final class RewriteDataFilesProcedure implements ExtendedProcedure {
     RewriteRequest request = request(arguments);
     String strategy = arguments.text("strategy");
     if (ReplacedBuiltin.applies(session, strategy, request.sortOrder())) {
-      return Optional.of(rewrite(session, catalog, ReplacedBuiltin.of(session, catalog, request)));
+      RewriteRequest ours = ReplacedBuiltin.of(session, catalog, request);
+      return Optional.of(List.<Object[]>of(counts(toPlan(session, catalog, ours).likeBuiltin().execute())));
     }
     if (RewriteRequest.STRATEGY.equalsIgnoreCase(strategy)) {
-      return Optional.of(rewrite(session, catalog, request));
+      return Optional.of(List.<Object[]>of(counts(toPlan(session, catalog, request).execute())));
     }
     checkIsIcebergs(strategy, request.table());
     return Optional.empty();
@@ -64,7 +65,8 @@ final class RewriteDataFilesProcedure implements ExtendedProcedure {
         arguments.text("sort_order"),
         arguments.texts("options"),
         arguments.text("where"),
-        arguments.text("branch"));
+        arguments.text("branch"),
+        false);
   }
 
   /** The same request, to be planned. */
@@ -76,15 +78,14 @@ final class RewriteDataFilesProcedure implements ExtendedProcedure {
         .branch(request.branch());
   }
 
-  private static List<Object[]> rewrite(SparkSession session, TableCatalog catalog, RewriteRequest request) {
-    RewriteDataFiles.Result result = toPlan(session, catalog, request).execute();
-    Object[] row = {
+  /** Iceberg's five counts, in the order of the columns. */
+  static Object[] counts(RewriteDataFiles.Result result) {
+    return new Object[] {
       result.rewrittenDataFilesCount(),
       result.addedDataFilesCount(),
       result.rewrittenBytesCount(),
       result.failedDataFilesCount(),
       result.removedDeleteFilesCount()
     };
-    return List.<Object[]>of(row);
   }
 }

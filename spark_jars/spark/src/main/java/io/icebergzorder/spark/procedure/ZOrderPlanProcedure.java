@@ -24,6 +24,16 @@ final class ZOrderPlanProcedure implements AddedProcedure {
           .add("reason", DataTypes.StringType, true)
           .add("plan", DataTypes.StringType, false);
 
+  /** What a request consists of. */
+  static final List<CallArguments.Parameter> PARAMETERS =
+      List.of(
+          new CallArguments.Parameter("table", DataTypes.StringType, true),
+          new CallArguments.Parameter("sort_order", DataTypes.StringType, false),
+          new CallArguments.Parameter(
+              "options", DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType), false),
+          new CallArguments.Parameter("where", DataTypes.StringType, false),
+          new CallArguments.Parameter("branch", DataTypes.StringType, false));
+
   @Override
   public String name() {
     return "zorder_plan";
@@ -36,13 +46,7 @@ final class ZOrderPlanProcedure implements AddedProcedure {
 
   @Override
   public List<CallArguments.Parameter> parameters() {
-    return List.of(
-        new CallArguments.Parameter("table", DataTypes.StringType, true),
-        new CallArguments.Parameter("sort_order", DataTypes.StringType, false),
-        new CallArguments.Parameter(
-            "options", DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType), false),
-        new CallArguments.Parameter("where", DataTypes.StringType, false),
-        new CallArguments.Parameter("branch", DataTypes.StringType, false));
+    return PARAMETERS;
   }
 
   @Override

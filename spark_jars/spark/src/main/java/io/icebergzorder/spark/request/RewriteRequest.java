@@ -12,8 +12,11 @@ import java.util.Map;
  * @param options names and values, as written
  * @param where predicate that selects data files
  * @param branch branch to rewrite
+ * @param likeBuiltin whether it stands for a sort of Iceberg's own: then its default size of files holds, and files are rewritten
+ *     whether or not that is predicted to pay
  */
-public record RewriteRequest(String table, String sortOrder, Map<String, String> options, String where, String branch) {
+public record RewriteRequest(
+    String table, String sortOrder, Map<String, String> options, String where, String branch, boolean likeBuiltin) {
   /** The strategy's name, as written in a CALL. */
   public static final String STRATEGY = "zorder";
 

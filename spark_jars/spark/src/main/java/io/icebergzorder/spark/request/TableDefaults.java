@@ -23,7 +23,7 @@ final class TableDefaults {
     String sortOrder = request.sortOrder() == null ? table.properties().get(COLUMNS) : request.sortOrder();
     Map<String, String> options = options(table.name(), table.properties().getOrDefault(OPTIONS, ""));
     options.putAll(request.options());
-    return new RewriteRequest(request.table(), sortOrder, options, request.where(), request.branch());
+    return new RewriteRequest(request.table(), sortOrder, options, request.where(), request.branch(), request.likeBuiltin());
   }
 
   private static Map<String, String> options(String table, String text) {

@@ -1,6 +1,5 @@
 package io.icebergzorder.spark.run;
 
-import io.icebergzorder.spark.commit.LayoutSummary;
 import io.icebergzorder.spark.commit.RewriteCommit;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.jobs.GroupJob;
@@ -14,46 +13,69 @@ import java.util.Map;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * From a plan and its layouts to new files in the table: {@link GroupRewriter} reads, routes, sorts and writes file groups,
  * {@link RewriteCommit} replaces the old files, through Iceberg's optimistic concurrency.
  */
 public final class RewriteRun {
+  private static final Logger LOG = LoggerFactory.getLogger(RewriteRun.class);
+
   private RewriteRun() {}
+
+  /**
+   * What became of a rewrite.
+   *
+   * @param result Iceberg's
+   * @param before by column name, the scan fraction of {@code column = value} among the files that were replaced
+   * @param predicted the one that was predicted
+   * @param actual the one that the new files have
+   */
+  public record Outcome(
+      RewriteDataFiles.Result result, Map<String, Double> before, Map<String, Double> predicted, Map<String, Double> actual) {}
 
   /**
    * Rewrites the file groups of a plan.
    *
    * @param session the session to run in
    * @param plan with at least one file group
-   * @param fitted a layout for each, or why it has none
+   * @param fitted a layout for each that is to be rewritten, or why it has none
+   * @param since when the rewrite began, by {@link System#nanoTime}
    * @throws InterruptedException if this thread was interrupted; the message says what was committed
    * @throws RuntimeException if not all was done that had to be; the message says what was committed, and why not the rest
    */
-  public static RewriteDataFiles.Result run(RewriteSession session, TablePlan plan, FittedLayouts fitted)
+  public static Outcome run(RewriteSession session, TablePlan plan, FittedLayouts fitted, long since)
       throws InterruptedException {
     Table table = plan.target().table();
+    RunMeasurement measurement = new RunMeasurement(plan, fitted, since);
     RewriteCommit commit =
         new RewriteCommit(
             table,
             plan.branch(),
             plan.snapshotId().getAsLong(),
             plan.options(),
-            // Without any layout there will be no snapshot to tell of one.
-            fitted.layouts().isEmpty()
-                ? Map.of()
-                : LayoutSummary.properties(plan.order(), List.copyOf(fitted.layouts().values())));
+            measurement::summary);
     GroupRewriter rewriter = new GroupRewriter(session, table, plan.order());
-    return new GroupExecution(session.spark(), table, plan.options(), commit)
-        .run(new FileGroupPool(rewriter, jobs(session, plan, fitted), unsampled(fitted)));
+    RewriteDataFiles.Result result =
+        new GroupExecution(session.spark(), table, plan.options(), commit)
+            .run(new FileGroupPool(rewriter, jobs(session, plan, fitted), unsampled(fitted)));
+    Outcome outcome = measurement.outcome(result);
+    LOG.info(
+        "Scan fraction of column = value among the rewritten files of {}: before {}; predicted {}; actual {}",
+        table.name(),
+        RunMeasurement.percents(outcome.before()),
+        RunMeasurement.percents(outcome.predicted()),
+        RunMeasurement.percents(outcome.actual()));
+    return outcome;
   }
 
   private static List<GroupJob> jobs(RewriteSession session, TablePlan plan, FittedLayouts fitted) {
-    int count = plan.groups().size();
+    int count = fitted.groups().size() + fitted.failures().size();
     List<LaidOutGroup> groups =
-        fitted.layouts().entrySet().stream()
-            .map(each -> new LaidOutGroup(each.getKey().toRewrite(), each.getValue()))
+        fitted.groups().entrySet().stream()
+            .map(each -> new LaidOutGroup(each.getKey().toRewrite(), each.getValue().layout()))
             .toList();
     // What is committed together may as well be rewritten together, and no more than that.
     int together = plan.options().partialProgress().map(progress -> progress.groupsPerCommit(count)).orElse(count);

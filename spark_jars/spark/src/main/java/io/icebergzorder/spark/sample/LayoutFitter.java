@@ -14,7 +14,6 @@ import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -24,7 +23,13 @@ import org.apache.iceberg.Table;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Samples the file groups of a plan and fits a layout to each. */
+/**
+ * Samples the file groups of a plan and fits a layout to each.
+ *
+ * <p>The keys stay in the driver's memory until the rewrite is committed: of twice as many rows as option {@code sample-rows} says, of
+ * all file groups together (and of two rows a group at least), so of 2,000,000 by default at most. A key takes 9 bytes, or some 24 and
+ * those that {@link io.icebergzorder.core.Keys#sampledBytes} leaves of a text.
+ */
 public final class LayoutFitter {
   private static final Logger LOG = LoggerFactory.getLogger(LayoutFitter.class);
 
@@ -32,6 +37,7 @@ public final class LayoutFitter {
   private final TablePlan plan;
   private final Table table;
   private final RowOrder order;
+  private final int[] keyLengths;
 
   /** Takes a plan with at least one file group, and the session to sample in. */
   public LayoutFitter(RewriteSession session, TablePlan plan) {
@@ -39,6 +45,7 @@ public final class LayoutFitter {
     this.plan = plan;
     this.table = plan.target().table();
     this.order = plan.order();
+    this.keyLengths = Sampler.keyLengths(table, order, mostRows());
   }
 
   /**
@@ -51,31 +58,36 @@ public final class LayoutFitter {
     Map<PlannedGroup, Throwable> failures = new LinkedHashMap<>();
     boolean failAlone = plan.options().partialProgress().isPresent();
     try {
-      Collection<SampledLayout> sampled =
-          layouts(scans -> failAlone ? drawnApart(scans, failures) : drawn(scans, 1));
-      return new FittedLayouts(byGroup(sampled, SampledLayout::layout), failures, Map.of(), Map.of());
+      return chosen(layouts(scans -> failAlone ? drawnApart(scans, failures) : drawn(scans)), failures);
     } catch (Throwable e) {
       throw stopped(e, "Cannot complete the rewrite of %s, because sampling failed: %s. Nothing was committed.");
     }
   }
 
   /**
-   * Fits the same layouts, and predicts scan fractions by as many rows more.
+   * Fits the same layouts, to be looked at.
    *
    * @throws InterruptedException if this thread was interrupted
    * @throws RuntimeException if a file group cannot be read, or sampling was cancelled
    */
   public FittedLayouts predicted() throws InterruptedException {
     try {
-      Collection<SampledLayout> sampled = layouts(scans -> drawn(scans, 2));
-      return new FittedLayouts(
-          byGroup(sampled, SampledLayout::layout),
-          Map.of(),
-          byGroup(sampled, each -> scanFractions(List.of(each.toPredictFrom()))),
-          scanFractions(sampled.stream().map(SampledLayout::toPredictFrom).toList()));
+      return chosen(layouts(this::drawn), Map.of());
     } catch (Throwable e) {
       throw stopped(e, "Cannot sample %s, because %s. Nothing was written.");
     }
+  }
+
+  /** Chooses among the layouts, and warns of what the user should know before the work begins. */
+  private FittedLayouts chosen(Collection<SampledLayout> sampled, Map<PlannedGroup, Throwable> failures) {
+    Map<PlannedGroup, ScanPrediction.SampledGroup> groups = byGroup(sampled, SampledLayout::toPredictFrom);
+    List<String> truncated =
+        TruncatedBounds.warnings(table, order, sampled.stream().map(layout -> layout.sample().fitted()).toList());
+    FittedLayouts fitted =
+        new LayoutChoice(plan, (sample, files) -> Layout.fit(order.all(), sample, request(files)))
+            .of(groups, () -> new GroupBounds(table, order, keyLengths), failures, truncated);
+    fitted.messages().forEach(LOG::warn);
+    return fitted;
   }
 
   /** What to throw when sampling has stopped, by a message that takes the table's name and the reason. */
@@ -129,7 +141,6 @@ public final class LayoutFitter {
       // One that cannot be read this time has no layout any more.
       clusters.forEach(scan -> layouts.computeIfPresent(scan.group(), (group, sparse) -> again.get(group)));
     }
-    TruncatedBounds.warn(table, order, layouts.values().stream().map(layout -> layout.sample().fitted()).toList());
     warnOfLeftOut(layouts.values().stream().map(SampledLayout::layout).toList());
     return layouts.values();
   }
@@ -137,24 +148,24 @@ public final class LayoutFitter {
   private Map<PlannedGroup, SampledLayout> layouts(List<Sampler.Drawn> drawn) {
     return byGroup(
         drawn.stream()
-            .map(sample -> new SampledLayout(sample, Layout.fit(order.all(), sample.fitted(), request(sample))))
+            .map(sample -> new SampledLayout(sample, Layout.fit(order.all(), sample.fitted(), request(sample.scan().group().expectedFiles()))))
             .toList(),
         layout -> layout);
   }
 
-  private List<Sampler.Drawn> drawn(List<GroupScan> scans, int samples) {
+  private List<Sampler.Drawn> drawn(List<GroupScan> scans) {
     String description =
         String.format(
             Locale.ROOT, "Sampling %s for %d file groups of %s", order.names(", "), scans.size(), table.name());
-    Sampler sampler = new Sampler(session, table, order, mostRows());
+    Sampler sampler = new Sampler(session, table, order, keyLengths);
     return new JobDescription(session.spark())
-        .during(description, () -> sampler.draw(scans, plan.options().layout().sampleSeed(), samples));
+        .during(description, () -> sampler.draw(scans, plan.options().layout().sampleSeed()));
   }
 
   /** Draws samples of those that can be read: which of several is to blame for the failure of their job, nobody knows. */
   private List<Sampler.Drawn> drawnApart(List<GroupScan> scans, Map<PlannedGroup, Throwable> failures) {
     try {
-      return drawn(scans, 1);
+      return drawn(scans);
     } catch (Throwable e) {
       if (Failures.isCancellation(e) || e instanceof InterruptedException || Thread.currentThread().isInterrupted()) {
         throw e;
@@ -177,30 +188,16 @@ public final class LayoutFitter {
     return Math.max(1, Math.min(wanted, plan.groups().stream().mapToLong(PlannedGroup::rows).sum()));
   }
 
-  private LayoutRequest request(Sampler.Drawn sample) {
+  private LayoutRequest request(int files) {
     ZOrderOptions wanted = plan.options().layout();
     return new LayoutRequest(
-        sample.scan().group().expectedFiles(),
+        files,
         wanted.cuts(),
         order.curve(),
         order.leadingOrders(),
         wanted.maxBoundaries(),
         wanted.sizeTolerance(),
         order.weights());
-  }
-
-  /** By column name, those without a value left out. */
-  private Map<String, Double> scanFractions(List<ScanPrediction.SampledGroup> groups) {
-    Map<String, Double> fractions = new LinkedHashMap<>();
-    List<ClusteringColumn> columns = order.all();
-    for (int i = order.partition().size(); i < columns.size(); i++) {
-      ClusteringColumn column = columns.get(i);
-      double fraction = ScanPrediction.of(groups, i, TruncatedBounds.kept(table, column));
-      if (!Double.isNaN(fraction)) {
-        fractions.put(column.name(), fraction);
-      }
-    }
-    return Collections.unmodifiableMap(fractions);
   }
 
   /** Warns of columns that separate nothing in any file group. */

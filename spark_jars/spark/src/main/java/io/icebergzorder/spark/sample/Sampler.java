@@ -36,21 +36,24 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class Sampler {
   private static final String DRAWN = "drawn";
 
+  /** The one that a layout is fitted to, and the one that is held out of it. */
+  private static final int SAMPLES = 2;
+
   private final RewriteSession session;
   private final Table table;
   private final RowOrder order;
-  private final long mostRows;
+  private final int[] keyLengths;
 
   /**
    * Takes what is sampled.
    *
-   * @param mostRows how many rows are sampled at most, of all file groups
+   * @param keyLengths by column, the bytes at which keys are cut
    */
-  Sampler(RewriteSession session, Table table, RowOrder order, long mostRows) {
+  Sampler(RewriteSession session, Table table, RowOrder order, int[] keyLengths) {
     this.session = session;
     this.table = table;
     this.order = order;
-    this.mostRows = mostRows;
+    this.keyLengths = keyLengths;
   }
 
   /**
@@ -68,10 +71,9 @@ public final class Sampler {
    *
    * @param scans what is read of them
    * @param seed on what it depends besides
-   * @param samples 2 if as many rows more are to be held out, or all others if there are fewer; 1 if none
-   * @return as many samples, in the same order
+   * @return as many samples, in the same order; as many rows more are held out of each, or all others if there are fewer
    */
-  List<Drawn> draw(List<GroupScan> scans, long seed, int samples) {
+  List<Drawn> draw(List<GroupScan> scans, long seed) {
     List<FileScanTask> tasks = scans.stream().flatMap(scan -> scan.tasks().stream()).toList();
     try (StagedScan scan = new StagedScan(session.spark(), table, tasks);
         FunctionScope scope = new FunctionScope(session)) {
@@ -79,7 +81,7 @@ public final class Sampler {
       Column file = functions.col("_file");
       Column position = functions.col("_pos");
       Column hash = functions.xxhash64(file, position, functions.lit(seed));
-      Column drawn = scope.call(new DrawnRow(scope.share(Drawing.of(scans, samples))), file, position, hash);
+      Column drawn = scope.call(new DrawnRow(scope.share(Drawing.of(scans, SAMPLES))), file, position, hash);
       Dataset<Row> keys = rows.select(selection(scope, drawn));
       Dataset<Row> sampled = keys.where(functions.col(DRAWN).geq(0));
       scan.checkReadsOnlyStaged(sampled);
@@ -96,17 +98,26 @@ public final class Sampler {
       ClusteringColumn column = columns.get(i);
       Column value = sources.value(i);
       DataType type = sources.type(i);
-      selection.add(scope.call(KeyFunctions.key(column, type, keyLength(i)), value).as("key" + i));
+      selection.add(scope.call(KeyFunctions.key(column, type, keyLengths[i]), value).as("key" + i));
       selection.add((isFloating(type) ? value.isNaN() : functions.lit(false)).as("nan" + i));
     }
     return selection.toArray(Column[]::new);
   }
 
-  /** The bytes at which the keys of a column are cut; partitions are told apart by all of theirs. */
-  private int keyLength(int ordinal) {
-    return ordinal < order.partition().size()
-        ? Integer.MAX_VALUE
-        : Keys.sampledBytes(TruncatedBounds.length(table, order.all().get(ordinal)), mostRows);
+  /**
+   * The bytes at which the keys of columns are cut; partitions are told apart by all of theirs.
+   *
+   * @param mostRows how many rows are sampled at most, of all file groups, those that are held out not counted
+   */
+  static int[] keyLengths(Table table, RowOrder order, long mostRows) {
+    List<ClusteringColumn> columns = order.all();
+    return IntStream.range(0, columns.size())
+        .map(
+            i ->
+                i < order.partition().size()
+                    ? Integer.MAX_VALUE
+                    : Keys.sampledBytes(TruncatedBounds.length(table, columns.get(i)), mostRows))
+        .toArray();
   }
 
   private List<Drawn> drawn(List<Row> rows, List<GroupScan> scans) {

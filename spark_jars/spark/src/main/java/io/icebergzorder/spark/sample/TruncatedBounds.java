@@ -6,40 +6,42 @@ import io.icebergzorder.core.Sample;
 import io.icebergzorder.spark.request.RowOrder;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.function.UnaryOperator;
 import org.apache.iceberg.MetricsConfig;
 import org.apache.iceberg.MetricsModes;
 import org.apache.iceberg.Table;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Finds clustering columns whose lower/upper bounds are cut to a beginning that all their values share: every file then has
  * the same bounds, and no layout can help.
  */
 public final class TruncatedBounds {
-  private static final Logger LOG = LoggerFactory.getLogger(TruncatedBounds.class);
-
   private TruncatedBounds() {}
 
-  /** Warns, naming the column and the table property that mends it. */
-  public static void warn(Table table, RowOrder order, List<Sample> samples) {
+  /** What to warn of, naming the column and the table property that mends it. */
+  static List<String> warnings(Table table, RowOrder order, List<Sample> samples) {
+    List<String> warnings = new ArrayList<>();
     List<ClusteringColumn> columns = order.all();
     for (int i = order.partition().size(); i < columns.size(); i++) {
       ClusteringColumn column = columns.get(i);
       OptionalInt length = length(table, column);
       if (length.isPresent() && beginAlike(samples, i, length.getAsInt(), column.type().equals("string"))) {
-        LOG.warn(
-            "All sampled values of clustering column {} of {} begin with the same {} characters, and the table keeps only so"
-                + " many of its lower/upper bounds: no file can be skipped by it. ALTER TABLE ... SET TBLPROPERTIES"
-                + " ('write.metadata.metrics.column.{}' = 'full') and rewrite again.",
-            column.name(), table.name(), length.getAsInt(), name(column));
+        warnings.add(
+            String.format(
+                Locale.ROOT,
+                "All sampled values of clustering column %s of %s begin with the same %d characters, and the table keeps only so"
+                    + " many of its lower/upper bounds: no file can be skipped by it. ALTER TABLE ... SET TBLPROPERTIES"
+                    + " ('write.metadata.metrics.column.%s' = 'full') and rewrite again.",
+                column.name(), table.name(), length.getAsInt(), name(column)));
       }
     }
+    return warnings;
   }
 
   /** The characters of a string, or bytes of a binary, that the table keeps of lower/upper bounds; empty if it keeps all. */

@@ -1,0 +1,134 @@
+package io.icebergzorder.spark.api;
+
+import io.icebergzorder.spark.run.RewriteRun;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalDouble;
+import java.util.Set;
+import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
+import org.apache.iceberg.actions.RewriteDataFiles;
+
+/** What a rewrite did, or with option {@code dry-run} would do: Iceberg's result, and what filters read before and after. */
+public final class ZOrderResult implements RewriteDataFiles.Result {
+  private final RewriteDataFiles.Result counts;
+  private final String message;
+  private final List<ColumnScan> scanFractions;
+  private final DryRun dryRun;
+
+  private ZOrderResult(RewriteDataFiles.Result counts, String message, List<ColumnScan> scanFractions, DryRun dryRun) {
+    this.counts = counts;
+    this.message = message;
+    this.scanFractions = List.copyOf(scanFractions);
+    this.dryRun = dryRun;
+  }
+
+  /** The counts that would be, which Iceberg's result has from files that were written. */
+  private record DryRun(int files, int newFiles, long bytes, OptionalDouble seconds) {}
+
+  private static RewriteDataFiles.Result none() {
+    return ImmutableRewriteDataFiles.Result.builder().build();
+  }
+
+  /** Of a rewrite for which there was nothing to do. */
+  static ZOrderResult nothing(RewritePlan plan, String message) {
+    return plan.isDryRun() ? dryRun(plan, message) : new ZOrderResult(none(), message, List.of(), null);
+  }
+
+  /** Of a rewrite. */
+  static ZOrderResult of(RewriteRun.Outcome outcome, List<String> messages) {
+    return new ZOrderResult(
+        outcome.result(),
+        messages.isEmpty() ? null : String.join(" ", messages),
+        columns(outcome.before(), outcome.predicted(), outcome.actual()),
+        null);
+  }
+
+  /** Of a plan that was sampled only. */
+  static ZOrderResult dryRun(RewritePlan plan, String message) {
+    List<PlannedFileGroup> groups = plan.groups();
+    return new ZOrderResult(
+        none(),
+        "Dry run: nothing was written." + (message == null ? "" : " " + message),
+        columns(plan.scanFractionsBefore(), plan.scanFractions(), Map.of()),
+        new DryRun(
+            groups.stream().mapToInt(group -> group.files().size()).sum(),
+            groups.stream().mapToInt(group -> group.layout().map(PlannedLayout::files).orElse(0)).sum(),
+            groups.stream().mapToLong(PlannedFileGroup::bytes).sum(),
+            groups.isEmpty() ? OptionalDouble.empty() : plan.expectedSeconds()));
+  }
+
+  private static List<ColumnScan> columns(
+      Map<String, Double> before, Map<String, Double> predicted, Map<String, Double> actual) {
+    Set<String> names = new LinkedHashSet<>(predicted.keySet());
+    names.addAll(before.keySet());
+    return names.stream()
+        .map(name -> new ColumnScan(name, number(before, name), number(predicted, name), number(actual, name)))
+        .toList();
+  }
+
+  private static OptionalDouble number(Map<String, Double> numbers, String name) {
+    return numbers.containsKey(name) ? OptionalDouble.of(numbers.get(name)) : OptionalDouble.empty();
+  }
+
+  /** Why nothing was rewritten, if so; what the rewrite costs; whether it was a dry run. In sentences; empty if there is nothing to say. */
+  public Optional<String> message() {
+    return Optional.ofNullable(message);
+  }
+
+  /** What filters read before and after, column by column, over all file groups that were committed. */
+  public List<ColumnScan> scanFractions() {
+    return scanFractions;
+  }
+
+  /** Whether nothing was written because option {@code dry-run} said so: the counts are those that would be. */
+  public boolean isDryRun() {
+    return dryRun != null;
+  }
+
+  /** Of a dry run, how long the rewrite is expected to take, by the rewrites before it; empty if there were none. */
+  public OptionalDouble expectedSeconds() {
+    return dryRun == null ? OptionalDouble.empty() : dryRun.seconds();
+  }
+
+  @Override
+  public List<RewriteDataFiles.FileGroupRewriteResult> rewriteResults() {
+    return counts.rewriteResults();
+  }
+
+  @Override
+  public List<RewriteDataFiles.FileGroupFailureResult> rewriteFailures() {
+    return counts.rewriteFailures();
+  }
+
+  @Override
+  public int addedDataFilesCount() {
+    return dryRun == null ? counts.addedDataFilesCount() : dryRun.newFiles();
+  }
+
+  @Override
+  public int rewrittenDataFilesCount() {
+    return dryRun == null ? counts.rewrittenDataFilesCount() : dryRun.files();
+  }
+
+  @Override
+  public long rewrittenBytesCount() {
+    return dryRun == null ? counts.rewrittenBytesCount() : dryRun.bytes();
+  }
+
+  @Override
+  public int failedDataFilesCount() {
+    return counts.failedDataFilesCount();
+  }
+
+  @Override
+  public int removedDeleteFilesCount() {
+    return counts.removedDeleteFilesCount();
+  }
+
+  /** The result as JSON, with the keys of {@code RewriteResult} in Python. */
+  public String toJson() {
+    return ResultJson.of(this);
+  }
+}

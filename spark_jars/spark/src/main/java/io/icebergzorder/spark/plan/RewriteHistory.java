@@ -1,0 +1,74 @@
+package io.icebergzorder.spark.plan;
+
+import java.util.Optional;
+import java.util.OptionalDouble;
+import java.util.OptionalLong;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
+import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotSummary;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.util.SnapshotUtil;
+
+/** What the snapshots of a branch tell of earlier rewrites. */
+public final class RewriteHistory {
+  /** The target size of the files of a rewrite, in bytes. */
+  public static final String TARGET_FILE_SIZE = "zorder.target-file-size-bytes";
+
+  /** How long a rewrite took until its commit, in milliseconds. */
+  public static final String DURATION = "zorder.rewrite-duration-ms";
+
+  /** Rewrites that tell how long another one will take: older ones may be of another cluster. */
+  private static final int NEWEST = 5;
+
+  private final Table table;
+  private final long snapshotId;
+
+  RewriteHistory(Table table, long snapshotId) {
+    this.table = table;
+    this.snapshotId = snapshotId;
+  }
+
+  private Stream<Snapshot> newestFirst() {
+    return StreamSupport.stream(SnapshotUtil.ancestorsOf(snapshotId, table::snapshot).spliterator(), false);
+  }
+
+  /** The target size of the last rewrite that tells it. */
+  OptionalLong targetFileSize() {
+    return newestFirst().mapToLong(snapshot -> number(snapshot, TARGET_FILE_SIZE)).filter(size -> size > 0).findFirst();
+  }
+
+  /** The sort order of the last rewrite. */
+  Optional<LastLayout> lastLayout() {
+    return newestFirst()
+        .map(Snapshot::summary)
+        .filter(summary -> summary.containsKey(LastLayout.COLUMNS))
+        .findFirst()
+        .map(LastLayout::of);
+  }
+
+  /** How many data files the table has, if the snapshot tells. */
+  OptionalLong dataFiles() {
+    long files = number(table.snapshot(snapshotId), SnapshotSummary.TOTAL_DATA_FILES_PROP);
+    return files < 0 ? OptionalLong.empty() : OptionalLong.of(files);
+  }
+
+  /** How long a rewrite of so many bytes will take, by the rewrites before it. */
+  OptionalDouble expectedSeconds(long bytes) {
+    long[] sums =
+        newestFirst()
+            .filter(each -> number(each, DURATION) >= 0 && number(each, SnapshotSummary.REMOVED_FILE_SIZE_PROP) >= 0)
+            .limit(NEWEST)
+            .map(each -> new long[] {number(each, DURATION), number(each, SnapshotSummary.REMOVED_FILE_SIZE_PROP)})
+            .reduce(new long[2], (sum, each) -> new long[] {sum[0] + each[0], sum[1] + each[1]});
+    return sums[1] > 0
+        ? OptionalDouble.of((double) bytes * ((double) sums[0] / sums[1]) / 1000)
+        : OptionalDouble.empty();
+  }
+
+  /** A number of a snapshot's summary; -1 if there is none. */
+  private static long number(Snapshot snapshot, String name) {
+    String text = snapshot.summary().get(name);
+    return text != null && text.matches("[0-9]{1,18}") ? Long.parseLong(text) : -1;
+  }
+}

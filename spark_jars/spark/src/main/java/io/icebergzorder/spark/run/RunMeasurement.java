@@ -1,0 +1,99 @@
+package io.icebergzorder.spark.run;
+
+import io.icebergzorder.core.ScanMeasurement;
+import io.icebergzorder.spark.commit.LayoutSummary;
+import io.icebergzorder.spark.plan.RewriteHistory;
+import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.sample.FittedGroup;
+import io.icebergzorder.spark.sample.FittedLayouts;
+import io.icebergzorder.spark.sample.GroupBounds;
+import io.icebergzorder.spark.sample.ScanFractions;
+import java.math.BigDecimal;
+import java.math.RoundingMode;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.StreamSupport;
+import org.apache.iceberg.actions.RewriteDataFiles;
+import org.apache.iceberg.actions.RewriteFileGroup;
+
+/** Measures the new files of a rewrite by their bounds, before they are committed, and tells it in the summaries of snapshots. */
+final class RunMeasurement {
+  private static final String SCAN_FRACTION = "zorder.scan-fraction.";
+  private static final int DIGITS = 6;
+  private static final long NANOS_PER_MILLI = 1_000_000;
+
+  private final TablePlan plan;
+  private final FittedLayouts fitted;
+  private final Map<Integer, FittedGroup> byIndex = new HashMap<>();
+  private final Map<Integer, ScanMeasurement.MeasuredGroup> measured = new HashMap<>();
+  private long since;
+
+  /**
+   * Begins.
+   *
+   * @param since when the rewrite began, by {@link System#nanoTime}
+   */
+  RunMeasurement(TablePlan plan, FittedLayouts fitted, long since) {
+    this.plan = plan;
+    this.fitted = fitted;
+    this.since = since;
+    fitted.groups().forEach((group, each) -> byIndex.put(group.info().globalIndex(), each));
+  }
+
+  /** What the summary of a snapshot says of the file groups in it. */
+  synchronized Map<String, String> summary(Collection<RewriteFileGroup> groups) {
+    Map<String, String> summary = new HashMap<>(LayoutSummary.properties(plan.order(), fitted.layouts()));
+    if (!plan.request().likeBuiltin()) {
+      summary.put(RewriteHistory.TARGET_FILE_SIZE, String.valueOf(plan.targetSize().bytes()));
+    }
+    List<ScanMeasurement.MeasuredGroup> committed = groups.stream().map(this::measure).toList();
+    ScanFractions.measured(plan.order(), committed)
+        .forEach((column, fraction) -> summary.put(SCAN_FRACTION + column, text(fraction)));
+    long now = System.nanoTime();
+    summary.put(RewriteHistory.DURATION, String.valueOf((now - since) / NANOS_PER_MILLI));
+    since = now;
+    return summary;
+  }
+
+  private ScanMeasurement.MeasuredGroup measure(RewriteFileGroup group) {
+    GroupBounds bounds = fitted.bounds().get();
+    group.addedFiles().forEach(bounds::add);
+    FittedGroup of = byIndex.get(group.info().globalIndex());
+    ScanMeasurement.MeasuredGroup files = bounds.measured(of.lookedFor(), of.rows());
+    measured.put(group.info().globalIndex(), files);
+    return files;
+  }
+
+  /** The scan fractions of the file groups that were committed. */
+  synchronized RewriteRun.Outcome outcome(RewriteDataFiles.Result result) {
+    List<Integer> committed =
+        StreamSupport.stream(result.rewriteResults().spliterator(), false)
+            .map(group -> group.info().globalIndex())
+            .toList();
+    List<FittedGroup> groups = committed.stream().map(byIndex::get).toList();
+    boolean isAll = groups.size() == fitted.groups().size();
+    Map<String, Double> actual =
+        ScanFractions.measured(plan.order(), committed.stream().map(measured::get).toList());
+    return new RewriteRun.Outcome(
+        result,
+        isAll ? fitted.before() : FittedLayouts.before(plan.order(), groups),
+        isAll ? fitted.predicted() : FittedLayouts.predicted(plan, groups),
+        actual);
+  }
+
+  /** Fractions as people read them. */
+  static String percents(Map<String, Double> fractions) {
+    return fractions.entrySet().stream()
+        .map(entry -> String.format(Locale.ROOT, "%s %.1f%%", entry.getKey(), 100 * entry.getValue()))
+        .collect(Collectors.joining(", "));
+  }
+
+  /** At most six digits after the point, and no zeros at the end. */
+  static String text(double fraction) {
+    return new BigDecimal(fraction).setScale(DIGITS, RoundingMode.HALF_EVEN).stripTrailingZeros().toPlainString();
+  }
+}

@@ -1,0 +1,39 @@
+package io.icebergzorder.spark.sample;
+
+import io.icebergzorder.core.Layout;
+import io.icebergzorder.core.Sample;
+import io.icebergzorder.core.ScanMeasurement;
+import io.icebergzorder.core.ScanPrediction;
+import io.icebergzorder.spark.plan.PlannedGroup;
+import java.util.Map;
+
+/**
+ * A file group with its layout, and what that is worth.
+ *
+ * @param group the group
+ * @param sampled its layout and its samples
+ * @param files its files of today
+ * @param before by column name, the scan fraction of {@code column = value} among these files
+ * @param predicted by column name, the one that the new files are predicted to have
+ */
+public record FittedGroup(
+    PlannedGroup group,
+    ScanPrediction.SampledGroup sampled,
+    ScanMeasurement.MeasuredGroup files,
+    Map<String, Double> before,
+    Map<String, Double> predicted) {
+  /** The layout. */
+  public Layout layout() {
+    return sampled.layout();
+  }
+
+  /** The rows whose values are looked for. */
+  public Sample lookedFor() {
+    return sampled.lookedFor();
+  }
+
+  /** The rows of the group, deleted ones included. */
+  public long rows() {
+    return sampled.rows();
+  }
+}

@@ -1,0 +1,80 @@
+package io.icebergzorder.spark.sample;
+
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.KeyColumn;
+import io.icebergzorder.core.KeyDomain;
+import io.icebergzorder.core.Sample;
+import io.icebergzorder.core.ScanMeasurement;
+import io.icebergzorder.core.report.ColumnBounds;
+import io.icebergzorder.spark.bounds.BoundKeys;
+import io.icebergzorder.spark.request.RowOrder;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.Table;
+
+/** The lower/upper bounds of the files of one group, column by column of a row order. Only keys are kept of a file. */
+public final class GroupBounds {
+  private final List<BoundKeys> columns;
+  private final int[] keyLengths;
+  private final LongStream.Builder bytes = LongStream.builder();
+
+  /**
+   * Begins without files.
+   *
+   * @param keyLengths by column of {@link RowOrder#all()}, the bytes at which the keys of samples are cut
+   */
+  GroupBounds(Table table, RowOrder order, int[] keyLengths) {
+    this.keyLengths = keyLengths;
+    List<ClusteringColumn> all = order.all();
+    columns = new ArrayList<>();
+    for (int i = 0; i < all.size(); i++) {
+      // A partition field has no bounds of its own.
+      columns.add(
+          i < order.partition().size()
+              ? null
+              : new BoundKeys(all.get(i), table.schema().findField(String.join(".", all.get(i).parts()))));
+    }
+  }
+
+  /** Adds a file, which has the metrics of the columns if its manifest does. */
+  public void add(DataFile file) {
+    columns.stream().filter(column -> column != null).forEach(column -> column.add(file));
+    bytes.add(file.fileSizeInBytes());
+  }
+
+  /** The files as they are measured by a sample of the group's rows; none is added afterwards. */
+  public ScanMeasurement.MeasuredGroup measured(Sample lookedFor, long rows) {
+    List<ScanMeasurement.Bounds> bounds =
+        IntStream.range(0, columns.size())
+            .mapToObj(i -> columns.get(i) == null ? null : bounds(columns.get(i).bounds(), keyLengths[i]))
+            .toList();
+    return new ScanMeasurement.MeasuredGroup(lookedFor, rows, bytes.build().toArray(), bounds);
+  }
+
+  private static ScanMeasurement.Bounds bounds(ColumnBounds column, int keyLength) {
+    boolean[] hasValues = new boolean[column.size()];
+    for (int file = 0; file < hasValues.length; file++) {
+      hasValues[file] = column.hasValues(file);
+    }
+    return new ScanMeasurement.Bounds(cut(column.lower(), keyLength), cut(column.upper(), keyLength), hasValues);
+  }
+
+  /** Cuts bounds as the keys of the sample are, which would else look smaller than the lower bound of their own file. */
+  private static KeyColumn cut(KeyColumn keys, int length) {
+    if (keys.domain() == KeyDomain.LONG) {
+      return keys;
+    }
+    byte[][] cut = new byte[keys.size()][];
+    byte[] states = new byte[cut.length];
+    for (int file = 0; file < cut.length; file++) {
+      byte[] key = keys.bytesKey(file);
+      states[file] = keys.state(file);
+      cut[file] = key == null || key.length <= length ? key : Arrays.copyOf(key, length);
+    }
+    return KeyColumn.ofBytes(cut, states);
+  }
+}

@@ -1,0 +1,149 @@
+package io.icebergzorder.spark.sample;
+
+import io.icebergzorder.core.Layout;
+import io.icebergzorder.core.Sample;
+import io.icebergzorder.core.ScanMeasurement;
+import io.icebergzorder.core.ScanPrediction;
+import io.icebergzorder.spark.plan.PlannedGroup;
+import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.request.RowOrder;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.function.BiFunction;
+import java.util.function.Supplier;
+import org.apache.iceberg.Table;
+
+/**
+ * Compares what filters read today with what they are predicted to read, group by group: where the size of files is not the user's
+ * choice, a group gets more of them until fewer are read, and a group that no layout serves is left as it is.
+ */
+final class LayoutChoice {
+  /** A mean above this share of today's is no gain for certain: predictions err by as much. */
+  private static final double GAIN = 0.95;
+
+  private final TablePlan plan;
+  private final Table table;
+  private final RowOrder order;
+  private final BiFunction<Sample, Integer, Layout> fit;
+
+  /**
+   * Takes what is chosen for.
+   *
+   * @param fit fits a layout of so many files to a sample
+   */
+  LayoutChoice(TablePlan plan, BiFunction<Sample, Integer, Layout> fit) {
+    this.plan = plan;
+    this.table = plan.target().table();
+    this.order = plan.order();
+    this.fit = fit;
+  }
+
+  /**
+   * Chooses.
+   *
+   * @param sampled the file groups with the layouts that they have as they were planned
+   * @param bounds gives bounds without files
+   * @param failures the groups that could not be sampled
+   * @param truncated warnings of bounds that tell nothing apart
+   */
+  FittedLayouts of(
+      Map<PlannedGroup, ScanPrediction.SampledGroup> sampled,
+      Supplier<GroupBounds> bounds,
+      Map<PlannedGroup, Throwable> failures,
+      List<String> truncated) {
+    Map<PlannedGroup, GroupBounds> files = TodaysFiles.of(plan, sampled.keySet(), bounds);
+    Map<PlannedGroup, FittedGroup> chosen = new LinkedHashMap<>();
+    Map<PlannedGroup, String> left = new LinkedHashMap<>();
+    List<FittedGroup> leftGroups = new ArrayList<>();
+    sampled.forEach(
+        (group, each) -> {
+          FittedGroup fitted =
+              withEnoughFiles(group, each, files.get(group).measured(each.lookedFor(), group.rows()));
+          if (mayBeLeft(group) && !pays(fitted)) {
+            left.put(group, whyLeft(fitted));
+            leftGroups.add(fitted);
+          } else {
+            chosen.put(group, fitted);
+          }
+        });
+    Map<String, Double> before = FittedLayouts.before(order, chosen.values());
+    Map<String, Double> predicted = FittedLayouts.predicted(plan, chosen.values());
+    boolean isNothing = chosen.isEmpty() && failures.isEmpty();
+    List<String> messages =
+        isNothing ? List.of() : new RewriteMessages(plan, order).of(before, predicted, truncated, files(chosen.values()));
+    return new FittedLayouts(
+        chosen, failures, left, before, predicted, messages, isNothing ? whyNothing(leftGroups) : null, bounds);
+  }
+
+  private static int files(Collection<FittedGroup> groups) {
+    return groups.stream().mapToInt(group -> group.group().files().size()).sum();
+  }
+
+  /**
+   * The layout as planned, or if it is no gain, the first one of more files that is. If none is, the best of them, by which to say why
+   * the group is left, or the one that was planned, if it is not.
+   */
+  private FittedGroup withEnoughFiles(
+      PlannedGroup group, ScanPrediction.SampledGroup sampled, ScanMeasurement.MeasuredGroup files) {
+    Map<String, Double> before = ScanFractions.measured(order, List.of(files));
+    FittedGroup planned = fitted(group, sampled, files, before);
+    FittedGroup best = planned;
+    int most = group.files().size();
+    int wanted = group.expectedFiles();
+    while (plan.mayHaveMoreFiles() && !pays(best) && wanted < most) {
+      wanted = Math.min(2 * wanted, most);
+      Layout layout = fit.apply(sampled.fitted(), wanted);
+      FittedGroup next =
+          fitted(
+              group,
+              new ScanPrediction.SampledGroup(layout, sampled.fitted(), sampled.heldOut(), sampled.rows(), sampled.bytes()),
+              files,
+              before);
+      best = mean(next.predicted()) < mean(best.predicted()) ? next : best;
+    }
+    return pays(best) || mayBeLeft(group) ? best : planned;
+  }
+
+  private FittedGroup fitted(
+      PlannedGroup group,
+      ScanPrediction.SampledGroup sampled,
+      ScanMeasurement.MeasuredGroup files,
+      Map<String, Double> before) {
+    return new FittedGroup(group, sampled, files, before, ScanFractions.predicted(table, order, List.of(sampled)));
+  }
+
+  private double mean(Map<String, Double> fractions) {
+    return ScanFractions.mean(order, fractions);
+  }
+
+  /** Whether there is nothing but scan fractions to be won by a rewrite. */
+  private boolean mayBeLeft(PlannedGroup group) {
+    return plan.mayLeaveGroups() && !group.isForDeletes();
+  }
+
+  /** Whether fewer files will be read; also where no row has a value, because nothing is known then. */
+  private boolean pays(FittedGroup group) {
+    return !(mean(group.predicted()) > GAIN * mean(group.before()));
+  }
+
+  private String whyLeft(FittedGroup group) {
+    return String.format(
+        Locale.ROOT,
+        "a rewrite is not predicted to read less: scan fraction on average over the columns %.1f%% today, %.1f%% after;"
+            + " rewrite-all rewrites it all the same",
+        100 * mean(group.before()),
+        100 * mean(group.predicted()));
+  }
+
+  private String whyNothing(List<FittedGroup> left) {
+    return String.format(
+        Locale.ROOT,
+        "Nothing to rewrite in %s: a rewrite of its %,d file groups is not predicted to read less: scan fraction on average over the"
+            + " columns %.1f%% today, %.1f%% after. To rewrite them anyway, set option rewrite-all to true.",
+        table.name(), left.size(), 100 * mean(FittedLayouts.before(order, left)), 100 * mean(FittedLayouts.predicted(plan, left)));
+  }
+}

@@ -1,0 +1,79 @@
+package io.icebergzorder.spark.sample;
+
+import io.icebergzorder.spark.plan.LastLayout;
+import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.request.RowOrder;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+
+/** What the user should know before a rewrite begins, a sentence or two each. Both engines use the same words. */
+final class RewriteMessages {
+  /** A column that is read more than this times as much as today pays for the others. */
+  private static final double LOSS = 1.05;
+
+  private final TablePlan plan;
+  private final RowOrder order;
+
+  RewriteMessages(TablePlan plan, RowOrder order) {
+    this.plan = plan;
+    this.order = order;
+  }
+
+  /**
+   * Writes the messages.
+   *
+   * @param before by column name, the scan fraction among the files of today
+   * @param predicted the one that the new files are predicted to have
+   * @param truncated warnings of bounds that tell nothing apart
+   * @param files how many data files are rewritten
+   */
+  List<String> of(Map<String, Double> before, Map<String, Double> predicted, List<String> truncated, int files) {
+    List<String> messages = new ArrayList<>();
+    addLosers(messages, before, predicted);
+    if (plan.isRewriteAll() && ScanFractions.mean(order, predicted) > ScanFractions.mean(order, before)) {
+      messages.add("The rewrite makes the scan fraction worse " + means(before, predicted, ":"));
+    }
+    messages.addAll(truncated);
+    plan.lastLayout().flatMap(last -> lastLayout(last, files)).ifPresent(messages::add);
+    return messages;
+  }
+
+  private String means(Map<String, Double> before, Map<String, Double> predicted, String colon) {
+    return String.format(
+        Locale.ROOT,
+        "on average over the columns%s %.1f%%, %.1f%% today.",
+        colon, 100 * ScanFractions.mean(order, predicted), 100 * ScanFractions.mean(order, before));
+  }
+
+  private void addLosers(List<String> messages, Map<String, Double> before, Map<String, Double> predicted) {
+    List<String> losers =
+        predicted.keySet().stream()
+            .filter(column -> before.containsKey(column) && predicted.get(column) > LOSS * before.get(column))
+            .toList();
+    for (int i = 0; i < losers.size(); i++) {
+      String column = losers.get(i);
+      messages.add(
+          String.format(
+              Locale.ROOT,
+              "Column %s pays for the others: filters on it will read %.1f%% of these files, %.1f%% today%s",
+              column,
+              100 * predicted.get(column),
+              100 * before.get(column),
+              i == losers.size() - 1 ? "; " + means(before, predicted, "") : "."));
+    }
+  }
+
+  private Optional<String> lastLayout(LastLayout last, int files) {
+    long all = plan.dataFiles();
+    return last.isBy(order) || files >= all
+        ? Optional.empty()
+        : Optional.of(
+            String.format(
+                Locale.ROOT,
+                "The last layout of %s was by %s, this one of %,d of %,d data files is by %s.",
+                plan.target().table().name(), last.sortOrder(), files, all, LastLayout.sortOrder(order)));
+  }
+}

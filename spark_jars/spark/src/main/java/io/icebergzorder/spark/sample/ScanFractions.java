@@ -1,0 +1,59 @@
+package io.icebergzorder.spark.sample;
+
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.ScanMeasurement;
+import io.icebergzorder.core.ScanPrediction;
+import io.icebergzorder.spark.request.RowOrder;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.IntToDoubleFunction;
+import org.apache.iceberg.Table;
+
+/** Scan fractions of {@code column = value} by the name of the column, in the columns' order; those without a value are left out. */
+public final class ScanFractions {
+  private ScanFractions() {}
+
+  /** Those that files of layouts are predicted to have; empty without a group. */
+  static Map<String, Double> predicted(Table table, RowOrder order, List<ScanPrediction.SampledGroup> groups) {
+    return byColumn(
+        order,
+        groups.isEmpty(),
+        i -> ScanPrediction.of(groups, i, TruncatedBounds.kept(table, order.all().get(i))));
+  }
+
+  /** Those that files have by their bounds; empty without a group. */
+  public static Map<String, Double> measured(RowOrder order, List<ScanMeasurement.MeasuredGroup> groups) {
+    return byColumn(order, groups.isEmpty(), i -> ScanMeasurement.of(groups, i));
+  }
+
+  private static Map<String, Double> byColumn(RowOrder order, boolean isEmpty, IntToDoubleFunction ofColumn) {
+    Map<String, Double> fractions = new LinkedHashMap<>();
+    List<ClusteringColumn> columns = order.all();
+    for (int i = order.partition().size(); i < columns.size() && !isEmpty; i++) {
+      double fraction = ofColumn.applyAsDouble(i);
+      if (!Double.isNaN(fraction)) {
+        fractions.put(columns.get(i).name(), fraction);
+      }
+    }
+    return Collections.unmodifiableMap(fractions);
+  }
+
+  /** The mean over the columns, by their weights; those of the prefix weigh 1. NaN if there is none. */
+  static double mean(RowOrder order, Map<String, Double> fractions) {
+    double sum = 0;
+    double weights = 0;
+    List<ClusteringColumn> columns = order.named();
+    for (int i = 0; i < columns.size(); i++) {
+      Double fraction = fractions.get(columns.get(i).name());
+      int place = i - order.prefix().size();
+      double weight = place < 0 || order.weights().length == 0 ? 1 : order.weights()[place];
+      if (fraction != null) {
+        sum += weight * fraction;
+        weights += weight;
+      }
+    }
+    return sum / weights;
+  }
+}
