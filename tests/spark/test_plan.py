@@ -120,8 +120,9 @@ def test_the_procedure_prints_the_plan(spark: SparkSession) -> None:
         "options => map('rewrite-all', 'true'))"
     ).collect()
     assert row["plan"] == builder(table, options={"rewrite-all": "true"}).plan().toString()
-    first, second = row["plan"].split("\n")
+    first, target, second = row["plan"].split("\n")
     assert first.startswith(f"Rewrite of {table.full_name} (branch main, snapshot ")
+    assert target == "  target file size 16,777,216 bytes, from the data"
     assert second.startswith("  rewrite 6 files (")
     assert second.endswith(" into 1 files: rewrite-all is true")
 

@@ -51,7 +51,8 @@ def test_two_jars_are_all_the_setup(tmp_path: Path, jars: str, catalog: str) -> 
     done = spark_sql(
         tmp_path,
         "CREATE TABLE lake.db.t USING iceberg AS SELECT id, id % 10 AS a, rand(1) AS b FROM range(0, 20000, 1, 6);"
-        "CALL lake.system.rewrite_data_files(table => 'db.t', strategy => 'zorder', sort_order => 'zorder(a, b)');"
+        "CALL lake.system.rewrite_data_files(table => 'db.t', strategy => 'zorder', sort_order => 'zorder(a, b)',"
+        " options => map('rewrite-all', 'true'));"
         "CALL lake.system.rewrite_data_files(table => 'db.t', strategy => 'zorder', sort_order => 'zorder(a, b)');"
         "SELECT operation, summary['zorder.columns'] FROM lake.db.t.snapshots ORDER BY committed_at;"
         "SELECT count(*), sum(id) FROM lake.db.t;",

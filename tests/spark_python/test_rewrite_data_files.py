@@ -36,14 +36,20 @@ def operations(spark: SparkSession) -> list[str]:
 def test_rewrites_and_counts(spark: SparkSession, table: str) -> None:
     before = contents(spark)
     files = spark.sql(f"SELECT count(*), sum(file_size_in_bytes) FROM {table}.files").collect()[0]
-    result = rewrite_data_files(spark, table, ["id", "n.`a b`"], options={"rewrite-all": True})
+    target = files[1] // 4
+    options = {"rewrite-all": True, "target-file-size-bytes": target}
+    result = rewrite_data_files(spark, table, ["id", "n.`a b`"], options=options)
     assert contents(spark) == before
     assert operations(spark) == ["append", "replace"]
     assert result.rewritten_data_files_count == files[0] > 1
     assert result.rewritten_bytes_count == files[1]
     assert result.added_data_files_count == spark.sql(f"SELECT * FROM {table}.files").count()
     assert (result.failed_data_files_count, result.removed_delete_files_count) == (0, 0)
-    assert result.message is None
+    assert [each.column for each in result.scan_fractions] == ["id", "n.`a b`"]
+    for each in result.scan_fractions:
+        assert None not in (each.before, each.predicted, each.actual)
+        assert 0 < (each.actual or 0) <= 1
+    assert not result.dry_run
 
 
 @pytest.mark.parametrize("escaped", ["false", "true"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,12 +20,16 @@ from iceberg_zorder.pyiceberg.plan.group_scans import group_scans
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.plan.row_order import resolve
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, draw_samples
+from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
 from iceberg_zorder.spark import rewrite_data_files
 from tests.conftest import CATALOG
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import equality_delete, rewrite
+
+# The bytes of files are of the engine's own writers.
+MEASURED = ("zorder.scan-fraction.", "zorder.rewrite-duration-ms", "zorder.target-file-size-bytes")
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +95,7 @@ def test_both_engines_do_the_same(spark: SparkSession, catalog: Catalog, case: s
     assert ids(spark, full) == rows
 
     spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('db.same_{case}', {before.snapshot_id})")
-    # Delete files that are of no use any more go at once without Spark, and with an option with it.
-    assert rewrite_data_files(spark, full, by, options=given) == replace(result, removed_delete_files_count=0)
+    assert counts(rewrite_data_files(spark, full, by, options=given)) == counts(result)
     theirs = outcome(spark, full)
     assert ids(spark, full) == rows
     assert ours == theirs
@@ -131,7 +133,7 @@ def test_long_values_are_cut_alike(spark: SparkSession, catalog: Catalog) -> Non
     ours = outcome(spark, full)
     assert ids(spark, full) == rows
     spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('db.same_long', {before.snapshot_id})")
-    assert rewrite_data_files(spark, full, by, options=given) == replace(result, removed_delete_files_count=0)
+    assert counts(rewrite_data_files(spark, full, by, options=given)) == counts(result)
     assert ids(spark, full) == rows
     assert outcome(spark, full) == ours
 
@@ -189,11 +191,14 @@ def test_both_engines_read_the_same_row_groups(spark: SparkSession, catalog: Cat
     assert ids(spark, full) == rows
     assert ours[0]["zorder.layout-hash"] == layout_hash(layout)
     spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('db.{name}', {before.snapshot_id})")
-    assert rewrite_data_files(spark, full, "zorder(a, b)", options=given) == replace(
-        result, removed_delete_files_count=0
-    )
+    assert counts(rewrite_data_files(spark, full, "zorder(a, b)", options=given)) == counts(result)
     assert ids(spark, full) == rows
     assert outcome(spark, full) == ours
+
+
+def counts(result: RewriteResult) -> list[int]:
+    """What both engines count alike: delete files of no use any more go at once without Spark."""
+    return [result.rewritten_data_files_count, result.added_data_files_count, result.rewritten_bytes_count]
 
 
 def size(spark: SparkSession, table: str) -> int:
@@ -206,7 +211,7 @@ def outcome(spark: SparkSession, table: str) -> tuple[dict[str, str], list[tuple
     columns = spark.table(f"{table}.files").columns
     partition = "to_json(partition)" if "partition" in columns else "''"
     files = spark.sql(f"SELECT {partition}, record_count FROM {table}.files WHERE content = 0").collect()
-    said = {key: value for key, value in newest.items() if key.startswith("zorder.")}
+    said = {key: value for key, value in newest.items() if key.startswith("zorder.") and not key.startswith(MEASURED)}
     return said, sorted((str(row[0]), row[1]) for row in files)
 
 
