@@ -230,8 +230,9 @@ def test_a_dry_run_writes_nothing(spark: SparkSession) -> None:
     done = rewrite_data_files(spark, table.full_name, ["user", "ts"])
     assert not done.dry_run
     assert done.added_data_files_count == dry.added_data_files_count > 1
-    assert scans(done, "predicted") == scans(dry, "predicted")
-    assert scans(done, "before") == scans(dry, "before")
+    # Rows come in another order every time, and sums with them.
+    for said in ("before", "predicted"):
+        assert scans(done, said) == pytest.approx(scans(dry, said), rel=1e-9)
     summary = table.summary()
     options = {"dry-run": "true", "rewrite-all": "true"}
     again = rewrite_data_files(spark, table.full_name, ["user", "ts"], options=options)
