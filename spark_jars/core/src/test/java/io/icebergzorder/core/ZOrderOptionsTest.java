@@ -31,12 +31,13 @@ class ZOrderOptionsTest {
                 "size-tolerance", "0.5",
                 "sample-rows", "7",
                 "sample-seed", "-9",
-                "boundaries", "65536"));
+                "boundaries", "65536",
+                "dry-run", "TRUE"));
     List<ColumnWeight> weights = List.of(new ColumnWeight(List.of("a"), 2));
-    assertEquals(new ZOrderOptions("even", weights, 0.5, OptionalInt.of(7), -9, 65_536, false), options);
+    assertEquals(new ZOrderOptions("even", weights, 0.5, OptionalInt.of(7), -9, 65_536, true), options);
     assertEquals(7, options.sampleRows(100));
     assertEquals(
-        Set.of("cuts", "column-weights", "size-tolerance", "sample-rows", "sample-seed", "boundaries"),
+        Set.of("cuts", "column-weights", "size-tolerance", "sample-rows", "sample-seed", "boundaries", "dry-run"),
         ZOrderOptions.NAMES);
   }
 
