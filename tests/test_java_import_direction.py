@@ -1,4 +1,4 @@
-"""The Spark engine's Java packages import one way: procedure -> api -> run -> commit, jobs, sample, report -> plan -> request -> internals."""
+"""The Spark engine's Java packages import one way: procedure -> api -> run -> commit, jobs, sample, report -> measure -> plan -> internals."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ STAGES: list[set[str]] = [
     {"internals", "bounds"},
     {"request"},
     {"plan"},
+    {"measure"},
     {"sample", "commit", "jobs", "report"},
     {"run"},
     {"api"},

@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.run;
 
+import io.icebergzorder.spark.commit.RowCounts;
 import io.icebergzorder.spark.internals.FunctionScope;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.StagedScan;

@@ -2,12 +2,12 @@ package io.icebergzorder.spark.run;
 
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.spark.commit.LayoutSummary;
+import io.icebergzorder.spark.measure.GroupBounds;
+import io.icebergzorder.spark.measure.ScanFractions;
 import io.icebergzorder.spark.plan.RewriteHistory;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.sample.FittedGroup;
 import io.icebergzorder.spark.sample.FittedLayouts;
-import io.icebergzorder.spark.sample.GroupBounds;
-import io.icebergzorder.spark.sample.ScanFractions;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.util.Collection;

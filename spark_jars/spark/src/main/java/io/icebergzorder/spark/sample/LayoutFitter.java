@@ -9,6 +9,8 @@ import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.JobDescription;
 import io.icebergzorder.spark.internals.RewriteSession;
+import io.icebergzorder.spark.measure.GroupBounds;
+import io.icebergzorder.spark.measure.TruncatedBounds;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;

@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.sample;
 
+import io.icebergzorder.spark.measure.ScanFractions;
 import io.icebergzorder.spark.plan.LastLayout;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;

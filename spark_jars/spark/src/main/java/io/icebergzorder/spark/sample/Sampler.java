@@ -11,6 +11,7 @@ import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
+import io.icebergzorder.spark.measure.TruncatedBounds;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
 import java.util.Arrays;

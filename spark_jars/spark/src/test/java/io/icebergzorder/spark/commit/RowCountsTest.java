@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.run;
+package io.icebergzorder.spark.commit;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 

@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.sample;
+package io.icebergzorder.spark.measure;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
@@ -27,7 +27,7 @@ public final class GroupBounds {
    *
    * @param keyLengths by column of {@link RowOrder#all()}, the bytes at which the keys of samples are cut
    */
-  GroupBounds(Table table, RowOrder order, int[] keyLengths) {
+  public GroupBounds(Table table, RowOrder order, int[] keyLengths) {
     this.keyLengths = keyLengths;
     List<ClusteringColumn> all = order.all();
     columns = new ArrayList<>();

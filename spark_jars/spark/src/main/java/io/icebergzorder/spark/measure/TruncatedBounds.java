@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.sample;
+package io.icebergzorder.spark.measure;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
@@ -25,7 +25,7 @@ public final class TruncatedBounds {
   private TruncatedBounds() {}
 
   /** What to warn of, naming the column and the table property that mends it. */
-  static List<String> warnings(Table table, RowOrder order, List<Sample> samples) {
+  public static List<String> warnings(Table table, RowOrder order, List<Sample> samples) {
     List<String> warnings = new ArrayList<>();
     List<ClusteringColumn> columns = order.all();
     for (int i = order.partition().size(); i < columns.size(); i++) {
@@ -45,7 +45,7 @@ public final class TruncatedBounds {
   }
 
   /** The characters of a string, or bytes of a binary, that the table keeps of lower/upper bounds; empty if it keeps all. */
-  static OptionalInt length(Table table, ClusteringColumn column) {
+  public static OptionalInt length(Table table, ClusteringColumn column) {
     boolean isCut = column.type().equals("string") || column.type().equals("binary");
     return isCut && MetricsConfig.forTable(table).columnMode(name(column)) instanceof MetricsModes.Truncate truncate
         ? OptionalInt.of(truncate.length())

@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.sample;
+package io.icebergzorder.spark.measure;
 
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
@@ -12,11 +12,11 @@ import java.util.function.Supplier;
  * The bounds of a plan's data files. They are read from the manifests again: metrics of all files that were only listed would take
  * more memory than the files themselves, where keys of those that are rewritten take little.
  */
-final class TodaysFiles {
+public final class TodaysFiles {
   private TodaysFiles() {}
 
   /** Reads the bounds of the files of some groups of a plan. */
-  static Map<PlannedGroup, GroupBounds> of(TablePlan plan, Collection<PlannedGroup> groups, Supplier<GroupBounds> empty) {
+  public static Map<PlannedGroup, GroupBounds> of(TablePlan plan, Collection<PlannedGroup> groups, Supplier<GroupBounds> empty) {
     Map<PlannedGroup, GroupBounds> bounds = new LinkedHashMap<>();
     Map<String, GroupBounds> byLocation = new HashMap<>();
     for (PlannedGroup group : groups) {

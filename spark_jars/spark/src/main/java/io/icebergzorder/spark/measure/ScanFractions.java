@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.sample;
+package io.icebergzorder.spark.measure;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.ScanMeasurement;
@@ -16,7 +16,7 @@ public final class ScanFractions {
   private ScanFractions() {}
 
   /** Those that files of layouts are predicted to have; empty without a group. */
-  static Map<String, Double> predicted(Table table, RowOrder order, List<ScanPrediction.SampledGroup> groups) {
+  public static Map<String, Double> predicted(Table table, RowOrder order, List<ScanPrediction.SampledGroup> groups) {
     return byColumn(
         order,
         groups.isEmpty(),
@@ -41,7 +41,7 @@ public final class ScanFractions {
   }
 
   /** The mean over the columns, by their weights; those of the prefix weigh 1. NaN if there is none. */
-  static double mean(RowOrder order, Map<String, Double> fractions) {
+  public static double mean(RowOrder order, Map<String, Double> fractions) {
     double sum = 0;
     double weights = 0;
     List<ClusteringColumn> columns = order.named();

@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.run;
+package io.icebergzorder.spark.commit;
 
 import java.util.Collection;
 import java.util.List;
@@ -21,13 +21,13 @@ import org.apache.iceberg.util.ContentFileUtil;
  * @param least rows at least
  * @param most rows at most
  */
-record RowCounts(long least, long most) {
+public record RowCounts(long least, long most) {
   /**
    * Checks the new files of a file group.
    *
    * @throws IllegalStateException if rows are missing, or there are too many
    */
-  static void check(Table table, RewriteFileGroup group, Collection<DataFile> added) {
+  public static void check(Table table, RewriteFileGroup group, Collection<DataFile> added) {
     RowCounts expected = of(group.fileScanTasks());
     long rows = added.stream().mapToLong(DataFile::recordCount).sum();
     if (rows < expected.least || rows > expected.most) {

@@ -1,0 +1,5 @@
+/**
+ * What filters read: {@link io.icebergzorder.spark.measure.ScanFractions} of files that are, by their bounds, and of files that layouts
+ * will make.
+ */
+package io.icebergzorder.spark.measure;
