@@ -82,7 +82,7 @@ def checked_report_request(
         predicates=tuple(predicates),
         compared=compared,
         page=page,
-        engine=_engine(engine, found, dict(conf)),
+        engine=_engine(engine, found, dict(conf), has_predicates=False),
     )
 
 
