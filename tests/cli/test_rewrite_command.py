@@ -110,7 +110,7 @@ class TestWithoutSpark:
         assert said["dry_run"]
         assert said["rewritten_data_files_count"] == len(table.inspect.files())
         assert [(each["column"], each["actual"]) for each in said["scan_fractions"]] == [
-            ("user id", None),
+            ("`user id`", None),
             ("ts", None),
         ]
         (predicate,) = said["predicates"]
