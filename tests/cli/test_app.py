@@ -168,7 +168,14 @@ def test_the_engine_without_a_jvm(requests: list[RewriteRequest]) -> None:
             "Cannot give catalog 'default' to Spark, because it has no",
         ),
         (["db.t", "--by", "a", "--output", "xml", *CATALOG], "'xml' is not one of"),
-        (["db.t", *CATALOG], "Missing option '--by'"),
+        (
+            ["db.t", "--by", "a", "--predicate", "a = 1", *CATALOG],
+            "Cannot use --predicate, because it is for --dry-run",
+        ),
+        (
+            ["db.t", "--by", "a", "--dry-run", "--predicate", "a = 1", "--engine", "spark", *CATALOG],
+            "Cannot use --predicate, because the engine spark does not measure conditions: use --engine pyiceberg",
+        ),
         (["--by", "a", *CATALOG], "Missing argument"),
         (["db.t", "--by", "a", "--nosuch", *CATALOG], "No such option"),
     ],
@@ -230,7 +237,7 @@ def test_an_interrupted_command_says_so(monkeypatch: pytest.MonkeyPatch, command
     [
         (["db.t", "--by", "a,", *CATALOG, "--output", "json"], "InvalidInputError", "Cannot parse sort_order 'a,'"),
         (["db.t", "--by", "a", "--nosuch", "--output=json"], "UsageError", "--nosuch"),
-        (["db.t", "--output", "json"], "UsageError", "--by"),
+        (["--by", "a", "--output", "json"], "UsageError", "Missing argument"),
     ],
 )
 @pytest.mark.parametrize("command", ["rewrite", "plan"])
