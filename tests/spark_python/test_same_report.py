@@ -119,11 +119,12 @@ def test_both_engines_report_the_same(spark: SparkSession, catalog: Catalog, par
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_deletes_specs_and_history(spark: SparkSession, catalog: Catalog, version: int) -> None:
     full = make(spark, f"report_history_{version}", version=version, properties={"write.delete.mode": "merge-on-read"})
-    rewrite_data_files(spark, full, "zorder(id, at)", options={"rewrite-all": True})
+    made = rewrite_data_files(spark, full, "zorder(id, at)", options={"rewrite-all": True})
     insert(spark, full, 9_000)
     laid_out = same(spark, catalog, full, None)
-    assert (laid_out.cluster_by_keys, laid_out.history.newer_files) == (("id", "at"), 1)
-    assert laid_out.history.laid_out_files == laid_out.total_file_count - 1
+    assert laid_out.cluster_by_keys == ("id", "at")
+    assert laid_out.history.laid_out_files == made.added_data_files_count
+    assert laid_out.history.newer_files == laid_out.total_file_count - made.added_data_files_count > 0
     assert "newer-files" in codes(laid_out)
     if version > 1:
         spark.sql(f"DELETE FROM {full} WHERE id % 7 = 1")
