@@ -149,14 +149,14 @@ def test_small_partitions_keep_enough_files(spark: SparkSession) -> None:
     assert again.message.startswith(f"Nothing to rewrite in {table.full_name}: ")
 
 
-def plan_of(table: Table, options: Mapping[str, str] | None = None, *, sampled: bool = False) -> dict[str, object]:
+def plan_of(table: Table, options: Mapping[str, str] | None = None, *, sampled: bool = False) -> dict[str, Any]:
     jvm = table.spark.sparkContext._jvm
     assert jvm is not None
     builder = jvm.io.icebergzorder.spark.api.ZOrderRewrite.of(table.spark._jsparkSession, table.full_name)
     for name, value in (options or {}).items():
         builder.option(name, value)
     plan = builder.sortOrder("zorder(user, ts)").plan()
-    found: dict[str, object] = json.loads((plan.sampled() if sampled else plan).toJson())
+    found: dict[str, Any] = json.loads((plan.sampled() if sampled else plan).toJson())
     return found
 
 

@@ -98,6 +98,7 @@ def test_columns(table: Table, sort_order: str, parts: list[str]) -> None:
         ("delete-file-threshold", "-1", "'delete-file-threshold' is set to -1 but must be >= 0"),
         ("compression-factor", "0", "'compression-factor' is set to 0.0 but must be > 0"),
         ("rewrite-all", "yes", "rewrite-all to 'yes'"),
+        ("dry-run", "yes", "dry-run to 'yes', because it must be true or false"),
         ("rewrite-job-order", "random", "random"),
         ("max-files-to-rewrite", "0", "max-files-to-rewrite"),
         ("max-concurrent-file-group-rewrites", "0", "max-concurrent-file-group-rewrites to 0"),
@@ -105,7 +106,7 @@ def test_columns(table: Table, sort_order: str, parts: list[str]) -> None:
     ],
 )  # fmt: skip
 def test_options(table: Table, name: str, value: str, because: str) -> None:
-    assert because in refusal(table, "zorder(a)", {name: value})
+    assert because in refusal(table, "zorder(a)", {"target-file-size-bytes": "536870912", name: value})
 
 
 def test_max_commits_counts_only_with_partial_progress(table: Table) -> None:
