@@ -29,7 +29,7 @@ from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import equality_delete, rewrite
 
 # The bytes of files are of the engine's own writers.
-MEASURED = ("zorder.scan-fraction.", "zorder.rewrite-duration-ms", "zorder.target-file-size-bytes")
+MEASURED = ("zorder.scan-fraction.", "zorder.rewrite-duration-ms")
 
 
 @pytest.fixture(scope="module")
