@@ -72,14 +72,22 @@ def options_property(options: Mapping[str, str]) -> str:
     Raises
     ------
     InvalidInputError
-        When a value has a semicolon.
+        When a value has a semicolon, or rewrites would write nothing from then on.
 
     Examples
     --------
     >>> options_property({"rewrite-all": "true", "cuts": "even"})
     'rewrite-all=true; cuts=even'
+    >>> options_property({"dry-run": "true"})
+    Traceback (most recent call last):
+    iceberg_zorder.errors.InvalidInputError: Cannot have a table remember dry-run, because that is for one \
+call: none would write anything then
     """
     for name, value in options.items():
+        if name == "dry-run":
+            raise InvalidInputError(
+                f"Cannot have a table remember {name}, because that is for one call: none would write anything then"
+            )
         if ";" in value:
             raise InvalidInputError(
                 f"Cannot have a table remember {name} = '{value}', because semicolons stand between options there"

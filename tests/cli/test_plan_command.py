@@ -76,8 +76,11 @@ def test_a_table_that_remembers_is_planned_alike_without_columns(home: Path, cat
     done = run_without_spark(home, "db.events", "--by", "ts", command="set")
     assert done.stdout == "files.db.events remembers\n  zorder.columns = ts\n"
     assert "zorder.options" not in catalog.load_table("db.events").properties
-    for refused in (("--by", "nope"), ("--by", "ts", "--option", "cuts=odd"), ("--by", "ts", "--option", "no=1")):
-        assert run_without_spark(home, "db.events", *refused, command="set").returncode == 2
+    for option in ("cuts=odd", "no=1", "dry-run=true"):
+        done = run_without_spark(home, "db.events", "--by", "ts", "--option", option, command="set")
+        assert done.returncode == 2, option
+    assert run_without_spark(home, "db.events", "--by", "nope", command="set").returncode == 2
+    assert "zorder.options" not in catalog.load_table("db.events").properties
 
 
 def in_order(plan: dict[str, Any]) -> str:
