@@ -39,6 +39,12 @@ public record TargetSize(long bytes, String from) {
    */
   static TargetSize of(
       Table table, RewriteRequest request, Map<String, String> options, RewriteHistory history, List<Selection.PartitionFiles> scope) {
+    return of(table, request.likeBuiltin(), options, history, sizes(scope));
+  }
+
+  /** Finds the size for partitions of so many bytes; if {@code likeBuiltin}, no other than Iceberg's. */
+  static TargetSize of(
+      Table table, boolean likeBuiltin, Map<String, String> options, RewriteHistory history, long[] partitions) {
     long property =
         PropertyUtil.propertyAsLong(
             table.properties(),
@@ -48,13 +54,13 @@ public record TargetSize(long bytes, String from) {
       return new TargetSize(
           PropertyUtil.propertyAsLong(options, RewriteDataFiles.TARGET_FILE_SIZE_BYTES, property), OPTION);
     }
-    if (request.likeBuiltin() || table.properties().containsKey(TableProperties.WRITE_TARGET_FILE_SIZE_BYTES)) {
+    if (likeBuiltin || table.properties().containsKey(TableProperties.WRITE_TARGET_FILE_SIZE_BYTES)) {
       return new TargetSize(property, PROPERTY);
     }
     OptionalLong last = history == null ? OptionalLong.empty() : history.targetFileSize();
     return last.isPresent()
         ? new TargetSize(within(options, last.getAsLong()), LAST_LAYOUT)
-        : new TargetSize(within(options, ofData(sizes(scope))), DATA);
+        : new TargetSize(within(options, ofData(partitions)), DATA);
   }
 
   private static long[] sizes(List<Selection.PartitionFiles> scope) {

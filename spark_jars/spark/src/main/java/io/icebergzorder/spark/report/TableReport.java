@@ -13,6 +13,7 @@ import io.icebergzorder.spark.request.ResolvedReport;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Objects;
@@ -62,12 +63,20 @@ public final class TableReport {
     return struct.field(column.parts().get(column.parts().size() - 1));
   }
 
+  private static long[] bytesByPartition(DataFiles files) {
+    long[] bytes = new long[1 + Arrays.stream(files.partitions()).max().orElse(-1)];
+    for (int file = 0; file < files.count(); file++) {
+      bytes[files.partitions()[file]] += files.sizes()[file];
+    }
+    return bytes;
+  }
+
   private TableFacts facts() {
     List<SnapshotFacts> snapshots = request.snapshots();
     Long snapshotId = snapshots.isEmpty() ? null : (Long) snapshots.get(snapshots.size() - 1).id();
     ListedFiles.Ordered listed = listed(snapshotId).ordered();
     DataFiles files = listed.files();
-    FileSizeRules sizes = FileSizeRules.of(table);
+    FileSizeRules sizes = FileSizeRules.of(table, snapshotId, bytesByPartition(files));
     MetricsConfig metrics = MetricsConfig.forTable(table);
     String branch = request.branch().equals(SnapshotRef.MAIN_BRANCH) ? null : request.branch();
     RewriteCall rewrite = new RewriteCall(request.target().parts(), request.sortOrder(), branch);
