@@ -58,7 +58,7 @@ def jar(wheel: ZipFile) -> ZipFile:
 def test_what_is_imported_is_declared() -> None:
     pyproject = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
     dependencies = pyproject[pyproject.index("dependencies = [") : pyproject.index("[project.scripts]")]
-    declared = set(re.findall(r'^ +"([a-z0-9]+)', dependencies, re.MULTILINE)) | {"pyspark"}
+    declared = set(re.findall(r'(?:^ +|\[|, )"([a-z0-9]+)', dependencies, re.MULTILINE))
     imported = {
         name.partition(".")[0]
         for file in (REPOSITORY / "iceberg_zorder").rglob("*.py")
@@ -87,7 +87,7 @@ def classes(jar: ZipFile) -> set[str]:
 def test_wheel_carries_the_package_and_nothing_else(wheel: ZipFile) -> None:
     modules = {path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / "iceberg_zorder").rglob("*.py")}
     names = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    assert names == modules | {"iceberg_zorder/py.typed", JAR}
+    assert names == modules | {"iceberg_zorder/py.typed", "iceberg_zorder/render/report_page.html", JAR}
     assert "iceberg-zorder = iceberg_zorder.cli.app:main" in text(wheel, ".dist-info/entry_points.txt").splitlines()
     assert "Apache License" in text(wheel, ".dist-info/licenses/LICENSE")
 

@@ -87,7 +87,8 @@ def test_spark_sql_with_the_catalog_of_its_command(events: Table, lake_dir: Path
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split("\t")[:2] == ["6", "1"]
+    rewritten, added = (int(count) for count in done.stdout.split("\t")[:2])
+    assert (rewritten, added < rewritten) == (6, True)
     events.spark.sql(f"REFRESH TABLE {events.full_name}")
     assert events.operations() == ["append", "replace"]
     assert events.fingerprint() == before

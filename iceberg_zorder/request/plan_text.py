@@ -26,27 +26,38 @@ def plan_text(plan: Mapping[str, Any]) -> str:
     --------
     >>> group = {
     ...     "partition": "p=1", "data_files_count": 6, "bytes": 6144, "rows": 60, "expected_data_files_count": 1,
-    ...     "reason": "rewrite-all is true", "layout": {"scan_fractions": {"a": 0.125}},
+    ...     "reason": "rewrite-all is true",
+    ...     "layout": {"scan_fractions": {"a": 0.125}, "scan_fractions_before": {"a": 0.5}},
     ... }
     >>> print(plan_text({
     ...     "table": "lake.db.t", "branch": "main", "snapshot_id": 7, "sort_order": "zorder(a)", "where": "p = 1",
+    ...     "target_file_size_bytes": 16777216, "target_file_size_from": "data",
     ...     "message": None, "file_groups": [group], "left": [], "scan_fractions": {"a": 0.125},
+    ...     "scan_fractions_before": {"a": 0.5}, "expected_seconds": 12.34,
     ... }))
     Rewrite of lake.db.t (branch main, snapshot 7) by zorder(a) where p = 1
+      target file size 16,777,216 bytes, from the data
       rewrite p=1: 6 files (6,144 bytes, 60 rows) into 1 files: rewrite-all is true; \
-predicted scan fraction a 12.5%
-      predicted scan fraction of column = value among all new files: a 12.5%
+predicted scan fraction a 12.5% (50.0% today)
+      predicted scan fraction of column = value among all new files: a 12.5% (50.0% today)
+      expected to take 12.3 seconds, as long as rewrites before it
     """
     where = "" if plan["where"] is None else f" where {plan['where']}"
     snapshot = "no snapshot" if plan["snapshot_id"] is None else f"snapshot {plan['snapshot_id']}"
     lines = [f"Rewrite of {plan['table']} (branch {plan['branch']}, {snapshot}) by {plan['sort_order']}{where}"]
     if plan["message"] is not None:
         lines.append(plan["message"])
+    if plan["target_file_size_bytes"] is not None:
+        source = plan["target_file_size_from"]
+        lines.append(f"  target file size {plan['target_file_size_bytes']:,} bytes, from the {source}")
     lines += _some([_chosen(group) for group in plan["file_groups"]], "file groups are rewritten")
     lines += _some([f"  leave {_files(group)}: {group['reason']}" for group in plan["left"]], "are left")
     if plan["scan_fractions"]:
-        among = _fractions(plan["scan_fractions"])
+        among = _fractions(plan)
         lines.append(f"  predicted scan fraction of column = value among all new files: {among}")
+    lines += [f"  predicted share read by {_predicate(each)}" for each in plan.get("predicates", [])]
+    if plan["expected_seconds"] is not None:
+        lines.append(f"  expected to take {plan['expected_seconds']:,.1f} seconds, as long as rewrites before it")
     return "\n".join(lines)
 
 
@@ -57,7 +68,7 @@ def _some(lines: Sequence[str], what: str) -> list[str]:
 
 def _chosen(group: Mapping[str, Any]) -> str:
     layout = group["layout"]
-    predicted = "" if layout is None else f"; predicted scan fraction {_fractions(layout['scan_fractions'])}"
+    predicted = "" if layout is None else f"; predicted scan fraction {_fractions(layout)}"
     count = group["expected_data_files_count"]
     return f"  rewrite {_files(group)} into {count:,} files: {group['reason']}{predicted}"
 
@@ -67,5 +78,16 @@ def _files(group: Mapping[str, Any]) -> str:
     return f"{partition}{group['data_files_count']:,} files ({group['bytes']:,} bytes, {group['rows']:,} rows)"
 
 
-def _fractions(fractions: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {100 * fraction:.1f}%" for name, fraction in fractions.items())
+def _predicate(found: Mapping[str, Any]) -> str:
+    predicted, before = (
+        "?" if found[each] is None else f"{100 * found[each]:.1f}%" for each in ("predicted", "before")
+    )
+    return f"{found['predicate']}: {predicted} ({before} today)"
+
+
+def _fractions(found: Mapping[str, Any]) -> str:
+    before = found["scan_fractions_before"]
+    return ", ".join(
+        f"{name} {100 * fraction:.1f}%" + (f" ({100 * before[name]:.1f}% today)" if name in before else "")
+        for name, fraction in found["scan_fractions"].items()
+    )

@@ -99,7 +99,13 @@ def test_the_same_files_in_the_same_partitions(spark: SparkSession, catalog: Sql
         for values, content in files.values():
             for field, value in zip(fields, values, strict=True):
                 assert expected(field, content) == {int(value.scaleb(3)) if field.endswith("dec)") else value}
-        said = {key: value for key, value in table.summary().items() if key.startswith("zorder.")}
+        # Bytes of files, and with them scan fractions, depend on the order in which rows come.
+        measured = ("zorder.scan-fraction.", "zorder.rewrite-duration-ms")
+        said = {
+            key: value
+            for key, value in table.summary().items()
+            if key.startswith("zorder.") and not key.startswith(measured)
+        }
         outcomes.append((said, sorted((str(values), len(content)) for values, content in files.values())))
         spark.sql(f"CALL lake.system.rollback_to_snapshot('{table.name}', {before})")
     assert outcomes == [outcomes[0]] * len(SESSIONS)
