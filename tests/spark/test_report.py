@@ -102,6 +102,8 @@ def test_the_command_of_a_finding_can_be_called(spark: SparkSession) -> None:
     ],
 )
 def test_refusals(table: Table, arguments: str, parts: list[str]) -> None:
+    if "CAST" in arguments and table.spark.version.startswith("3.5"):
+        pytest.skip("On Spark 3.5 Iceberg's grammar of CALL has literals only")
     with untouched(table), pytest.raises(PySparkException) as refused:
         call(table, arguments)
     message = str(refused.value).split("\n")[0]
