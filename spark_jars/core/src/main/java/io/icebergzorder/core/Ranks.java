@@ -2,21 +2,21 @@ package io.icebergzorder.core;
 
 import java.util.Arrays;
 import java.util.List;
-import java.util.TreeSet;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
+import java.util.stream.Stream;
 
-/** The ranks of the values of one column in several samples: equal values have one. */
-final class Ranks {
+/** The ranks of the values of columns of one type together: equal values have one rank, from 0 without gaps. */
+public final class Ranks {
   private final UnaryOperator<byte[]> kept;
   private long[] longs = new long[0];
   private byte[][] texts = new byte[0][];
 
   /**
-   * Ranks the values of columns of one domain.
+   * Ranks values.
    *
-   * @param columns at least one
+   * @param columns at least one, all of one domain
    * @param kept what is kept of a key of bytes; not called for longs
    */
   Ranks(List<KeyColumn> columns, UnaryOperator<byte[]> kept) {
@@ -24,28 +24,45 @@ final class Ranks {
     if (columns.get(0).domain() == KeyDomain.LONG) {
       longs = columns.stream().flatMapToLong(Ranks::longs).sorted().distinct().toArray();
     } else {
-      TreeSet<byte[]> distinct = new TreeSet<>(Arrays::compareUnsigned);
-      columns.forEach(column -> addTo(distinct, column));
-      texts = distinct.toArray(byte[][]::new);
+      texts = distinct(columns.stream().flatMap(this::texts).sorted(Arrays::compareUnsigned).toArray(byte[][]::new));
     }
+  }
+
+  /** Ranks the values of columns, of which all is kept. */
+  public static Ranks among(KeyColumn... columns) {
+    return new Ranks(List.of(columns), UnaryOperator.identity());
+  }
+
+  private static IntStream rowsWithValue(KeyColumn column) {
+    return IntStream.range(0, column.size()).filter(row -> column.state(row) == KeyColumn.VALUE);
   }
 
   private static LongStream longs(KeyColumn column) {
-    return IntStream.range(0, column.size())
-        .filter(row -> column.state(row) == KeyColumn.VALUE)
-        .mapToLong(column::longKey);
+    return rowsWithValue(column).mapToLong(column::longKey);
   }
 
-  private void addTo(TreeSet<byte[]> distinct, KeyColumn column) {
-    for (int row = 0; row < column.size(); row++) {
-      if (column.state(row) == KeyColumn.VALUE) {
-        distinct.add(kept.apply(column.bytesKey(row)));
+  private Stream<byte[]> texts(KeyColumn column) {
+    return rowsWithValue(column).mapToObj(row -> kept.apply(column.bytesKey(row)));
+  }
+
+  private static byte[][] distinct(byte[][] ordered) {
+    int count = 0;
+    for (byte[] each : ordered) {
+      if (count == 0 || !Arrays.equals(each, ordered[count - 1])) {
+        ordered[count++] = each;
       }
     }
+    return Arrays.copyOf(ordered, count);
   }
 
-  int size() {
+  /** The number of ranks. */
+  public int size() {
     return Math.max(longs.length, texts.length);
+  }
+
+  /** The rank of each row's value, -1 where there is none. */
+  public int[] of(KeyColumn column) {
+    return IntStream.range(0, column.size()).map(row -> of(column, row)).toArray();
   }
 
   /** The rank of a row's value, or -1 if it has none. */

@@ -9,6 +9,7 @@ import io.icebergzorder.core.KeyDomain;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.PrefixOrder;
+import io.icebergzorder.core.Ranks;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanPrediction.SampledGroup;
 import java.util.ArrayList;
@@ -136,7 +137,7 @@ final class Attainable {
     /** Finds the smallest and the largest key of each file. */
     private ColumnBounds bounds(ClusteringColumn column, List<KeyColumn> samples) {
       KeyColumn keys = joined(samples);
-      int[] ranks = keys.size() == 0 ? new int[0] : Ranks.of(keys).column(0);
+      int[] ranks = keys.size() == 0 ? new int[0] : Ranks.among(keys).of(keys);
       int[] least = new int[count];
       int[] most = new int[count];
       int[] rows = new int[count];

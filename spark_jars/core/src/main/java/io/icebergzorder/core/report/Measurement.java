@@ -1,6 +1,7 @@
 package io.icebergzorder.core.report;
 
 import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.Ranks;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.core.ScanPrediction.SampledGroup;
@@ -224,10 +225,12 @@ final class Measurement {
     boolean[] found = new boolean[files.count()];
     Arrays.fill(found, true);
     for (ColumnBounds bounds : files.columns()) {
-      Ranks ranks = Ranks.of(bounds.lower(), bounds.upper());
+      Ranks ranks = Ranks.among(bounds.lower(), bounds.upper());
+      int[] lower = ranks.of(bounds.lower());
+      int[] upper = ranks.of(bounds.upper());
       for (int file = 0; file < found.length; file++) {
         // A file with a value and NULLs has two.
-        boolean isOne = bounds.isBounded(file) && bounds.valued()[file] == 1 && ranks.column(0)[file] == ranks.column(1)[file];
+        boolean isOne = bounds.isBounded(file) && bounds.valued()[file] == 1 && lower[file] == upper[file];
         found[file] &= isOne || !bounds.hasValues(file);
       }
     }

@@ -1,5 +1,7 @@
 package io.icebergzorder.core.report;
 
+import io.icebergzorder.core.KeyColumn;
+import io.icebergzorder.core.Ranks;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.Map;
@@ -85,11 +87,12 @@ record Overlap(long[] depths, long[] overlaps) {
     }
 
     private void fill(int column, ColumnBounds bounds) {
-      Ranks ranks = Ranks.of(bounds.lower(), SpreadRows.middles(bounds), bounds.upper());
-      int last = Math.max(1, ranks.count());
-      lower[column] = ranks.column(0);
-      middle[column] = ranks.column(1);
-      upper[column] = ranks.column(2);
+      KeyColumn middles = SpreadRows.middles(bounds);
+      Ranks ranks = Ranks.among(bounds.lower(), middles, bounds.upper());
+      int last = Math.max(1, ranks.size());
+      lower[column] = ranks.of(bounds.lower());
+      middle[column] = ranks.of(middles);
+      upper[column] = ranks.of(bounds.upper());
       for (int file = 0; file < bounds.size(); file++) {
         boolean isBounded = bounds.isBounded(file);
         // Files without values come after all that have some.

@@ -1,6 +1,7 @@
 package io.icebergzorder.core.report;
 
 import io.icebergzorder.core.KeyColumn;
+import io.icebergzorder.core.Ranks;
 import java.math.BigInteger;
 
 /** Scan fraction: the share of a table's bytes that the lower/upper bounds of its files do not rule out. */
@@ -16,15 +17,17 @@ final class ScanFraction {
    * @return in [0, 1], lower is better; null if no row has a value, or the files have no bytes
    */
   static Double ofRows(ColumnBounds bounds, long[] sizes, KeyColumn rows) {
-    Ranks ranks = Ranks.of(bounds.lower(), bounds.upper(), rows);
-    long[] read = new long[ranks.count() + 1];
+    Ranks ranks = Ranks.among(bounds.lower(), bounds.upper(), rows);
+    int[] lower = ranks.of(bounds.lower());
+    int[] upper = ranks.of(bounds.upper());
+    long[] read = new long[ranks.size() + 1];
     long total = 0;
     long always = 0;
     for (int file = 0; file < sizes.length; file++) {
       total += sizes[file];
       if (bounds.isBounded(file)) {
-        read[ranks.column(0)[file]] += sizes[file];
-        read[ranks.column(1)[file] + 1] -= sizes[file];
+        read[lower[file]] += sizes[file];
+        read[upper[file] + 1] -= sizes[file];
       } else if (bounds.hasValues(file)) {
         always += sizes[file];
       }
@@ -34,7 +37,7 @@ final class ScanFraction {
     }
     double sum = 0;
     long found = 0;
-    for (int rank : ranks.column(2)) {
+    for (int rank : ranks.of(rows)) {
       if (rank >= 0) {
         sum += (double) (read[rank] + always);
         found++;
