@@ -86,6 +86,7 @@ class SizeReport:
     largest_bytes: int
     files_below_min: int
     files_above_max: int
+    badly_sized_files: int
     files_after_rewrite: int
 
 

@@ -133,14 +133,18 @@ def _of_history(report: ClusteringReport, rewrite: RewriteCommand) -> Iterator[F
 
 def _of_files(report: ClusteringReport, rewrite: RewriteCommand) -> Iterator[Finding]:
     sizes = report.file_sizes
-    badly = sizes.files_below_min + sizes.files_above_max
-    if badly > report.total_partition_count:
+    if sizes.badly_sized_files:
         yield Finding(
             "badly-sized-files",
             "warning",
-            f"{_files(sizes.files_below_min)} are below {sizes.min_file_size_bytes:,} bytes, "
-            f"{_files(sizes.files_above_max)} above {sizes.max_file_size_bytes:,}.",
-            {"below_min": sizes.files_below_min, "above_max": sizes.files_above_max},
+            f"A rewrite would choose {_files(sizes.badly_sized_files)} for their size: {sizes.files_below_min:,} of "
+            f"all are below {sizes.min_file_size_bytes:,} bytes, {sizes.files_above_max:,} above "
+            f"{sizes.max_file_size_bytes:,}.",
+            {
+                "files": sizes.badly_sized_files,
+                "below_min": sizes.files_below_min,
+                "above_max": sizes.files_above_max,
+            },
             rewrite({}),
         )
     if report.files_of_old_specs:

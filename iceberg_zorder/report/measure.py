@@ -34,12 +34,39 @@ _LEAST_ROWS, _MOST_ROWS = 20_000, 100_000
 
 @dataclass(frozen=True)
 class FileSizes:
-    """The sizes that data files are to have, in bytes, and into how many files a partition is written."""
+    """Which files a rewrite chooses for their size, in bytes, and into how many files it writes a partition.
+
+    Parameters
+    ----------
+    target, least, most : int
+        The sizes of new files, and of files that are left alone.
+    min_input_files : int
+        So many files of a partition are rewritten whatever their bytes.
+    expected_files : callable
+        From the bytes of a partition to the number of its files.
+
+    Examples
+    --------
+    >>> sizes = FileSizes(100, 75, 180, 3, lambda size: 1)
+    >>> sizes.badly_sized(np.array([10, 20, 30, 10, 100, 10, 95, 200]), np.array([0, 0, 0, 1, 1, 2, 2, 3])).tolist()
+    [True, True, True, False, False, False, False, True]
+    """
 
     target: int
     least: int
     most: int
+    min_input_files: int
     expected_files: ExpectedFiles
+
+    def badly_sized(self, sizes: npt.NDArray[np.int64], groups: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Find the files that a rewrite chooses for their size, by the number of the file group that each is of."""
+        outside = (sizes < self.least) | (sizes > self.most)
+        groups_there = int(groups.max(initial=-1)) + 1
+        files, size = np.bincount(groups[outside], minlength=groups_there), np.zeros(groups_there, np.int64)
+        np.add.at(size, groups[outside], sizes[outside])
+        are_enough = (files > 1) & ((files >= self.min_input_files) | (size > self.target))
+        found: npt.NDArray[np.bool_] = outside & (are_enough | (size > self.most))[groups]
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +187,8 @@ def clustering_report(facts: TableFacts) -> ClusteringReport:
             int(files.sizes.max(initial=0)),
             int((files.sizes < sizes.least).sum()),
             int((files.sizes > sizes.most).sum()),
+            # Files of old specs are one file group.
+            int(sizes.badly_sized(files.sizes, np.where(facts.of_old_specs, 0, files.partitions + 1)).sum()),
             sum(group.layout.files for group in measured.groups.values()),
         ),
         int(facts.of_old_specs.sum()),

@@ -73,7 +73,7 @@ class ReportCase:
             files=files,
             partition_names=self.partition_names,
             metrics=[column.metrics for column in self.columns],
-            sizes=FileSizes(self.target, self.target * 3 // 4, self.target * 9 // 5, self.expected_files),
+            sizes=FileSizes(self.target, self.target * 3 // 4, self.target * 9 // 5, 5, self.expected_files),
             leading_orders=self.leading_orders,
             of_old_specs=np.isin(np.arange(count), self.old_specs),
             with_deletes=np.isin(np.arange(count), self.with_deletes),

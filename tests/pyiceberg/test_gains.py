@@ -18,7 +18,7 @@ from pyiceberg.transforms import IdentityTransform
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.sample import Sample, cut
-from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files
+from iceberg_zorder.pyiceberg import execute, plan_rewrite, report, rewrite_data_files
 from iceberg_zorder.pyiceberg.plan.layouts import fit_layouts
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
@@ -295,6 +295,37 @@ def test_where_the_target_is_from(catalog: SqlCatalog) -> None:
     with table.transaction() as transaction:
         transaction.set_properties({"write.target-file-size-bytes": "30000000"})
     assert target() == (30_000_000, "property")
+
+
+@pytest.mark.parametrize(
+    ("told", "wanted"),
+    [
+        ({"zorder.target-file-size-bytes": "67108864", "zorder.target-file-size-from": "data"}, (16, "data")),
+        ({"zorder.target-file-size-bytes": "66060288", "zorder.target-file-size-from": "data"}, (63, "last layout")),
+        ({"zorder.target-file-size-bytes": "67108864", "zorder.target-file-size-from": "option"}, (64, "last layout")),
+        ({"zorder.target-file-size-bytes": "67108864"}, (64, "last layout")),
+    ],
+)
+def test_a_size_by_the_data_does_not_stay_for_ever(
+    catalog: SqlCatalog, told: dict[str, str], wanted: tuple[int, str]
+) -> None:
+    table = daily(catalog, days=6)
+    table.append(longs(user=[1], ts=[2]), snapshot_properties=told)
+    found = plan_rewrite(table, "user, ts").to_dict()
+    assert (found["target_file_size_bytes"] >> 20, found["target_file_size_from"]) == wanted
+    assert report(table, "user, ts").file_sizes.target_file_size_bytes == found["target_file_size_bytes"]
+    part = plan_rewrite(table, "user, ts", where="ts = 2").to_dict()
+    assert part["target_file_size_from"] == "last layout", "a part does not speak for the table"
+    rewrite_data_files(table, "user, ts", options={"rewrite-all": True})
+    assert summary_of(table)["zorder.target-file-size-bytes"] == str(wanted[0] << 20)
+    assert summary_of(table)["zorder.target-file-size-from"] == told.get("zorder.target-file-size-from", "option")
+
+
+def test_a_table_of_empty_appends_has_no_data_file(catalog: SqlCatalog) -> None:
+    table = daily(catalog, days=0)
+    table.append(longs(user=[], ts=[]))
+    plan = plan_rewrite(table, "user, ts")
+    assert plan.message == "Nothing to rewrite in lake.db.t: the table has no data file."
 
 
 def test_another_sort_order_of_a_part_is_told(catalog: SqlCatalog) -> None:

@@ -23,7 +23,7 @@ from pyiceberg.types import LongType, NestedField
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.content_files import PATH_FIELD
-from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner, no_snapshot
+from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner, nothing_in
 from iceberg_zorder.pyiceberg.scan.delete_index import DeleteIndex
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from tests.pyiceberg.committing import commit_files
@@ -189,7 +189,7 @@ def test_newer_formats_are_refused(catalog: SqlCatalog, tmp_path: Path) -> None:
 
 
 def test_a_table_without_snapshot_is_told_of(catalog: SqlCatalog) -> None:
-    assert no_snapshot(made(catalog, [])) == "Nothing to rewrite in lake.db.t: the table has no snapshot yet."
+    assert nothing_in(made(catalog, []), "it is new") == "Nothing to rewrite in lake.db.t: it is new."
 
 
 def test_equality_deletes_of_an_unpartitioned_spec_are_global(catalog: SqlCatalog) -> None:

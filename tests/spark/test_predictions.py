@@ -177,6 +177,14 @@ def test_who_sets_the_size_of_files(spark: SparkSession) -> None:
     )
     assert table.summary()["zorder.target-file-size-bytes"] == str(size)
     assert target() == (size, "last layout")
+    assert table.summary()["zorder.target-file-size-from"] == "option"
+    # One by the data is given up when the data asks for a quarter.
+    for kept, of_last in ((63 << 20, True), (64 << 20, False)):
+        rows = spark.table(table.full_name).limit(1).writeTo(table.full_name)
+        rows.option("snapshot-property.zorder.target-file-size-bytes", str(kept)).option(
+            "snapshot-property.zorder.target-file-size-from", "data"
+        ).append()
+        assert target() == ((kept, "last layout") if of_last else (16 << 20, "data"))
     spark.sql(f"ALTER TABLE {table.full_name} SET TBLPROPERTIES ('write.target-file-size-bytes' = '7000')")
     assert target() == (7000, "property")
 

@@ -29,6 +29,7 @@ from iceberg_zorder.report.findings import RewriteCommand
 from iceberg_zorder.report.history import SnapshotFacts, layout_history
 from iceberg_zorder.report.measure import FileSizes, PredicateFacts, TableFacts
 from iceberg_zorder.request.rewrite_options import rewrite_options
+from iceberg_zorder.request.table_defaults import remembered_options
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +80,11 @@ def table_facts(request: FactsRequest, tasks: Sequence[DataFileTask]) -> TableFa
     """
     table = request.table
     listed = _Listed(request, [task.data_file for task in tasks])
-    options = rewrite_options({})
+    options = rewrite_options(remembered_options(display_name(table), table.properties))
     of_partitions = np.bincount(listed.files.partitions, listed.files.sizes).astype(np.int64)
-    sizes = size_rules(table, options, found_target(options, request.snapshots, of_partitions))
+    is_filtered = request.where is not None
+    found = found_target(options, request.snapshots, of_partitions, is_filtered=is_filtered)
+    sizes = size_rules(table, options, found)
     added_by = np.array([-1 if task.added_by is None else task.added_by for task in tasks], np.int64)
     spec_id = table.spec().spec_id
     delete_files = {file.file_path: file for task in tasks for file in (*task.position_deletes, *task.equality_deletes)}
@@ -96,7 +99,13 @@ def table_facts(request: FactsRequest, tasks: Sequence[DataFileTask]) -> TableFa
         files=listed.files,
         partition_names=listed.partition_names,
         metrics=[str(config.mode(schema.find_column_name(each) or "")) for each in request.order.field_ids],
-        sizes=FileSizes(sizes.target_file_size, sizes.min_file_size, sizes.max_file_size, sizes.expected_output_files),
+        sizes=FileSizes(
+            sizes.target_file_size,
+            sizes.min_file_size,
+            sizes.max_file_size,
+            options.min_input_files,
+            sizes.expected_output_files,
+        ),
         leading_orders=request.order.leading_orders,
         of_old_specs=np.array([task.data_file.spec_id != spec_id for task in tasks], np.bool_),
         with_deletes=np.array([bool(task.position_deletes or task.equality_deletes) for task in tasks], np.bool_),

@@ -80,6 +80,7 @@ class Planner:
     ) -> None:
         self._table = table
         self._options = options
+        self._is_filtered = where is not None
         if table.format_version > NEWEST_FORMAT:
             raise InvalidInputError(
                 f"Cannot rewrite data files of {display_name(table)}, because it is of format version "
@@ -126,14 +127,16 @@ class Planner:
         groups = [self._group(number, files, sizes) for number, files in enumerate(selected.chosen, 1)]
         for group in groups:
             self._check_formats(group)
-        return Plan(tuple(sorted(groups, key=self._job_key)), selected.left, selected.message, target)
+        is_bare = not tasks and not self._is_filtered
+        message = nothing_in(self._table, "the table has no data file") if is_bare else selected.message
+        return Plan(tuple(sorted(groups, key=self._job_key)), selected.left, message, target)
 
     def _target(self, snapshot: Snapshot, tasks: Sequence[DataFileTask]) -> TargetSize:
         given = given_target(self._table, self._options)
         if given is not None:
             return given
         sizes = (size_of(files) for files in self._by_key(tasks).values())
-        return found_target(self._options, snapshots_to(self._table, snapshot), sizes)
+        return found_target(self._options, snapshots_to(self._table, snapshot), sizes, is_filtered=self._is_filtered)
 
     def _by_key(self, tasks: Sequence[DataFileTask]) -> dict[Partition, list[DataFileTask]]:
         found: dict[Partition, list[DataFileTask]] = {}
@@ -185,6 +188,6 @@ class Planner:
         raise InvalidInputError(f"Cannot rewrite data files of {display_name(self._table)}, because {why}")
 
 
-def no_snapshot(table: Table) -> str:
-    """Say that a table without a snapshot has nothing to rewrite."""
-    return f"Nothing to rewrite in {display_name(table)}: the table has no snapshot yet."
+def nothing_in(table: Table, why: str) -> str:
+    """Say that there is nothing to rewrite in a table at all."""
+    return f"Nothing to rewrite in {display_name(table)}: {why}."

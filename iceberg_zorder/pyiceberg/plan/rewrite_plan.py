@@ -21,7 +21,7 @@ from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
 from iceberg_zorder.pyiceberg.plan.layouts import FittedGroup, PlannedLayout, fit_layouts
 from iceberg_zorder.pyiceberg.plan.plan_dict import FilesDescription
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
-from iceberg_zorder.pyiceberg.plan.planner import no_snapshot
+from iceberg_zorder.pyiceberg.plan.planner import nothing_in
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.pyiceberg.plan.scan_fractions import ScanFractions, predicate_scan
@@ -318,7 +318,8 @@ def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = ()) -> Rewrit
     at = table.schema().schema_id, table.spec().spec_id
     if snapshot is None:
         target = given_target(table, request.options)
-        return RewritePlan(request, *at, None, order, message=no_snapshot(table), target=target)
+        message = nothing_in(table, "the table has no snapshot yet")
+        return RewritePlan(request, *at, None, order, message=message, target=target)
     plan = planner.plan(snapshot, lost)
     if any(group.partition is None for group in plan.groups):
         spec, schema = table.specs()[plan.groups[0].spec_id], table.schema()

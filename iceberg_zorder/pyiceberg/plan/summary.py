@@ -11,10 +11,10 @@ from iceberg_zorder.layout.cuts import EVEN
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.layout_json import layout_hash
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.plan.selection.target_size import SUMMARY_KEY
+from iceberg_zorder.pyiceberg.plan.selection.target_size import ORIGIN_KEY, SUMMARY_KEY, TargetSize
 
 
-def snapshot_properties(order: RowOrder, layouts: Sequence[Layout], target: int) -> dict[str, str]:
+def snapshot_properties(order: RowOrder, layouts: Sequence[Layout], target: TargetSize) -> dict[str, str]:
     """Describe layouts for the summary of the snapshot that they were used for.
 
     Parameters
@@ -23,7 +23,7 @@ def snapshot_properties(order: RowOrder, layouts: Sequence[Layout], target: int)
         The columns that the layouts were fitted to.
     layouts : sequence of Layout
         The layout of every file group, at least one.
-    target : int
+    target : TargetSize
         The bytes that new files were to have.
 
     Returns
@@ -42,7 +42,7 @@ def snapshot_properties(order: RowOrder, layouts: Sequence[Layout], target: int)
     >>> column = ClusteringColumn(("a",), "long")
     >>> layout = fit([column], Sample((encode(pa.array(range(8)), "long"),)), LayoutRequest(files=2))
     >>> order = RowOrder((), (), (column,), (1.0,), "zorder", (1,))
-    >>> properties = snapshot_properties(order, [layout], 100)
+    >>> properties = snapshot_properties(order, [layout], TargetSize(100, "data", "data"))
     >>> properties["zorder.columns"], properties["zorder.cuts"], len(properties["zorder.layout-hash"])
     ('a', 'adaptive', 64)
     """
@@ -53,7 +53,8 @@ def snapshot_properties(order: RowOrder, layouts: Sequence[Layout], target: int)
         "zorder.cuts": ADAPTIVE if isinstance(layouts[0].cuts, BoxTree) else EVEN,
         "zorder.layout-hash": hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest(),
         "zorder.version": __version__,
-        SUMMARY_KEY: str(target),
+        SUMMARY_KEY: str(target.size),
+        ORIGIN_KEY: target.origin,
     }
     return {**properties, "zorder.prefix": order.prefix_text} if order.prefix else properties
 

@@ -14,10 +14,12 @@ from iceberg_zorder.request.rewrite_options import RewriteOptions
 
 OPTION, PROPERTY, LAST_LAYOUT, DATA = "option", "property", "last layout", "data"
 SUMMARY_KEY = "zorder.target-file-size-bytes"
+ORIGIN_KEY = "zorder.target-file-size-from"
 
 _PROPERTY_NAME = "write.target-file-size-bytes"
 _SMALLEST, _LARGEST = 16 * 1024**2, 512 * 1024**2
 _FILES_OF_A_PARTITION = 32
+_FAR_OFF = 4
 
 
 @dataclass(frozen=True)
@@ -30,10 +32,13 @@ class TargetSize:
         Bytes.
     source : str
         Where it is from: ``"option"``, ``"property"``, ``"last layout"`` or ``"data"``.
+    origin : str
+        Where the last layout's is from, else the same: ``"option"``, ``"property"`` or ``"data"``.
     """
 
     size: int
     source: str
+    origin: str
 
     @property
     def is_given(self) -> bool:
@@ -44,10 +49,10 @@ class TargetSize:
 def given_target(table: Table, options: RewriteOptions) -> TargetSize | None:
     """Find the target that the option or the table's property sets; raises InvalidInputError if it is no number."""
     if options.target_file_size is not None:
-        return TargetSize(options.target_file_size, OPTION)
+        return TargetSize(options.target_file_size, OPTION, OPTION)
     text = table.properties.get(_PROPERTY_NAME)
     try:
-        return None if text is None else TargetSize(int(text), PROPERTY)
+        return None if text is None else TargetSize(int(text), PROPERTY, PROPERTY)
     except ValueError as error:
         raise InvalidInputError(
             f"Cannot rewrite data files of {display_name(table)}, because its property {_PROPERTY_NAME} = '{text}' is "
@@ -56,7 +61,11 @@ def given_target(table: Table, options: RewriteOptions) -> TargetSize | None:
 
 
 def found_target(
-    options: RewriteOptions, snapshots: Sequence[SnapshotFacts], partition_sizes: Iterable[int]
+    options: RewriteOptions,
+    snapshots: Sequence[SnapshotFacts],
+    partition_sizes: Iterable[int],
+    *,
+    is_filtered: bool = False,
 ) -> TargetSize:
     """Find the target where none is given.
 
@@ -66,8 +75,11 @@ def found_target(
         The options, whose smallest and largest size the target is moved to fit.
     snapshots : sequence of SnapshotFacts
         The snapshots of the branch, oldest first; the newest that tells of a target wins, so that a table keeps it.
+        One by the data is kept until the data asks for four times as much, or a quarter.
     partition_sizes : iterable of int
         Bytes of the data files of each partition.
+    is_filtered : bool, optional
+        Whether these are of a part of the table, which does not say what all of it asks for.
 
     Returns
     -------
@@ -78,22 +90,36 @@ def found_target(
     Examples
     --------
     >>> found_target(RewriteOptions(), [], [2 * 1024**3, 3 * 1024**3, 100])
-    TargetSize(size=100663296, source='data')
-    >>> found_target(RewriteOptions(), [SnapshotFacts(1, 0, "replace", {SUMMARY_KEY: "20000000"})], [100])
-    TargetSize(size=20000000, source='last layout')
+    TargetSize(size=100663296, source='data', origin='data')
+    >>> set_by_hand = [SnapshotFacts(1, 0, "replace", {SUMMARY_KEY: "20000000", ORIGIN_KEY: "option"})]
+    >>> found_target(RewriteOptions(), set_by_hand, [30 * 1024**3])
+    TargetSize(size=20000000, source='last layout', origin='option')
     >>> found_target(RewriteOptions(min_file_size=30_000_000), [], [100])
-    TargetSize(size=40000000, source='data')
+    TargetSize(size=40000000, source='data', origin='data')
     """
-    told = (each.summary.get(SUMMARY_KEY, "") for each in reversed(snapshots))
-    last = next((int(text) for text in told if text.isascii() and text.isdecimal() and int(text) > 0), None)
-    if last is not None:
-        return TargetSize(_between(last, options), LAST_LAYOUT)
-    return TargetSize(_between(_target_of_data(partition_sizes), options), DATA)
+    last = _last_target(snapshots)
+    if last is None:
+        return TargetSize(_between(_target_of_data(partition_sizes), options), DATA, DATA)
+    size, origin = last
+    if origin == DATA and not is_filtered:
+        asked = _target_of_data(partition_sizes)
+        if max(asked, size) >= _FAR_OFF * min(asked, size):
+            return TargetSize(_between(asked, options), DATA, DATA)
+    return TargetSize(_between(size, options), LAST_LAYOUT, origin)
+
+
+def _last_target(snapshots: Sequence[SnapshotFacts]) -> tuple[int, str] | None:
+    """Find the newest target that a snapshot tells, and where it was from; without that it counts as set by hand."""
+    for each in reversed(snapshots):
+        text = each.summary.get(SUMMARY_KEY, "")
+        if text.isascii() and text.isdecimal() and int(text) > 0:
+            return int(text), each.summary.get(ORIGIN_KEY, OPTION)
+    return None
 
 
 def checkable_target(options: RewriteOptions) -> TargetSize:
     """Make a target that fits the other options, if any does: what is wrong with them is wrong whatever is found."""
-    return TargetSize(_between(_LARGEST, options), DATA)
+    return TargetSize(_between(_LARGEST, options), DATA, DATA)
 
 
 def _target_of_data(partition_sizes: Iterable[int]) -> int:

@@ -123,7 +123,7 @@ class ReportGoldenTest {
         partitionNames,
         metrics,
         new TableFacts.FileSizes(
-            target, target * 3 / 4, target * 9 / 5, size -> (int) Math.max(1, (size + target - 1) / target)),
+            target, target * 3 / 4, target * 9 / 5, 5, size -> (int) Math.max(1, (size + target - 1) / target)),
         leading,
         flags(golden.get("old_specs"), files.count()),
         flags(golden.get("with_deletes"), files.count()),

@@ -61,7 +61,16 @@ public record ClusteringReport(
 
   /** How many data files have which size; bounds in bytes as for a rewrite. */
   public record SizeReport(
-      long target, long least, long most, long smallest, long median, long largest, int belowMin, int aboveMax, int afterRewrite) {}
+      long target,
+      long least,
+      long most,
+      long smallest,
+      long median,
+      long largest,
+      int belowMin,
+      int aboveMax,
+      int badlySized,
+      int afterRewrite) {}
 
   /**
    * Something that keeps queries from skipping files.

@@ -146,13 +146,18 @@ final class Findings {
 
   private void addOfFiles() {
     SizeReport sizes = report.fileSizes();
-    if (sizes.belowMin() + sizes.aboveMax() > report.partitions().size()) {
+    if (sizes.badlySized() > 0) {
       add(
           "badly-sized-files",
           WARNING,
-          "%s are below %s bytes, %s above %s."
-              .formatted(files(sizes.belowMin()), number(sizes.least()), files(sizes.aboveMax()), number(sizes.most())),
-          evidence("below_min", sizes.belowMin(), "above_max", sizes.aboveMax()),
+          "A rewrite would choose %s for their size: %s of all are below %s bytes, %s above %s."
+              .formatted(
+                  files(sizes.badlySized()),
+                  number(sizes.belowMin()),
+                  number(sizes.least()),
+                  number(sizes.aboveMax()),
+                  number(sizes.most())),
+          evidence("files", sizes.badlySized(), "below_min", sizes.belowMin(), "above_max", sizes.aboveMax()),
           rewrite.apply(Map.of()));
     }
     if (report.filesOfOldSpecs() > 0) {

@@ -131,7 +131,18 @@ final class Measurement {
         count == 0 ? 0 : sorted[count - 1],
         (int) Arrays.stream(sorted).filter(size -> size < wanted.least()).count(),
         (int) Arrays.stream(sorted).filter(size -> size > wanted.most()).count(),
+        badlySized(wanted),
         groups.values().stream().mapToInt(group -> group.layout().files()).sum());
+  }
+
+  /** Counts the files that a rewrite chooses for their size; those of old specs are one file group. */
+  private int badlySized(TableFacts.FileSizes wanted) {
+    int[] numbers =
+        IntStream.range(0, files.count()).map(file -> facts.ofOldSpecs()[file] ? 0 : files.partitions()[file] + 1).toArray();
+    int[][] filesOf = DataFiles.placesByNumber(numbers, facts.partitionNames().size() + 1);
+    return Arrays.stream(filesOf)
+        .mapToInt(places -> wanted.badlySized(Arrays.stream(places).mapToLong(place -> files.sizes()[place])))
+        .sum();
   }
 
   private List<PartitionReport> partitions() {

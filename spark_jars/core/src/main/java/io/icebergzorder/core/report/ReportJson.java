@@ -89,6 +89,7 @@ final class ReportJson {
     node.put("largest_bytes", sizes.largest());
     node.put("files_below_min", sizes.belowMin());
     node.put("files_above_max", sizes.aboveMax());
+    node.put("badly_sized_files", sizes.badlySized());
     node.put("files_after_rewrite", sizes.afterRewrite());
     return node;
   }

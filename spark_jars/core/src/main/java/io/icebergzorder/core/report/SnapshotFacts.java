@@ -1,6 +1,9 @@
 package io.icebergzorder.core.report;
 
+import io.icebergzorder.core.Curve;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * A snapshot.
@@ -13,7 +16,9 @@ import java.util.Map;
 public record SnapshotFacts(long id, long timestampMillis, String operation, Map<String, String> summary) {
   static final String COLUMNS = "zorder.columns";
   private static final String CURVE = "zorder.curve";
+  private static final String CUTS = "zorder.cuts";
   private static final String PREFIX = "zorder.prefix";
+  private static final Pattern COMMA_OR_QUOTED = Pattern.compile("(`(?:[^`]|``)*`)|,");
 
   /** Whether it is of a rewrite of ours. */
   public boolean isLayout() {
@@ -23,7 +28,28 @@ public record SnapshotFacts(long id, long timestampMillis, String operation, Map
   /** What a rewrite of ours was by. */
   public String sortOrder() {
     String prefix = summary.containsKey(PREFIX) ? summary.get(PREFIX) + ", " : "";
-    return prefix + summary.getOrDefault(CURVE, "zorder").split(",", 2)[0] + "(" + summary.get(COLUMNS) + ")";
+    String columns =
+        COMMA_OR_QUOTED
+            .matcher(summary.get(COLUMNS))
+            .replaceAll(found -> found.group(1) == null ? ", " : Matcher.quoteReplacement(found.group(1)));
+    return prefix + curves().split(",", 2)[0] + "(" + columns + ")";
+  }
+
+  /**
+   * Whether a rewrite of ours was by the columns, prefix and curve that another asks for. With adaptive cuts what was asked for as
+   * z-order may have come out as Hilbert.
+   */
+  public boolean isBy(String columns, String prefix, Curve curve) {
+    String hilbert = Curve.HILBERT.label();
+    boolean isCurve =
+        curve == Curve.HILBERT
+            ? curves().equals(hilbert)
+            : !curves().equals(hilbert) || !"even".equals(summary.get(CUTS));
+    return isCurve && columns.equals(summary.get(COLUMNS)) && prefix.equals(summary.getOrDefault(PREFIX, ""));
+  }
+
+  private String curves() {
+    return summary.getOrDefault(CURVE, Curve.ZORDER.label());
   }
 
   /** A number of the summary, 0 if it has none. */

@@ -1,10 +1,12 @@
 package io.icebergzorder.core.report;
 
 import io.icebergzorder.core.PrefixOrder;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 import java.util.function.LongToIntFunction;
+import java.util.stream.LongStream;
 
 /**
  * What a report is computed from. The arrays are kept, not copied: do not change them.
@@ -46,9 +48,23 @@ public record TableFacts(
     Function<Map<String, String>, String> rewriteCommand,
     List<PredicateFacts> predicates) {
   /**
-   * The sizes that data files are to have, in bytes, and into how many files a partition of so many bytes is written.
+   * Which files a rewrite chooses for their size, in bytes, and into how many files it writes a partition of so many bytes.
+   *
+   * @param target the size of new files
+   * @param least the size of the smallest files that are left alone
+   * @param most the size of the largest ones
+   * @param minInputFiles so many files of a partition are rewritten whatever their bytes
+   * @param expectedFiles from the bytes of a partition to the number of its files
    */
-  public record FileSizes(long target, long least, long most, LongToIntFunction expectedFiles) {}
+  public record FileSizes(long target, long least, long most, int minInputFiles, LongToIntFunction expectedFiles) {
+    /** How many files a rewrite chooses for their size, of those that are to be rewritten together. */
+    int badlySized(LongStream together) {
+      long[] outside = together.filter(size -> size < least || size > most).toArray();
+      long bytes = Arrays.stream(outside).sum();
+      boolean areEnough = outside.length > 1 && (outside.length >= minInputFiles || bytes > target);
+      return areEnough || bytes > most ? outside.length : 0;
+    }
+  }
 
   /**
    * A condition on rows, as filters of queries have it.

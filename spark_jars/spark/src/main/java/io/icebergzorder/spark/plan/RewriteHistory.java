@@ -1,5 +1,7 @@
 package io.icebergzorder.spark.plan;
 
+import io.icebergzorder.core.report.SnapshotFacts;
+import io.icebergzorder.spark.request.ResolvedReport;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalLong;
@@ -14,6 +16,9 @@ import org.apache.iceberg.util.SnapshotUtil;
 public final class RewriteHistory {
   /** The target size of the files of a rewrite, in bytes. */
   public static final String TARGET_FILE_SIZE = "zorder.target-file-size-bytes";
+
+  /** Who has set it: an option, a property, or the data. */
+  public static final String TARGET_FILE_SIZE_FROM = "zorder.target-file-size-from";
 
   /** How long a rewrite took until its commit, in milliseconds. */
   public static final String DURATION = "zorder.rewrite-duration-ms";
@@ -33,18 +38,21 @@ public final class RewriteHistory {
     return StreamSupport.stream(SnapshotUtil.ancestorsOf(snapshotId, table::snapshot).spliterator(), false);
   }
 
-  /** The target size of the last rewrite that tells it. */
-  OptionalLong targetFileSize() {
-    return newestFirst().mapToLong(snapshot -> number(snapshot, TARGET_FILE_SIZE)).filter(size -> size > 0).findFirst();
+  /** The target size of the last rewrite that tells it; without who has set it, a user has. */
+  Optional<TargetSize> lastTarget() {
+    return newestFirst()
+        .filter(snapshot -> number(snapshot, TARGET_FILE_SIZE) > 0)
+        .findFirst()
+        .map(
+            snapshot ->
+                TargetSize.ofLastLayout(
+                    number(snapshot, TARGET_FILE_SIZE),
+                    snapshot.summary().getOrDefault(TARGET_FILE_SIZE_FROM, TargetSize.OPTION)));
   }
 
-  /** The sort order of the last rewrite. */
-  Optional<LastLayout> lastLayout() {
-    return newestFirst()
-        .map(Snapshot::summary)
-        .filter(summary -> summary.containsKey(LastLayout.COLUMNS))
-        .findFirst()
-        .map(LastLayout::of);
+  /** The last rewrite of ours. */
+  Optional<SnapshotFacts> lastLayout() {
+    return newestFirst().map(ResolvedReport::facts).filter(SnapshotFacts::isLayout).findFirst();
   }
 
   /** How many data files the table has, if the snapshot tells. */

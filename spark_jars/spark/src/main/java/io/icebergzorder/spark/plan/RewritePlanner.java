@@ -50,7 +50,7 @@ public final class RewritePlanner {
     if (table.currentSnapshot() == null) {
       TargetSize target = TargetSize.of(table, request.written(), options, null, List.of());
       new IcebergRules(table, target.in(options));
-      String message = String.format("Nothing to rewrite in %s: the table has no snapshot yet.", table.name());
+      String message = nothingIn(table, "the table has no snapshot yet");
       return new TablePlan(
           request, null, null, target, request.order(), List.of(), new Selection.Selected(List.of(), List.of(), message));
     }
@@ -60,9 +60,16 @@ public final class RewritePlanner {
     RewriteHistory history = new RewriteHistory(table, start.snapshotId());
     TargetSize target = TargetSize.of(table, request.written(), options, history, scope);
     IcebergRules rules = new IcebergRules(table, target.in(options));
-    Selection.Selected selected = new SizeSelection(rules).select(scope);
+    Selection.Selected selected =
+        scope.isEmpty() && request.written().where() == null
+            ? new Selection.Selected(List.of(), List.of(), nothingIn(table, "the table has no data file"))
+            : new SizeSelection(rules).select(scope);
     List<PlannedGroup> groups = groups(rules, rules.ofDeletesOnly(), table, selected.chosen());
     return new TablePlan(request, start, history, target, within(request, groups), groups, selected);
+  }
+
+  private static String nothingIn(Table table, String why) {
+    return String.format("Nothing to rewrite in %s: %s.", table.name(), why);
   }
 
   /** Data files by partition of the table's current spec. */

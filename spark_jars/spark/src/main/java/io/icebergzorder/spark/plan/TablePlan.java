@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.plan;
 
+import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.RewriteOptions;
@@ -120,8 +121,8 @@ public final class TablePlan {
     return mayLeaveGroups() && targetSize.isOurChoice();
   }
 
-  /** The sort order of the last rewrite of the branch. */
-  public Optional<LastLayout> lastLayout() {
+  /** The last rewrite of ours of the branch. */
+  public Optional<SnapshotFacts> lastLayout() {
     return history.lastLayout();
   }
 

@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalLong;
+import java.util.Optional;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.actions.RewriteDataFiles;
@@ -17,9 +17,10 @@ import org.apache.iceberg.util.PropertyUtil;
  *
  * @param bytes the size
  * @param from "option", "property", "last layout" or "data"
+ * @param origin where the last layout's is from, else the same: "option", "property" or "data"
  */
-public record TargetSize(long bytes, String from) {
-  private static final String OPTION = "option";
+public record TargetSize(long bytes, String from, String origin) {
+  static final String OPTION = "option";
   private static final String PROPERTY = "property";
   private static final String LAST_LAYOUT = "last layout";
   private static final String DATA = "data";
@@ -30,6 +31,18 @@ public record TargetSize(long bytes, String from) {
   /** Files of a typical partition: so many that filters can leave out most. */
   private static final int FILES = 32;
 
+  /** So many times as much, or as little, must the data ask for until a size by the data is given up. */
+  private static final int FAR_OFF = 4;
+
+  private TargetSize(long bytes, String from) {
+    this(bytes, from, from);
+  }
+
+  /** The size of the last layout. */
+  static TargetSize ofLastLayout(long bytes, String origin) {
+    return new TargetSize(bytes, LAST_LAYOUT, origin);
+  }
+
   /**
    * Finds the size.
    *
@@ -39,28 +52,44 @@ public record TargetSize(long bytes, String from) {
    */
   static TargetSize of(
       Table table, RewriteRequest request, Map<String, String> options, RewriteHistory history, List<Selection.PartitionFiles> scope) {
-    return of(table, request.likeBuiltin(), options, history, sizes(scope));
+    return given(table, request.likeBuiltin(), options)
+        .orElseGet(() -> found(options, history, sizes(scope), request.where() != null));
   }
 
-  /** Finds the size for partitions of so many bytes; if {@code likeBuiltin}, no other than Iceberg's. */
-  static TargetSize of(
-      Table table, boolean likeBuiltin, Map<String, String> options, RewriteHistory history, long[] partitions) {
+  /** The size that a user has set; if {@code likeBuiltin}, Iceberg's own else. */
+  static Optional<TargetSize> given(Table table, boolean likeBuiltin, Map<String, String> options) {
     long property =
         PropertyUtil.propertyAsLong(
             table.properties(),
             TableProperties.WRITE_TARGET_FILE_SIZE_BYTES,
             TableProperties.WRITE_TARGET_FILE_SIZE_BYTES_DEFAULT);
     if (options.containsKey(RewriteDataFiles.TARGET_FILE_SIZE_BYTES)) {
-      return new TargetSize(
-          PropertyUtil.propertyAsLong(options, RewriteDataFiles.TARGET_FILE_SIZE_BYTES, property), OPTION);
+      return Optional.of(
+          new TargetSize(PropertyUtil.propertyAsLong(options, RewriteDataFiles.TARGET_FILE_SIZE_BYTES, property), OPTION));
     }
-    if (likeBuiltin || table.properties().containsKey(TableProperties.WRITE_TARGET_FILE_SIZE_BYTES)) {
-      return new TargetSize(property, PROPERTY);
+    return likeBuiltin || table.properties().containsKey(TableProperties.WRITE_TARGET_FILE_SIZE_BYTES)
+        ? Optional.of(new TargetSize(property, PROPERTY))
+        : Optional.empty();
+  }
+
+  /**
+   * Finds the size where none is given. One by the data is kept until the data asks for four times as much, or a quarter.
+   *
+   * @param history the branch's; null if the table has no snapshot
+   * @param partitions bytes of the data files of each partition
+   * @param isFiltered whether these are of a part of the table, which does not say what all of it asks for
+   */
+  static TargetSize found(Map<String, String> options, RewriteHistory history, long[] partitions, boolean isFiltered) {
+    TargetSize last = history == null ? null : history.lastTarget().orElse(null);
+    long asked = ofData(partitions);
+    if (last == null || !isFiltered && last.origin.equals(DATA) && last.isFarOff(asked)) {
+      return new TargetSize(within(options, asked), DATA);
     }
-    OptionalLong last = history == null ? OptionalLong.empty() : history.targetFileSize();
-    return last.isPresent()
-        ? new TargetSize(within(options, last.getAsLong()), LAST_LAYOUT)
-        : new TargetSize(within(options, ofData(partitions)), DATA);
+    return new TargetSize(within(options, last.bytes), LAST_LAYOUT, last.origin);
+  }
+
+  private boolean isFarOff(long asked) {
+    return Math.max(asked, bytes) / Math.min(asked, bytes) >= FAR_OFF;
   }
 
   private static long[] sizes(List<Selection.PartitionFiles> scope) {

@@ -37,7 +37,10 @@ public final class TableReport {
   private TableReport(ResolvedReport request) {
     this.request = request;
     this.table = request.target().table();
-    this.fields = request.order().named().stream().map(column -> field(table.schema(), column)).toList();
+    this.fields =
+        request.order().named().stream()
+            .map(column -> table.schema().findField(String.join(".", column.parts())))
+            .toList();
     boolean caseSensitive = request.target().isCaseSensitive();
     this.conditions =
         request.predicates().stream()
@@ -55,14 +58,6 @@ public final class TableReport {
     return ClusteringReport.of(report.facts());
   }
 
-  private static Types.NestedField field(Schema schema, ClusteringColumn column) {
-    Types.StructType struct = schema.asStruct();
-    for (String part : column.parts().subList(0, column.parts().size() - 1)) {
-      struct = struct.field(part).type().asStructType();
-    }
-    return struct.field(column.parts().get(column.parts().size() - 1));
-  }
-
   private static long[] bytesByPartition(DataFiles files) {
     long[] bytes = new long[1 + Arrays.stream(files.partitions()).max().orElse(-1)];
     for (int file = 0; file < files.count(); file++) {
@@ -76,7 +71,8 @@ public final class TableReport {
     Long snapshotId = snapshots.isEmpty() ? null : (Long) snapshots.get(snapshots.size() - 1).id();
     ListedFiles.Ordered listed = listed(snapshotId).ordered();
     DataFiles files = listed.files();
-    FileSizeRules sizes = FileSizeRules.of(table, snapshotId, bytesByPartition(files));
+    FileSizeRules sizes =
+        FileSizeRules.of(table, request.options(), snapshotId, bytesByPartition(files), request.where() != null);
     MetricsConfig metrics = MetricsConfig.forTable(table);
     String branch = request.branch().equals(SnapshotRef.MAIN_BRANCH) ? null : request.branch();
     RewriteCall rewrite = new RewriteCall(request.target().parts(), request.sortOrder(), branch);
@@ -89,7 +85,7 @@ public final class TableReport {
         files,
         listed.partitions().stream().map(this::name).toList(),
         fields.stream().map(each -> metrics.columnMode(table.schema().findColumnName(each.fieldId())).toString()).toList(),
-        new TableFacts.FileSizes(sizes.target(), sizes.least(), sizes.most(), sizes.expectedFiles()),
+        new TableFacts.FileSizes(sizes.target(), sizes.least(), sizes.most(), sizes.minInputFiles(), sizes.expectedFiles()),
         request.order().leadingOrders(),
         listed.ofOldSpecs(),
         listed.withDeletes(),

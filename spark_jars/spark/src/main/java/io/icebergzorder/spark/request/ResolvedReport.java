@@ -20,6 +20,7 @@ import org.apache.iceberg.util.SnapshotUtil;
  * @param snapshots the snapshots that led to its newest one, oldest first, as far as they are kept; none without data
  * @param sortOrder the clustering columns, as a rewrite takes them
  * @param order the same, resolved
+ * @param options the options that the table remembers
  * @param where the filter as written, or null
  * @param filter selects whole data files
  * @param predicates what else is looked for
@@ -30,6 +31,7 @@ public record ResolvedReport(
     List<SnapshotFacts> snapshots,
     String sortOrder,
     RowOrder order,
+    RewriteOptions options,
     String where,
     Expression filter,
     List<Condition> predicates) {
@@ -45,7 +47,7 @@ public record ResolvedReport(
     Table table = target.table();
     // A caching catalog hands out tables as they were when they were first loaded.
     table.refresh();
-    String branch = branch(target, written.branch());
+    String branch = ResolvedRequest.branch(target, written.branch(), "report on");
     List<SnapshotFacts> snapshots = snapshots(table, branch);
     String sortOrder = written.columns() == null ? remembered(table, snapshots) : written.columns();
     RowOrder order = ClusteringColumns.resolveForReport(table, SortOrder.parse(sortOrder), target.isCaseSensitive());
@@ -54,20 +56,8 @@ public record ResolvedReport(
             .map(text -> new Condition(text, ResolvedRequest.filter(target, text)))
             .toList();
     Expression filter = ResolvedRequest.filter(target, written.where());
-    return new ResolvedReport(target, branch, snapshots, sortOrder, order, written.where(), filter, predicates);
-  }
-
-  private static String branch(CatalogTable target, String argument) {
-    Table table = target.table();
-    String branch = argument != null ? argument : target.branch() != null ? target.branch() : SnapshotRef.MAIN_BRANCH;
-    SnapshotRef ref = table.refs().get(branch);
-    if (table.currentSnapshot() != null && (ref == null || !ref.isBranch())) {
-      throw new IllegalArgumentException(
-          String.format(
-              "Cannot report on data files for branch %s, because %s has no such branch: branch does not exist",
-              branch, table.name()));
-    }
-    return branch;
+    RewriteOptions options = RewriteOptions.of(TableDefaults.options(table));
+    return new ResolvedReport(target, branch, snapshots, sortOrder, order, options, written.where(), filter, predicates);
   }
 
   private static List<SnapshotFacts> snapshots(Table table, String branch) {
@@ -75,13 +65,18 @@ public record ResolvedReport(
     SnapshotRef head = table.refs().get(branch);
     if (head != null) {
       for (Snapshot each : SnapshotUtil.ancestorsOf(head.snapshotId(), table::snapshot)) {
-        Map<String, String> summary = each.summary() == null ? Map.of() : each.summary();
-        String operation = each.operation() == null ? "append" : each.operation();
-        found.add(new SnapshotFacts(each.snapshotId(), each.timestampMillis(), operation, summary));
+        found.add(facts(each));
       }
     }
     Collections.reverse(found);
     return found;
+  }
+
+  /** What a snapshot tells. */
+  public static SnapshotFacts facts(Snapshot snapshot) {
+    Map<String, String> summary = snapshot.summary() == null ? Map.of() : snapshot.summary();
+    String operation = snapshot.operation() == null ? "append" : snapshot.operation();
+    return new SnapshotFacts(snapshot.snapshotId(), snapshot.timestampMillis(), operation, summary);
   }
 
   /** The sort order that the table remembers, or that of the newest rewrite of ours. */

@@ -37,7 +37,13 @@ public record ResolvedRequest(
     RewriteRequest request = TableDefaults.complete(table, written);
     RewriteOptions options = RewriteOptions.of(request.options());
     SortOrder sortOrder = sortOrder(request);
-    String branch = branch(table, request.branch(), target.branch());
+    String branch = branch(target, request.branch(), "rewrite");
+    if (!branch.equals(SnapshotRef.MAIN_BRANCH) && !SupportedVersions.commitsToBranches()) {
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot rewrite data files for branch %s of %s, because Iceberg %s commits rewrites to %s only",
+              branch, table.name(), IcebergBuild.version(), SnapshotRef.MAIN_BRANCH));
+    }
     RowOrder order =
         ClusteringColumns.resolve(
             table, sortOrder, options.layout().columnWeights(), outputSpec(table, options), target.isCaseSensitive());
@@ -69,20 +75,15 @@ public record ResolvedRequest(
   }
 
   /** The branch of the argument, else of the table's name, else main. */
-  private static String branch(Table table, String argument, String ofTable) {
-    String branch = argument != null ? argument : ofTable != null ? ofTable : SnapshotRef.MAIN_BRANCH;
+  static String branch(CatalogTable target, String argument, String act) {
+    Table table = target.table();
+    String branch = argument != null ? argument : target.branch() != null ? target.branch() : SnapshotRef.MAIN_BRANCH;
     SnapshotRef ref = table.refs().get(branch);
     if (table.currentSnapshot() != null && (ref == null || !ref.isBranch())) {
       throw new IllegalArgumentException(
           String.format(
-              "Cannot rewrite data files for branch %s, because %s has no such branch: branch does not exist",
-              branch, table.name()));
-    }
-    if (!branch.equals(SnapshotRef.MAIN_BRANCH) && !SupportedVersions.commitsToBranches()) {
-      throw new IllegalArgumentException(
-          String.format(
-              "Cannot rewrite data files for branch %s of %s, because Iceberg %s commits rewrites to %s only",
-              branch, table.name(), IcebergBuild.version(), SnapshotRef.MAIN_BRANCH));
+              "Cannot %s data files for branch %s, because %s has no such branch: branch does not exist",
+              act, branch, table.name()));
     }
     return branch;
   }

@@ -52,6 +52,11 @@ public record RowOrder(
     return columns.stream().map(ClusteringColumn::name).collect(Collectors.joining(separator));
   }
 
+  /** It as a sort order in full. */
+  public String sortOrder() {
+    return (prefix.isEmpty() ? "" : prefixText() + ", ") + curve.label() + "(" + names(", ") + ")";
+  }
+
   /** The prefix as a sort order writes it, in full; empty without one. */
   public String prefixText() {
     return IntStream.range(0, prefix.size())

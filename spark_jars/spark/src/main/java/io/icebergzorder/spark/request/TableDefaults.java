@@ -21,12 +21,18 @@ final class TableDefaults {
    */
   static RewriteRequest complete(Table table, RewriteRequest request) {
     String sortOrder = request.sortOrder() == null ? table.properties().get(COLUMNS) : request.sortOrder();
-    Map<String, String> options = options(table.name(), table.properties().getOrDefault(OPTIONS, ""));
+    Map<String, String> options = options(table);
     options.putAll(request.options());
     return new RewriteRequest(request.table(), sortOrder, options, request.where(), request.branch(), request.likeBuiltin());
   }
 
-  private static Map<String, String> options(String table, String text) {
+  /**
+   * The options that a table remembers, as they are written.
+   *
+   * @throws IllegalArgumentException if the property is not of the form
+   */
+  static Map<String, String> options(Table table) {
+    String text = table.properties().getOrDefault(OPTIONS, "");
     Map<String, String> options = new LinkedHashMap<>();
     for (String pair : text.split(";")) {
       if (pair.isBlank()) {
@@ -40,7 +46,7 @@ final class TableDefaults {
                 "Cannot use property %s = '%s' of %s, because '%s' %s",
                 OPTIONS,
                 text,
-                table,
+                table.name(),
                 pair.strip(),
                 name.isEmpty() ? "is not of the form name=value" : "sets an option twice"));
       }

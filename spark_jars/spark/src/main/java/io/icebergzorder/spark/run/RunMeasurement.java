@@ -49,6 +49,7 @@ final class RunMeasurement {
     Map<String, String> summary = new HashMap<>(LayoutSummary.properties(plan.order(), fitted.layouts()));
     if (!plan.request().likeBuiltin()) {
       summary.put(RewriteHistory.TARGET_FILE_SIZE, String.valueOf(plan.targetSize().bytes()));
+      summary.put(RewriteHistory.TARGET_FILE_SIZE_FROM, plan.targetSize().origin());
     }
     List<ScanMeasurement.MeasuredGroup> committed = groups.stream().map(this::measure).toList();
     ScanFractions.measured(plan.order(), committed)

@@ -1,7 +1,7 @@
 package io.icebergzorder.spark.sample;
 
+import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.spark.measure.ScanFractions;
-import io.icebergzorder.spark.plan.LastLayout;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
@@ -67,14 +67,14 @@ final class RewriteMessages {
     }
   }
 
-  private Optional<String> lastLayout(LastLayout last, int files) {
+  private Optional<String> lastLayout(SnapshotFacts last, int files) {
     long all = plan.dataFiles();
-    return last.isBy(order) || files >= all
+    return last.isBy(order.names(","), order.prefixText(), order.curve()) || files >= all
         ? Optional.empty()
         : Optional.of(
             String.format(
                 Locale.ROOT,
                 "The last layout of %s was by %s, this one of %,d of %,d data files is by %s.",
-                plan.target().table().name(), last.sortOrder(), files, all, LastLayout.sortOrder(order)));
+                plan.target().table().name(), last.sortOrder(), files, all, order.sortOrder()));
   }
 }

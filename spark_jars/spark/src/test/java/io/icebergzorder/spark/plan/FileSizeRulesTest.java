@@ -2,6 +2,7 @@ package io.icebergzorder.spark.plan;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.icebergzorder.spark.request.RewriteOptions;
 import java.util.Map;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Table;
@@ -22,16 +23,27 @@ class FileSizeRulesTest {
       catalog.createNamespace(Namespace.of("db"));
       Schema schema = new Schema(Types.NestedField.optional(1, "a", Types.LongType.get()));
       Table table = catalog.createTable(TableIdentifier.of("db", "t"), schema);
-      assertEquals(64 * MIB, FileSizeRules.of(table, null, PARTITIONS).target(), "by the data");
+      assertEquals(64 * MIB, rules(table, false).target(), "by the data");
 
       table.newAppend().set("zorder.target-file-size-bytes", String.valueOf(32 * MIB)).commit();
-      FileSizeRules last = FileSizeRules.of(table, table.currentSnapshot().snapshotId(), PARTITIONS);
-      assertEquals(32 * MIB, last.target(), "that of the last layout");
-      assertEquals(24 * MIB, last.least());
+      assertEquals(32 * MIB, rules(table, false).target(), "that of the last layout");
+      assertEquals(24 * MIB, rules(table, false).least());
+
+      table
+          .newAppend()
+          .set("zorder.target-file-size-bytes", String.valueOf(16 * MIB))
+          .set("zorder.target-file-size-from", "data")
+          .commit();
+      assertEquals(64 * MIB, rules(table, false).target(), "by the data, which asks for four times that of the last layout");
+      assertEquals(16 * MIB, rules(table, true).target(), "a part does not speak for the table");
 
       table.updateProperties().set("write.target-file-size-bytes", String.valueOf(8 * MIB)).commit();
-      long set = FileSizeRules.of(table, table.currentSnapshot().snapshotId(), PARTITIONS).target();
-      assertEquals(8 * MIB, set, "that of the table's property");
+      assertEquals(8 * MIB, rules(table, false).target(), "that of the table's property");
     }
+  }
+
+  private static FileSizeRules rules(Table table, boolean isFiltered) {
+    Long snapshotId = table.currentSnapshot() == null ? null : (Long) table.currentSnapshot().snapshotId();
+    return FileSizeRules.of(table, RewriteOptions.of(Map.of("min-input-files", "3")), snapshotId, PARTITIONS, isFiltered);
   }
 }
