@@ -11,7 +11,7 @@ JAR := iceberg_zorder/jars/iceberg-zorder-spark.jar
 LINES := 3.5@3.5_2.12@1.12.0 3.5@3.5_2.12@1.11.0 3.5@3.5_2.12@1.10.1 4.0@4.0_2.13@1.11.0 4.0@4.0_2.13@1.10.1 4.1@4.1_2.13@1.11.0
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-full test-ways stack lint test-java test-python test-lines test-fuzz test-kills test-races test-iceberg jar dist bench bench-quick bench-memory bench-pyiceberg bench-scale picture golden clean check-tools
+.PHONY: help quickstart test test-full test-ways stack lint test-java test-python test-lines test-fuzz test-kills test-races test-iceberg jar dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions picture golden clean check-tools
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,8 +74,9 @@ test-races: $(INSTALLED) ## Race writers against rewriters on SQLite and Postgre
 
 test-line/%:
 	@$(MAKE) --no-print-directory .venv-$(word 1,$(subst @, ,$*))/.installed
-	ICEBERG_RUNTIME=org.apache.iceberg:iceberg-spark-runtime-$(word 2,$(subst @, ,$*)):$(word 3,$(subst @, ,$*)) \
-	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m pytest -m 'not full' tests/spark
+	@export ICEBERG_RUNTIME=org.apache.iceberg:iceberg-spark-runtime-$(word 2,$(subst @, ,$*)):$(word 3,$(subst @, ,$*)); \
+	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m tests.fetch_packages && \
+	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m pytest -m 'not full' --numprocesses 2 --dist loadfile tests/spark
 
 .venv-%/.installed: pyproject.toml | check-tools $(JAR)
 	@$(PYTHON) -m venv .venv-$*
@@ -103,6 +104,9 @@ bench-pyiceberg: $(INSTALLED) $(JAR) ## The PyIceberg engine beside DuckDB, zamb
 
 bench-scale: $(INSTALLED) $(JAR) ## Many partitions, many files, 100,000 of them, about 30 minutes
 	$(BIN)/python -m benchmarks.scale
+
+bench-predictions: $(INSTALLED) ## Hold predicted scan fractions against actual ones on every set, about 10 minutes
+	$(BIN)/python -m benchmarks.predictions
 
 picture: $(INSTALLED) $(JAR) ## Draw the README's picture
 	$(BIN)/python -m docs.boxes

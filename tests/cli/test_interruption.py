@@ -149,7 +149,7 @@ def check_stopped(lake: Lake, process: subprocess.Popen[bytes], code: int) -> No
 @pytest.mark.parametrize(
     ("moment", "number"),
     [
-        ("writing", signal.SIGINT),
+        pytest.param("writing", signal.SIGINT, marks=pytest.mark.full),
         pytest.param("starting", signal.SIGINT, marks=pytest.mark.full),
         pytest.param("sampling", signal.SIGINT, marks=pytest.mark.full),
         pytest.param("committing", signal.SIGINT, marks=pytest.mark.full),

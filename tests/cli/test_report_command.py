@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from pyiceberg.catalog import Catalog
 
 from tests.cli.processes import run, run_without_spark
@@ -52,6 +53,7 @@ def test_what_cannot_be_reported_on_is_refused(home: Path, catalog: Catalog) -> 
         assert why in error["message"]
 
 
+@pytest.mark.full
 def test_both_engines_say_the_same(home: Path, catalog: Catalog) -> None:
     asked = (*BY, "--predicate", "ts >= 40", "--output", "json")
     done = run(home, *asked, "--engine", "spark", "--catalog", "files", command="report")

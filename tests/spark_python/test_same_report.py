@@ -104,7 +104,7 @@ def codes(found: ClusteringReport) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "partitioned", ["", "PARTITIONED BY (p)", "PARTITIONED BY (bucket(2, id), truncate(20, name))"]
+    "partitioned", ["", "PARTITIONED BY (p)", "PARTITIONED BY (bucket(2, id), truncate(17, name))"]
 )
 def test_both_engines_report_the_same(spark: SparkSession, catalog: Catalog, partitioned: str) -> None:
     full = make(spark, "report_same", partitioned)
