@@ -1,0 +1,187 @@
+"""What rewrites are predicted to bring, beside what they bring: ``make bench-predictions``.
+
+Every set of the benchmark arrives in commits, in its own order, and is rewritten by the PyIceberg engine. What was
+predicted is held against all rows: values at evenly spaced ranks of each column are looked for among the bounds in the
+manifests. The fuzzer's tables are hostile and small: for them the shares are taken that the rewrites found among their
+own new files.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import compress
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import typer
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+from benchmarks.sets import SETS, BenchmarkSet
+from benchmarks.without_jvm import machine
+from iceberg_zorder.errors import RewriteFailedError
+from iceberg_zorder.pyiceberg import rewrite_data_files
+from iceberg_zorder.pyiceberg.bounds import file_bounds
+from iceberg_zorder.report.scan_fraction import drawn_evenly, scan_fraction
+from tests.fuzz.disturbances import Disturbances
+from tests.fuzz.engines import PyIceberg
+from tests.fuzz.lakes import lake
+from tests.fuzz.requests import Request
+
+DATA = Path("benchmark-data")
+PAGE, FIGURES = Path("docs/benchmarks-predictions.md"), Path("docs/benchmarks-predictions.json")
+COMMITS = 20
+FILES = 48
+VALUES = 2_000
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A column of a rewritten table: the shares of the bytes that equality reads, before, as predicted, and after."""
+
+    table: str
+    column: str
+    files: int
+    rows_per_file: float
+    before: float
+    predicted: float
+    actual: float
+
+    @property
+    def error(self) -> float:
+        """How far the prediction is off, relative to what came."""
+        return abs(self.predicted - self.actual) / self.actual if self.actual else 0.0
+
+
+def of_set(of: BenchmarkSet, rows: int) -> Iterator[Prediction]:
+    """Append the set in commits, rewrite it, and judge what was predicted by all of its rows."""
+    source = pq.read_table(of.source(rows, DATA))
+    with tempfile.TemporaryDirectory() as directory:
+        catalog = SqlCatalog("lake", uri=f"sqlite:///{directory}/catalog.db", warehouse=f"file://{directory}")
+        catalog.create_namespace("db")
+        table = catalog.create_table("db.t", source.schema)
+        step = source.num_rows // COMMITS + 1
+        for start in range(0, source.num_rows, step):
+            table.append(source.slice(start, step))
+        size = sum(task.file.file_size_in_bytes for task in table.scan().plan_files())
+        options = {"rewrite-all": True, "target-file-size-bytes": size // FILES}
+        result = rewrite_data_files(table, list(of.columns), options=options)
+        actual = {column: _of_all_rows(table, source[column], column) for column in of.columns}
+        files = result.added_data_files_count
+        for each in result.scan_fractions:
+            told = each.before or 0.0, each.predicted or 0.0, actual[each.column]
+            yield Prediction(of.name, each.column, files, source.num_rows / files, *told)
+        catalog.close()
+
+
+def _of_all_rows(table: Table, values: pa.ChunkedArray, column: str) -> float:
+    bounds = file_bounds(table, [column])
+    # Files of NULLs alone have no bounds, and are never read.
+    nulls = [
+        (each.file.null_value_counts or {}).get(table.schema().find_field(column).field_id)
+        for each in table.scan().plan_files()
+    ]
+    has_values = [null != rows for null, rows in zip(nulls, bounds.record_counts, strict=True)]
+    if pa.types.is_date(values.type):
+        values = values.cast(pa.int32())
+    elif pa.types.is_timestamp(values.type):
+        values = values.cast(pa.int64())
+    elif pa.types.is_floating(values.type):
+        values = values.filter(pc.invert(pc.is_nan(values)))
+    drawn: list[Any] = drawn_evenly(values.drop_null().to_pylist(), VALUES)
+    lower, upper, sizes = (
+        list(compress(each, has_values)) for each in (bounds.lower[column], bounds.upper[column], bounds.sizes)
+    )
+    return float(scan_fraction(drawn, lower, upper, sizes) * sum(sizes) / sum(bounds.sizes))
+
+
+def of_random_tables(seeds: Sequence[int]) -> Iterator[Prediction]:
+    """Rewrite tables of the fuzzer; what is refused, or does not rewrite anything, tells nothing."""
+    for seed in seeds:
+        with tempfile.TemporaryDirectory() as directory:
+            rng = random.Random(seed)
+            made = lake(rng, Path(directory))
+            made.history.make(made.location)
+            request = Request.draw(rng, made.history)
+            try:
+                result = PyIceberg().rewrite(made, request, Disturbances(made.history)).result
+            except RewriteFailedError:  # rows of a data file that this engine does not read
+                continue
+            if result is None or not result.added_data_files_count:
+                continue
+            files = result.added_data_files_count
+            rows = sum(len(each.rows) for each in made.history.read()) / files
+            for each in result.scan_fractions:
+                told = each.before or 0.0, each.predicted or 0.0, each.actual or 0.0
+                yield Prediction(f"seed {seed}", each.column, files, rows, *told)
+
+
+def page(figures: dict[str, Any]) -> str:
+    """Write the page of the figures."""
+    sets = [Prediction(**each) for each in figures["sets"]]
+    random_tables = [Prediction(**each) for each in figures["random_tables"]]
+    errors = [each.error for each in sets]
+    random_errors = sorted(each.error for each in random_tables)
+    rows_per_file = fmean(each.rows_per_file for each in random_tables)
+    lines = [
+        "# Predicted and actual scan fractions",
+        "",
+        f"Written by `make bench-predictions` on {figures['machine']}.",
+        "",
+        "Shares of the bytes that `column = value` reads. *Predicted* is what the rewrite said before it wrote, by",
+        "rows that its layout was not fitted to; *actual* is by the bounds of all new files,",
+        f"for {VALUES:,} values at evenly spaced ranks of all rows.",
+        "",
+        "| table | column | files | rows a file | before | predicted | actual | error |",
+        "|---|---|--:|--:|--:|--:|--:|--:|",
+        *(_row(each) for each in sets),
+        "",
+        f"Mean relative error: {fmean(errors):.1%}; largest: {max(errors):.1%}.",
+        "",
+        f"{len({each.table for each in random_tables})} random tables of the fuzzer, with {len(random_tables)} columns "
+        f"and {rows_per_file:.0f} rows a file on average: mean",
+        f"relative error {fmean(random_errors):.1%}, half of the columns within "
+        f"{random_errors[len(random_errors) // 2]:.1%}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _row(of: Prediction) -> str:
+    shares = " | ".join(f"{share:.2%}" for share in (of.before, of.predicted, of.actual))
+    return f"| {of.table} | `{of.column}` | {of.files} | {of.rows_per_file:,.0f} | {shares} | {of.error:.1%} |"
+
+
+def main(
+    rows: Annotated[int, typer.Option(help="Rows of each set.")] = 2_000_000,
+    seeds: Annotated[int, typer.Option(help="Tables of the fuzzer.")] = 300,
+) -> None:
+    """Measure, and write the page."""
+    logging.getLogger("iceberg_zorder").setLevel(logging.ERROR)
+    sets = []
+    for each in SETS:
+        found = list(of_set(each, rows))
+        sets += found
+        for of in found:
+            typer.echo(f"{of.table:16} {of.column:20} {of.predicted:.4f} {of.actual:.4f} {of.error:.1%}")
+    random_tables = list(of_random_tables(range(seeds)))
+    figures = {
+        "machine": machine(),
+        "sets": [asdict(each) for each in sets],
+        "random_tables": [asdict(each) for each in random_tables],
+    }
+    FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
+    PAGE.write_text(page(figures))
+    typer.echo(PAGE.read_text())
+
+
+if __name__ == "__main__":
+    typer.run(main)
