@@ -45,7 +45,8 @@ def partition_of(file: DataFile) -> Partition:
     >>> partition_of(file)
     (3, 'a', None, 'nan')
     """
-    return (file.spec_id, *(identity(file.partition[place]) for place in range(len(file.partition))))
+    values = file.partition
+    return (file.spec_id, *[identity(values[place]) for place in range(len(values))])
 
 
 def identity(value: Hashable) -> Hashable:
@@ -148,7 +149,8 @@ def bounds(file: DataFile, field: NestedField) -> tuple[Any, Any]:
 
 
 def _encoded_bounds(file: DataFile, field_id: int) -> tuple[bytes | None, bytes | None]:
-    return (file.lower_bounds or {}).get(field_id), (file.upper_bounds or {}).get(field_id)
+    lower, upper = file.lower_bounds, file.upper_bounds
+    return None if lower is None else lower.get(field_id), None if upper is None else upper.get(field_id)
 
 
 def _decoded(encoded: bytes | None, field: NestedField) -> Any:

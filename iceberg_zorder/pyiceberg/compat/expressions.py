@@ -45,6 +45,8 @@ def partition_may_match(
 ) -> Callable[[DataFile], bool]:
     """Tell which files of a spec may hold rows that match, by their partition."""
     projected = _projected(spec, schema, row_filter, case_sensitive)
+    if isinstance(projected, AlwaysTrue):
+        return lambda _: True
     evaluate = expression_evaluator(Schema(*spec.partition_type(schema).fields), projected, case_sensitive)
     return lambda file: evaluate(file.partition)
 

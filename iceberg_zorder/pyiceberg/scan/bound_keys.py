@@ -71,10 +71,11 @@ def _arrow_type(kind: IcebergType) -> pa.DataType:
 
 
 def _valued(file: DataFile, field_id: int) -> float:
-    rows = (file.value_counts or {}).get(field_id, file.record_count)
+    values, nulls, nans = file.value_counts, file.null_value_counts, file.nan_value_counts
+    rows = file.record_count if values is None else values.get(field_id, file.record_count)
     if rows <= 0:
         return 0.0
-    without = sum((counts or {}).get(field_id, 0) for counts in (file.null_value_counts, file.nan_value_counts))
+    without = (0 if nulls is None else nulls.get(field_id, 0)) + (0 if nans is None else nans.get(field_id, 0))
     return max(0.0, min(1.0, 1 - without / rows))
 
 

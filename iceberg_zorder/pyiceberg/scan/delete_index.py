@@ -53,15 +53,19 @@ class DeleteIndex:
 
     def position_deletes(self, data: DataFile, sequence_number: int) -> tuple[DataFile, ...]:
         """Find the position deletes that may name rows of a data file with this data sequence number."""
-        candidates = self._positions.get(partition_of(data), []) + self._positions_by_path.get(data.file_path, [])
+        candidates = self._of_partition(self._positions, data) + self._positions_by_path.get(data.file_path, [])
         return tuple(delete for delete, sequence in candidates if sequence >= sequence_number)
 
     def equality_deletes(self, data: DataFile, sequence_number: int) -> tuple[DataFile, ...]:
         """Find the equality deletes that may equal rows of a data file with this data sequence number."""
-        candidates = self._global_equalities + self._equalities.get(partition_of(data), [])
+        candidates = self._global_equalities + self._of_partition(self._equalities, data)
         return tuple(
             delete for delete, sequence in candidates if sequence > sequence_number and self._may_equal(data, delete)
         )
+
+    @staticmethod
+    def _of_partition(deletes: dict[Partition, list[_Sequenced]], data: DataFile) -> list[_Sequenced]:
+        return deletes.get(partition_of(data), []) if deletes else []
 
     def _may_equal(self, data: DataFile, delete: DataFile) -> bool:
         """Tell by counts and bounds whether a data file may hold a row that an equality delete file names."""
