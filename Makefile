@@ -105,7 +105,7 @@ bench-pyiceberg: $(INSTALLED) $(JAR) ## The PyIceberg engine beside DuckDB, zamb
 bench-scale: $(INSTALLED) $(JAR) ## Many partitions, many files, 100,000 of them, about 30 minutes
 	$(BIN)/python -m benchmarks.scale
 
-bench-predictions: $(INSTALLED) ## Hold predicted scan fractions against actual ones on every set, about 10 minutes
+bench-predictions: $(INSTALLED) ## Hold predicted scan fractions against actual ones on every set, about 3 minutes
 	$(BIN)/python -m benchmarks.predictions
 
 picture: $(INSTALLED) $(JAR) ## Draw the README's picture

@@ -161,7 +161,7 @@ def _row(of: Prediction) -> str:
 
 
 def main(
-    rows: Annotated[int, typer.Option(help="Rows of each set.")] = 2_000_000,
+    rows: Annotated[int, typer.Option(help="Rows of each set.")] = 1_000_000,
     seeds: Annotated[int, typer.Option(help="Tables of the fuzzer.")] = 300,
 ) -> None:
     """Measure, and write the page."""
