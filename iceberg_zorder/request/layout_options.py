@@ -15,6 +15,8 @@ sample-rows     integer in [1, 2147483647]    1,000 per output file, at      row
 sample-seed     integer in [-2^63, 2^63)      0                              which rows are sampled
 boundaries      integer in [1, 65536]         4096                           boundaries per column: more tell close
                                                                              values apart, and make the layout larger
+metrics-check   warn, fail, fix               warn                           what is done about columns whose lower or
+                                                                             upper bounds are not kept, or cut short
 dry-run         true, false                   false                          plan, sample and predict, and write nothing
 ==============  ============================  =============================  ==========================================
 """
@@ -29,6 +31,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.boundaries import MAX_BOUNDARIES
 from iceberg_zorder.layout.box_tree import ADAPTIVE
 from iceberg_zorder.layout.cuts import EVEN
+from iceberg_zorder.request.metrics_check import FAIL, FIX, WARN
 from iceberg_zorder.request.sort_order import parse_column_weights
 
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
@@ -57,6 +60,8 @@ class ZOrderOptions:
         Seed of the sample.
     boundaries : int
         Wanted boundaries per column.
+    metrics_check : str
+        What is done about columns whose lower/upper bounds do not serve.
     dry_run : bool
         Whether nothing is to be written.
     """
@@ -67,6 +72,7 @@ class ZOrderOptions:
     sample_rows: int | None = None
     sample_seed: int = 0
     boundaries: int = 4096
+    metrics_check: str = WARN
     dry_run: bool = False
 
     def sample_rows_for(self, files: int) -> int:
@@ -104,7 +110,7 @@ def zorder_options(options: Mapping[str, str]) -> ZOrderOptions:
     --------
     >>> zorder_options({"boundaries": "255", "rewrite-all": "true"})
     ZOrderOptions(cuts='adaptive', column_weights=(), size_tolerance=0.25, sample_rows=None, sample_seed=0, \
-boundaries=255, dry_run=False)
+boundaries=255, metrics_check='warn', dry_run=False)
     >>> zorder_options({"boundaries": "0"})
     Traceback (most recent call last):
     iceberg_zorder.errors.InvalidInputError: Cannot set boundaries to '0', because it must be an integer in [1, 65536]
@@ -119,6 +125,7 @@ boundaries=255, dry_run=False)
         _integer(options, "sample-rows", 1, 2**31 - 1) if "sample-rows" in options else None,
         _integer(options, "sample-seed", -(2**63), 2**63 - 1) if "sample-seed" in options else 0,
         _integer(options, "boundaries", 1, MAX_BOUNDARIES) if "boundaries" in options else 4096,
+        _metrics_check(options.get("metrics-check", WARN)),
         _boolean(options, "dry-run"),
     )
 
@@ -127,6 +134,14 @@ def _tolerance(text: str) -> float:
     if not _NUMBER.fullmatch(text) or not 0 <= float(text) < 1:
         raise InvalidInputError(f"Cannot set size-tolerance to '{text}', because it must be a number in [0, 1)")
     return float(text)
+
+
+def _metrics_check(text: str) -> str:
+    if text.lower() not in (WARN, FAIL, FIX):
+        raise InvalidInputError(
+            f"Cannot set metrics-check to '{text}', because it must be '{WARN}', '{FAIL}' or '{FIX}'"
+        )
+    return text.lower()
 
 
 def _boolean(options: Mapping[str, str], name: str) -> bool:

@@ -21,7 +21,10 @@ SMALLEST_MEMORY_LIMIT = 16 * 1024 * 1024
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)")
-_OWN = ("boundaries", "column-weights", "cuts", "dry-run", "sample-rows", "sample-seed", "size-tolerance")
+_OWN = (
+    *("boundaries", "column-weights", "cuts", "dry-run", "metrics-check"),
+    *("sample-rows", "sample-seed", "size-tolerance"),
+)
 
 
 def _int(text: str) -> int:

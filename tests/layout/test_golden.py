@@ -30,6 +30,7 @@ def test_no_file_is_missing_or_extra() -> None:
         "sort_order",
         "column_weights",
         "sampled_row_groups",
+        "metrics_check",
     }
 
 

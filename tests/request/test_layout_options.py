@@ -34,6 +34,9 @@ def test_options_of_iceberg_are_not_looked_at() -> None:
         ("sample-seed", "+7", ZOrderOptions(sample_seed=7)),
         ("boundaries", "1", ZOrderOptions(boundaries=1)),
         ("boundaries", "65536", ZOrderOptions(boundaries=65536)),
+        ("metrics-check", "warn", ZOrderOptions()),
+        ("metrics-check", "FAIL", ZOrderOptions(metrics_check="fail")),
+        ("metrics-check", "Fix", ZOrderOptions(metrics_check="fix")),
     ],
 )
 def test_the_ends_of_domains_are_taken(name: str, value: str, expected: ZOrderOptions) -> None:
@@ -54,6 +57,8 @@ def test_the_ends_of_domains_are_taken(name: str, value: str, expected: ZOrderOp
         ("sample-rows", "1_000", "an integer in [1, 2147483647]"),
         ("sample-seed", "9223372036854775808", "an integer in [-9223372036854775808, 9223372036854775807]"),
         ("sample-seed", "", "an integer in [-9223372036854775808, 9223372036854775807]"),
+        ("metrics-check", "mend", "'warn', 'fail' or 'fix'"),
+        ("metrics-check", "", "'warn', 'fail' or 'fix'"),
         ("boundaries", "0", "an integer in [1, 65536]"),
         ("boundaries", "65537", "an integer in [1, 65536]"),
         ("boundaries", "1.0", "an integer in [1, 65536]"),

@@ -1,0 +1,98 @@
+"""What bounds of a column tell apart: the golden file, which JUnit reads too, and a count that is done one by one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iceberg_zorder.request.metrics_check import KeyPool, WeakBounds, separation
+from tests.golden.generate import DIRECTORY
+from tests.golden.metrics_check_cases import metrics_cases, metrics_document
+
+CASES = metrics_cases()
+KEYS = st.lists(st.text(st.sampled_from("aé€😀"), max_size=24), unique=True, max_size=12)
+
+
+def naive(kept: int, pools: Sequence[tuple[list[str], bool]]) -> tuple[int, int, int | None]:
+    """The same, for text, by trying every length."""
+    pairs = [pair for texts, _ in pools for pair in pairwise(texts)]
+    count = len(pairs) + sum(alone for _, alone in pools)
+
+    def separated(length: int) -> int:
+        return sum(low[:length] != high[:length] for low, high in pairs)
+
+    enough = (length for length in range(kept + 1, 257) if 100 * separated(length) >= 95 * count)
+    wanted = next(enough, None)
+    return count, separated(kept), max(16, wanted) if wanted and not kept else wanted
+
+
+def test_the_golden_file() -> None:
+    golden = json.loads((DIRECTORY / "metrics_check.json").read_text(encoding="utf-8"))
+    assert {"cases": [metrics_document(case) for case in CASES]} == golden
+    assert len({case.name for case in CASES}) == len(CASES)
+
+
+@given(
+    st.integers(0, 30), st.lists(st.tuples(KEYS.map(sorted), st.sampled_from([False, False, False, True])), max_size=4)
+)
+def test_what_is_wanted_is_the_shortest_that_is_enough(kept: int, pools: list[tuple[list[str], bool]]) -> None:
+    # Texts of such characters are in the order of their bytes.
+    found = separation("string", kept, [KeyPool([text.encode() for text in texts], alone) for texts, alone in pools])
+    assert (found.pairs, found.separated, found.wanted) == naive(kept, pools)
+
+
+def found(name: str) -> tuple[int, int, int | None]:
+    case = next(case for case in CASES if case.name == name)
+    result = separation(case.type, case.kept, case.pools)
+    return result.pairs, result.separated, result.wanted
+
+
+def test_cases_that_are_known() -> None:
+    assert found("string: beyond the BMP") == (29, 0, 21)
+    assert found("binary: 0xff") == (7, 3, 8)
+    assert found("string: none kept, short") == (2, 0, 16)
+    assert found("string: none kept, no pair") == (0, 0, 16)
+    assert found("255 alike, 16 kept") == (1, 0, 256)
+    assert found("256 alike, 16 kept") == (1, 0, None)
+    assert [found(f"{alike} of 100 are alike")[:2] for alike in (4, 5, 6)] == [(100, 96), (100, 95), (100, 94)]
+    assert [found(f"{alike} of 100 are alike")[2] for alike in (4, 5, 6)] == [17, 17, 31]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "separated", "is_enough"), [(100, 95, True), (100, 94, False), (0, 0, True), (19, 18, False)]
+)
+def test_95_percent_are_enough(pairs: int, separated: int, is_enough: bool) -> None:
+    pools = [KeyPool([b"a", b"b"])] * separated + [KeyPool([], alone=True)] * (pairs - separated)
+    assert separation("binary", 1, pools).is_enough == is_enough
+
+
+def test_what_is_said_of_a_column_without_bounds() -> None:
+    weak = WeakBounds("lake.db.t", "lake.db.`t t`", "p.`q q`", "p.q q", "string", "counts", "full")
+    assert weak.warning == (
+        "lake.db.t keeps no lower/upper bounds of clustering column p.`q q` (metrics mode counts): no file can be skipped by "
+        "it. ALTER TABLE lake.db.`t t` SET TBLPROPERTIES ('write.metadata.metrics.column.p.q q' = 'full') and rewrite again, "
+        "or set option metrics-check to fix."
+    )
+    assert weak.setting() == (
+        "Set write.metadata.metrics.column.p.q q = 'full' on lake.db.t: lake.db.t keeps no lower/upper bounds of clustering "
+        "column p.`q q` (metrics mode counts): no file can be skipped by it."
+    )
+
+
+def test_what_is_said_of_a_column_whose_bounds_are_too_short() -> None:
+    weak = WeakBounds("lake.db.t", "lake.db.t", "b", "b", "binary", "truncate(3)", "truncate(7)", 3, 94)
+    assert weak.warning == (
+        "The 3 bytes that lake.db.t keeps of lower/upper bounds of clustering column b tell 94% of its sampled boundaries "
+        "apart: files cannot be skipped by it as well as they could. ALTER TABLE lake.db.t SET TBLPROPERTIES "
+        "('write.metadata.metrics.column.b' = 'truncate(7)') and rewrite again, or set option metrics-check to fix."
+    )
+    assert weak.refusal == (
+        "Cannot cluster by column b, because the 3 bytes that lake.db.t keeps of its lower/upper bounds tell 94% of its "
+        "sampled boundaries apart: ALTER TABLE lake.db.t SET TBLPROPERTIES ('write.metadata.metrics.column.b' = "
+        "'truncate(7)') first"
+    )
