@@ -23,7 +23,7 @@ STAGES = [
     {"pyiceberg.content_files", "pyiceberg.display", "pyiceberg.nested_fields", "pyiceberg.progress"},
     {"pyiceberg.bounds", "pyiceberg.catalog", "pyiceberg.file_groups", "pyiceberg.metrics_config"},
     {"pyiceberg.commit", "pyiceberg.read", "pyiceberg.write"},
-    {"pyiceberg.partitions", "pyiceberg.scan"},
+    {"pyiceberg.kept_bounds", "pyiceberg.partitions", "pyiceberg.scan"},
     {"pyiceberg.plan"},
     {"pyiceberg.run"},
     {"pyiceberg.clustering", "pyiceberg.rewrite"},

@@ -39,6 +39,14 @@ class MetricsMode:
         """Whether lower and upper bounds are kept."""
         return self.kind in ("truncate", "full")
 
+    @staticmethod
+    def of(text: str) -> MetricsMode | None:
+        """Read a mode as properties have it; None for what is none."""
+        if text.lower() in ("none", "counts", "full"):
+            return MetricsMode(text.lower())
+        truncate = _TRUNCATE.fullmatch(text)
+        return MetricsMode("truncate", int(truncate[1])) if truncate and int(truncate[1]) > 0 else None
+
     def __str__(self) -> str:
         return self.kind if self.length is None else f"{self.kind}({self.length})"
 
@@ -114,10 +122,8 @@ def _inferred(properties: Mapping[str, str]) -> int:
 
 
 def _mode(text: str, otherwise: MetricsMode) -> MetricsMode:
-    if text.lower() in ("none", "counts", "full"):
-        return MetricsMode(text.lower())
-    if (truncate := _TRUNCATE.fullmatch(text)) and int(truncate[1]) > 0:
-        return MetricsMode("truncate", int(truncate[1]))
+    if mode := MetricsMode.of(text):
+        return mode
     _LOG.warning("Ignoring metrics mode %s, which is none of none, counts, truncate(n) and full", text)
     return otherwise
 

@@ -5,6 +5,7 @@ The stages, in order:
     check    the options, the columns, the filter and the branch, before anything is read
     plan     Iceberg's rules choose the data files and their file groups
     sample   the clustering columns of every file group, fit its layout, and leave what is not predicted to gain
+    fix      if that is asked for, set the metrics modes that columns need, in a commit of the table's properties
     rewrite  read each file group once, send its rows to their files, sort and write them
     commit   one replace snapshot, or several with partial progress; what a conflict takes is planned and done again
     result   RewriteResult, Iceberg's five counts, scan fractions, and why nothing was rewritten if so
@@ -68,7 +69,8 @@ def rewrite_data_files(
     Raises
     ------
     InvalidInputError
-        When an argument, or a property of the table, cannot be honoured; no row was read or written then.
+        When an argument, or a property of the table, cannot be honoured; no row was read or written then. With
+        ``metrics-check`` = ``fail`` also when bounds do not tell sampled values apart; no row was written then.
     RewriteConflictError
         When other operations changed the same files again and again. The new files are deleted.
     UnknownOutcomeError

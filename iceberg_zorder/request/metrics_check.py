@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from iceberg_zorder.errors import InvalidInputError
+
 WARN, FAIL, FIX = "warn", "fail", "fix"
 """What is done about columns whose bounds do not serve: the values of the option ``metrics-check``."""
 LONGEST = 256
@@ -31,6 +33,17 @@ def is_truncated(type_name: str) -> bool:
     (True, False)
     """
     return type_name in _CODINGS
+
+
+def beginning(key: bytes, length: int, type_name: str) -> bytes:
+    r"""Take what bounds keep of a key.
+
+    Examples
+    --------
+    >>> beginning("größe".encode(), 3, "string").decode(), beginning("größe".encode(), 3, "binary")
+    ('grö', b'gr\xc3')
+    """
+    return text_of(key, type_name)[:length].encode(_CODINGS[type_name])
 
 
 def text_of(key: bytes, type_name: str) -> str:
@@ -84,6 +97,11 @@ class Separation:
     def is_enough(self) -> bool:
         """Whether 95% are told apart."""
         return 100 * self.separated >= _ENOUGH * self.pairs
+
+    @property
+    def share(self) -> int:
+        """How many percent are told apart, rounded down, if there is a pair."""
+        return 100 * self.separated // self.pairs
 
 
 def separation(type_name: str, kept: int, pools: Iterable[KeyPool]) -> Separation:
@@ -224,3 +242,35 @@ by it as well as they could."
     @property
     def _command(self) -> str:
         return f"ALTER TABLE {self.sql_name} SET TBLPROPERTIES ('{self.key}' = '{self.wanted}')"
+
+
+@dataclass(frozen=True)
+class CheckedMetrics:
+    """The clustering columns whose bounds do not serve, and what is done about them.
+
+    Parameters
+    ----------
+    option : str, optional
+        The option ``metrics-check``.
+    weak : tuple of WeakBounds, optional
+        The columns.
+    """
+
+    option: str = WARN
+    weak: tuple[WeakBounds, ...] = ()
+
+    @property
+    def fixes(self) -> tuple[WeakBounds, ...]:
+        """The columns that get the wanted modes."""
+        return self.weak if self.option == FIX else ()
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is warned of: columns that nothing is done about."""
+        return [each.warning for each in self.weak] if self.option == WARN else []
+
+    def check(self) -> None:
+        """Refuse such columns if that is asked for; raises InvalidInputError."""
+        if self.option == FAIL:
+            for each in self.weak:
+                raise InvalidInputError(each.refusal)

@@ -241,7 +241,7 @@ class TestStale:
         self.stale(table, change, "snapshot .* is no longer in the history of branch main")
 
     def test_properties_that_allow_it_no_more(self, catalog: SqlCatalog, table: Table) -> None:
-        plan = plan_rewrite(table, "a").sampled()
+        plan = plan_rewrite(table, "a", options={"metrics-check": "fail"}).sampled()
         with self.other(catalog).transaction() as change:
             change.set_properties({"write.metadata.metrics.default": "none"})
         with pytest.raises(InvalidInputError, match="keeps no lower/upper bounds"):

@@ -95,7 +95,7 @@ def report(
                 )
         snapshots = snapshots_to(table, snapshot)
         by = _remembered_order(table, snapshots) if columns is None else sort_order_text(display_name(table), columns)
-        order = resolve(table, parse_sort_order(by), case_sensitive=case_sensitive, needs_bounds=False)
+        order = resolve(table, parse_sort_order(by), case_sensitive=case_sensitive)
         listing = Listing(table, where, case_sensitive=case_sensitive)
         conditions = [(str(each), Listing(table, each, case_sensitive=case_sensitive)) for each in predicates]
         # Rows are spread over the files in their order: one that every engine finds.

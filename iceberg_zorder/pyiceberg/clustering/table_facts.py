@@ -16,7 +16,7 @@ from pyiceberg.types import NestedField
 
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
-from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.display import display_name, sql_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
@@ -92,7 +92,7 @@ def table_facts(request: FactsRequest, tasks: Sequence[DataFileTask]) -> TableFa
     config, schema = metrics_config(table), table.schema()
     return TableFacts(
         table=display_name(table),
-        sql_name=quoted_name((table.catalog.name, *table.name())),
+        sql_name=sql_name(table),
         branch=request.branch,
         snapshot_id=request.snapshots[-1].snapshot_id if request.snapshots else None,
         where=request.where,

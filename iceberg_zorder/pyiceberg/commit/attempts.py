@@ -25,7 +25,7 @@ from iceberg_zorder.pyiceberg.display import display_name
 
 logger = logging.getLogger("iceberg_zorder")
 
-_REFUSALS = (BadRequestError, ForbiddenError, NoSuchTableError, UnauthorizedError)
+REFUSALS = (BadRequestError, ForbiddenError, NoSuchTableError, UnauthorizedError)
 """What a catalog answers when it has not even tried to commit."""
 
 
@@ -110,7 +110,7 @@ class CommitAttempts:
         self._pending.append(new)
         try:
             submit(self._table, new.snapshot, self._branch)
-        except _REFUSALS:
+        except REFUSALS:
             # Who stands between may have sent the request twice, and had it granted the first time.
             with suppress(Exception):
                 self._load()

@@ -10,18 +10,19 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.fit import LayoutRequest, fit
-from iceberg_zorder.layout.keys import VALUE, KeyColumn
 from iceberg_zorder.layout.layout import Layout
-from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
+from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.plan.group_scans import group_scans
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.plan.sampling import DrawnSample, SampleContext, draw_samples, kept_length
-from iceberg_zorder.pyiceberg.plan.scan_fractions import CODINGS, MeasuredGroup, ScanFractions
+from iceberg_zorder.pyiceberg.plan.sampling import DrawnSample, SampleContext, draw_samples
+from iceberg_zorder.pyiceberg.plan.scan_fractions import MeasuredGroup, ScanFractions
+from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles
 from iceberg_zorder.pyiceberg.progress import silent
 from iceberg_zorder.report.scan_prediction import SampledGroup
-from iceberg_zorder.request.rewrite_messages import reads_less
+from iceberg_zorder.request.metrics_check import CheckedMetrics
+from iceberg_zorder.request.rewrite_messages import reads_less, why_left
 from iceberg_zorder.sample.sampled_row_groups import LARGEST_CLUSTER_EFFECT, cluster_effect
 
 _LOG = logging.getLogger(__name__)
@@ -77,6 +78,10 @@ class FittedGroup:
         """Whether it is predicted that filters read less of it, or nothing is known."""
         return self.means is None or reads_less(*self.means)
 
+    def as_left(self) -> SelectedFiles:
+        """Describe its files as left, because it does not gain."""
+        return SelectedFiles(self.group.key, self.group.tasks, why_left(*(self.means or (0.0, 0.0))))
+
 
 @dataclass(frozen=True, eq=False)
 class FittedGroups:
@@ -88,13 +93,13 @@ class FittedGroups:
         The file groups that could be read, in the order of the plan.
     measure : ScanFractions
         Measures their files.
-    warnings : tuple of str
-        What is wrong with columns, as sentences.
+    metrics : CheckedMetrics
+        The columns whose lower/upper bounds do not tell apart what the layouts do.
     """
 
     groups: tuple[FittedGroup, ...]
     measure: ScanFractions
-    warnings: tuple[str, ...]
+    metrics: CheckedMetrics
 
 
 def fit_layouts(context: SampleContext, groups: Sequence[FileGroup], *, enough_files: bool = False) -> FittedGroups:
@@ -115,12 +120,15 @@ def fit_layouts(context: SampleContext, groups: Sequence[FileGroup], *, enough_f
         The file groups that could be read with the layouts that the Spark engine fits to the same snapshot.
     """
     scans = group_scans(groups, context.options)
-    measure = ScanFractions(context.table, context.order, scans[0].most)
-    drawn = _drawn(context, [*draw_samples(context, scans, 2)])
+    drawn = [*_drawn(context, draw_samples(context, scans, 2))]
+    kept = KeptBounds.of(context.table, context.order.named)
+    weak = kept.weak(context.table, [(sample.fitted, layout) for sample, layout in drawn])
+    metrics = CheckedMetrics(context.options.metrics_check, tuple(weak))
+    lengths = context.kept_of_samples.sampled_lengths(scans[0].most)
+    measure = ScanFractions(context.table, context.order, kept.fixed(metrics.fixes), lengths)
     fitted = tuple(_fitted(context, measure, *each, enough_files=enough_files) for each in drawn)
     _log_left_out(context.table, context.order.named, [each.planned.layout for each in fitted])
-    warnings = _truncated_bounds(context.table, context.order, [each.sampled.fitted for each in fitted])
-    return FittedGroups(fitted, measure, tuple(warnings))
+    return FittedGroups(fitted, measure, metrics)
 
 
 def _drawn(context: SampleContext, samples: list[DrawnSample]) -> Iterator[tuple[DrawnSample, Layout]]:
@@ -205,35 +213,6 @@ def _is_of_clusters(sample: DrawnSample, layout: Layout) -> bool:
         return False
     files = layout.file(sample.fitted)
     return cluster_effect(files, sample.row_groups, layout.files) > LARGEST_CLUSTER_EFFECT
-
-
-def _truncated_bounds(table: Table, order: RowOrder, samples: Sequence[Sample]) -> Iterator[str]:
-    for place, column in enumerate(order.named, len(order.partition)):
-        length = kept_length(table, column)
-        if length is not None and _begin_alike(
-            [sample.columns[place] for sample in samples], length, column.type == "string"
-        ):
-            yield (
-                f"All sampled values of clustering column {column.name} of {display_name(table)} begin with the same "
-                f"{length} characters, and the table keeps only so many of its lower/upper bounds: no file can be "
-                "skipped by it. ALTER TABLE ... SET TBLPROPERTIES ('write.metadata.metrics.column."
-                f"{'.'.join(column.parts)}' = 'full') and rewrite again."
-            )
-
-
-def _begin_alike(columns: Sequence[KeyColumn], length: int, text: bool) -> bool:
-    beginnings: set[str] = set()
-    longer = False
-    for column in columns:
-        for key, state in zip(column.keys, column.states.tolist(), strict=True):
-            if state == VALUE:
-                # A key that was cut in a character has more characters before it than are compared.
-                value = key.as_py().decode(CODINGS[text], errors="replace")
-                longer |= len(value) > length
-                beginnings.add(value[:length])
-                if len(beginnings) > 1:
-                    return False
-    return longer
 
 
 def _log_left_out(table: Table, columns: Sequence[ClusteringColumn], layouts: Sequence[Layout]) -> None:

@@ -13,11 +13,13 @@ from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh
+from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, resolve
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
 from iceberg_zorder.pyiceberg.scan.listing import Listing
+from iceberg_zorder.request.metrics_check import FAIL
 from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
 from iceberg_zorder.request.table_defaults import (
@@ -95,6 +97,7 @@ class PlanRequest:
             self.options.layout.column_weights,
             output_spec=None if spec_id is None else self.table.specs()[spec_id],
             case_sensitive=self.case_sensitive,
+            needs_bounds=self.options.layout.metrics_check == FAIL,
         )
 
     def newest_snapshot(self) -> Snapshot | None:
@@ -133,16 +136,15 @@ def remember(table: Table, sort_order: str, options: Mapping[str, str]) -> dict[
     ------
     InvalidInputError
         When the table does not have the columns, or an option cannot be honoured.
+    RewriteFailedError
+        When the properties could not be set.
     """
     refresh(table)
     request = PlanRequest(table, sort_order, None, options, None, False)
-    resolve(table, parse_sort_order(sort_order), request.options.layout.column_weights)
     size_rules(table, request.options)
+    request.row_order()
     properties = {COLUMNS_PROPERTY: sort_order}
     if options:
         properties[OPTIONS_PROPERTY] = options_property(options)
-    with table.transaction() as transaction:
-        transaction.set_properties(properties)
-        if not options and OPTIONS_PROPERTY in table.properties:
-            transaction.remove_properties(OPTIONS_PROPERTY)
+    change_properties(table, properties, removed=[] if options else [OPTIONS_PROPERTY])
     return properties

@@ -33,9 +33,10 @@ from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.pyiceberg.write.file_writer import check_writable
 from iceberg_zorder.report.history import SnapshotFacts, expected_seconds
+from iceberg_zorder.request.metrics_check import CheckedMetrics, WeakBounds
 from iceberg_zorder.request.plan_text import plan_text
 from iceberg_zorder.request.result import PredicateScan
-from iceberg_zorder.request.rewrite_messages import gains_and_losses, other_layout, why_left, why_nothing
+from iceberg_zorder.request.rewrite_messages import gains_and_losses, other_layout, why_nothing
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.spill import check_directory
 
@@ -83,6 +84,8 @@ class RewritePlan:
         What its user should know once it is sampled, as sentences.
     measure : ScanFractions or None
         What measures the files of its groups, once it is sampled.
+    metrics : CheckedMetrics
+        The columns whose lower/upper bounds do not serve, once it is sampled.
     """
 
     request: PlanRequest
@@ -101,11 +104,17 @@ class RewritePlan:
     predicates: tuple[PredicateScan, ...] = ()
     warnings: tuple[str, ...] = ()
     measure: ScanFractions | None = None
+    metrics: CheckedMetrics = field(default_factory=CheckedMetrics)
 
     @property
     def is_sampled(self) -> bool:
         """Whether the layouts are known."""
         return bool(self.layouts)
+
+    @property
+    def fixes(self) -> tuple[WeakBounds, ...]:
+        """The columns that get other metrics modes before files are written."""
+        return self.metrics.fixes if self.groups else ()
 
     def sampled(
         self, progress: Progress = silent, *, predicates: Sequence[str | BooleanExpression] = ()
@@ -130,7 +139,7 @@ class RewritePlan:
         Raises
         ------
         InvalidInputError
-            When the plan is stale, or a condition cannot be honoured.
+            When the plan is stale, a condition cannot be honoured, or bounds do not suffice that are asked to.
         RewriteFailedError
             When a data file, or a delete file, cannot be read.
         """
@@ -142,14 +151,16 @@ class RewritePlan:
             self.check_is_current()
             progress(PLAN, rows_of(self._tasks), size_of(self._tasks))
             budget = MemoryBudget(request.options.memory_limit // 2)
+            context = SampleContext(table, self.order, request.options.layout, progress, budget=budget)
             try:
-                sampled = self.sampled_in(
-                    SampleContext(table, self.order, request.options.layout, progress, budget=budget)
-                )
+                sampled = self.sampled_in(context)
             except Exception as error:
                 raise RewriteFailedError(
                     f"Cannot sample {display_name(table)}, because {str(error).rstrip('.')}. Nothing was written."
                 ) from error
+        sampled.metrics.check()
+        for would_set in sampled._intended:
+            _LOG.warning("%s", would_set)
         return sampled.with_predicates(conditions)
 
     def sampled_in(self, context: SampleContext) -> RewritePlan:
@@ -168,29 +179,35 @@ class RewritePlan:
         plan = replace(
             self,
             groups=groups,
-            left=(*self.left, *(_left(each) for each in left)),
+            left=(*self.left, *(each.as_left() for each in left)),
             message=self.message if chosen or not left else self._why_nothing(left, fitted.measure),
             layouts=tuple(each.planned for each in chosen),
             scan_fractions=predicted,
             scan_fractions_before=before,
             expected_seconds=expected_seconds(self._snapshots, sum(group.input_size for group in groups)),
             measure=fitted.measure,
+            metrics=fitted.metrics,
         )
-        return plan.warned(fitted.warnings)
+        return plan.warned()
 
     def _why_nothing(self, left: Sequence[FittedGroup], measure: ScanFractions) -> str:
         measured = [each.planned.measured for each in left]
         means = [self.order.mean(each) or 0.0 for each in (measure.before(measured), measure.predicted(measured))]
         return why_nothing(display_name(self.request.table), len(left), *means)
 
-    def warned(self, of_columns: Sequence[str]) -> RewritePlan:
-        """Log what the user should know, warnings of columns among it, and take note of it."""
-        warnings = self._warnings(of_columns) if self.groups else tuple(of_columns)
+    def warned(self) -> RewritePlan:
+        """Take note of what the user should know, and log it, but for what is set only if the plan is executed."""
+        warnings = self._warnings() if self.groups else tuple(self.metrics.warnings)
         for warning in warnings:
-            _LOG.warning("%s", warning)
+            if warning not in self._intended:
+                _LOG.warning("%s", warning)
         return replace(self, warnings=warnings)
 
-    def _warnings(self, of_columns: Sequence[str]) -> tuple[str, ...]:
+    @property
+    def _intended(self) -> list[str]:
+        return [each.setting(would=True) for each in self.fixes]
+
+    def _warnings(self) -> tuple[str, ...]:
         """Say what the user should know, in sentences."""
         before, predicted, order = self.scan_fractions_before, self.scan_fractions, self.order
         means = order.mean(before), order.mean(predicted)
@@ -198,7 +215,7 @@ class RewritePlan:
         if means[0] is not None and means[1] is not None:
             is_all = self.request.options.rewrite_all
             found += gains_and_losses(before, predicted, (means[0], means[1]), rewrite_all=is_all)
-        found += of_columns
+        found += [*self.metrics.warnings, *self._intended]
         last = next((each for each in reversed(self._snapshots) if each.is_layout), None)
         files, all_files = len(self._tasks), self._all_files
         if last and files < all_files and not last.is_by(order.names(","), order.prefix_text, order.curve):
@@ -282,11 +299,6 @@ class RewritePlan:
 
     def __str__(self) -> str:
         return plan_text(self.to_dict())
-
-
-def _left(fitted: FittedGroup) -> SelectedFiles:
-    before, predicted = fitted.means or (0.0, 0.0)
-    return SelectedFiles(fitted.group.key, fitted.group.tasks, why_left(before, predicted))
 
 
 def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = ()) -> RewritePlan:

@@ -117,7 +117,7 @@ def resolve(
     *,
     output_spec: PartitionSpec | None = None,
     case_sensitive: bool = False,
-    needs_bounds: bool = True,
+    needs_bounds: bool = False,
 ) -> RowOrder:
     """Resolve a sort order.
 
@@ -145,8 +145,8 @@ def resolve(
     Raises
     ------
     InvalidInputError
-        When a column is unknown, ambiguous, named twice, of a type without an order, or without lower/upper bounds; if
-        no clustering column is left; or if a weight is not for one of them.
+        When a column is unknown, ambiguous, named twice, of a type without an order, or without lower/upper bounds that
+        it needs; if no clustering column is left; or if a weight is not for one of them.
     """
     resolver = _Resolver(table, table.spec() if output_spec is None else output_spec, case_sensitive, needs_bounds)
     prefix: list[tuple[ClusteringColumn, int, PrefixColumn]] = []

@@ -15,11 +15,10 @@ import pyarrow as pa
 from pyiceberg.schema import prune_columns
 from pyiceberg.table import Table
 
-from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import encode
-from iceberg_zorder.layout.sample import Sample, cut, is_cut, sampled_bytes
+from iceberg_zorder.layout.sample import Sample, cut
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
-from iceberg_zorder.pyiceberg.metrics_config import metrics_config
+from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_fields
 from iceberg_zorder.pyiceberg.plan.drawing import Drawing
 from iceberg_zorder.pyiceberg.plan.group_scans import GroupScan
@@ -28,6 +27,7 @@ from iceberg_zorder.pyiceberg.progress import SAMPLE, Progress, silent
 from iceberg_zorder.pyiceberg.read.file_fields import field_paths, file_fields
 from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.request.layout_options import ZOrderOptions
+from iceberg_zorder.request.metrics_check import FIX
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.nested import leaf, type_at
 from iceberg_zorder.rows.threads import StoppedError, available_cores, run_together
@@ -70,6 +70,12 @@ class SampleContext:
     failed: Failed = reraised
     budget: MemoryBudget | None = None
     threads: int = field(default_factory=available_cores)
+
+    @property
+    def kept_of_samples(self) -> KeptBounds:
+        """What of a value samples have to show: what bounds keep, or all where that is to be made enough."""
+        kept = KeptBounds.of(self.table, self.order.named)
+        return kept.in_full if self.options.metrics_check == FIX else kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,10 +206,7 @@ class _GroupSampling:
         tasks = [task for task, ranges in self._parts if ranges != []]
         self._reader = Reader(table, tasks, wanted, budget=context.budget)
         self._paths = field_paths(file_fields(self._reader.schema, None))
-        self._lengths = [
-            sampled_bytes(kept_length(table, column), scan.most) if is_cut(column.type) else None
-            for column in order.named
-        ]
+        self._lengths = context.kept_of_samples.sampled_lengths(scan.most)
         self._partitions = Partitions(spec, table.schema(), self._reader.schema) if order.partition else None
         self._found: list[list[_SampledRows]] = [[] for _ in self._parts]
         self.left = len(self._parts)
@@ -265,10 +268,3 @@ class _GroupSampling:
     def close(self) -> None:
         """Forget the deleted rows that are held."""
         self._reader.close()
-
-
-def kept_length(table: Table, column: ClusteringColumn) -> int | None:
-    """Tell the characters of a string, or bytes of a binary, that the table keeps of bounds; None if it keeps all."""
-    if column.type not in ("string", "binary"):
-        return None
-    return metrics_config(table).mode(".".join(column.parts)).length

@@ -14,10 +14,10 @@ from pyiceberg.types import NestedField
 
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import NULL, KeyColumn, domain
-from iceberg_zorder.layout.sample import Sample, is_cut, sampled_bytes
+from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
+from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.plan.sampling import kept_length
 from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays, new_files_read
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.report.attainable import new_files
@@ -25,9 +25,6 @@ from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.scan_fraction import BoundedRows, scan_fraction_of_groups
 from iceberg_zorder.report.scan_prediction import SampledGroup
 from iceberg_zorder.request.result import PredicateScan
-
-CODINGS = {True: "utf-8", False: "latin-1"}
-"""By whether a column is text: in Latin-1 one byte is one character, which serves for binary columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,22 +55,22 @@ class ScanFractions:
     Parameters
     ----------
     table : pyiceberg.table.Table
-        The table, of which the schema and the metrics configuration are taken as they are now.
+        The table, of which the schema is taken as it is now.
     order : RowOrder
         The columns.
-    most : int
-        How many rows are sampled at most, by which the keys of long values are cut.
+    kept : KeptBounds
+        What new files keep of the columns that were named.
+    lengths : sequence of (int or None)
+        To how many bytes the sampled keys of these columns are cut, and bounds with them; None for short ones.
     """
 
-    def __init__(self, table: Table, order: RowOrder, most: int) -> None:
+    def __init__(self, table: Table, order: RowOrder, kept: KeptBounds, lengths: Sequence[int | None]) -> None:
         self._order = order
+        self._kept = kept
+        self._lengths = lengths
         schema: Schema = table.schema()
         self.fields = [schema.find_field(each) for each in order.field_ids]
         """The columns in the table's schema."""
-        self._kept = [_cut_to_bounds(table, column) for column in order.named]
-        self._lengths = [
-            sampled_bytes(kept_length(table, column), most) if is_cut(column.type) else None for column in order.named
-        ]
 
     def files(self, files: Sequence[DataFile]) -> DataFiles:
         """Describe data files by their manifest entries."""
@@ -87,8 +84,9 @@ class ScanFractions:
     def planned(self, groups: Mapping[int, SampledGroup]) -> DataFiles:
         """Describe the files that layouts are predicted to make, by the number of the group."""
         found = new_files(groups, self._order.all)
-        columns = found.columns[len(self._order.partition) :]
-        return DataFiles(found.partitions, found.rows, found.sizes, columns)
+        columns = zip(found.columns[len(self._order.partition) :], self._kept.are_kept, strict=True)
+        bounded = tuple(each if is_kept else _unbounded(each) for each, is_kept in columns)
+        return DataFiles(found.partitions, found.rows, found.sizes, bounded)
 
     def group(self, group: SampledGroup, files: Sequence[DataFile]) -> MeasuredGroup:
         """Measure a group by its sample and its data files."""
@@ -108,8 +106,10 @@ class ScanFractions:
         return self.measured([(each, each.today) for each in groups])
 
     def predicted(self, groups: Sequence[MeasuredGroup]) -> dict[str, float]:
-        """Predict by column."""
-        return self.measured([(each, each.planned) for each in groups], self._kept)
+        """Predict by column; without bounds every file is read."""
+        found = self.measured([(each, each.planned) for each in groups], self._kept.cuts)
+        is_kept = dict(zip(self.columns, self._kept.are_kept, strict=True))
+        return {name: fraction if is_kept[name] else 1.0 for name, fraction in found.items()}
 
     def measured(
         self,
@@ -175,6 +175,12 @@ def _share(files: Sequence[tuple[float, bool]]) -> float | None:
     return sum(size for size, is_read in files if is_read) / total if total else None
 
 
+def _unbounded(bounds: ColumnBounds) -> ColumnBounds:
+    """Take the bounds away, and leave how many values there are."""
+    lower, upper = (KeyColumn(each.keys, np.full(each.rows, NULL, np.uint8)) for each in (bounds.lower, bounds.upper))
+    return ColumnBounds(bounds.column, lower, upper, bounds.valued)
+
+
 def _unknown(group: SampledGroup, columns: Sequence[ClusteringColumn]) -> DataFiles:
     """Describe a file group as a file that every filter reads."""
     state = np.array([NULL], np.uint8)
@@ -184,12 +190,3 @@ def _unknown(group: SampledGroup, columns: Sequence[ClusteringColumn]) -> DataFi
         bounds.append(ColumnBounds(column, KeyColumn(keys, state), KeyColumn(keys, state), np.ones(1)))
     one = np.zeros(1, np.int64)
     return DataFiles(one, one + group.rows, one + group.size, tuple(bounds))
-
-
-def _cut_to_bounds(table: Table, column: ClusteringColumn) -> Callable[[bytes], bytes] | None:
-    """Make what cuts a key to what the table's bounds keep of it; None if they keep all."""
-    length = kept_length(table, column)
-    if length is None:
-        return None
-    coding = CODINGS[column.type == "string"]
-    return lambda key: key.decode(coding, errors="replace")[:length].encode(coding)

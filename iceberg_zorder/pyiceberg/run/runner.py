@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from copy import copy
 from functools import partial
 
@@ -22,6 +23,7 @@ from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.pyiceberg.plan.summary import commit_properties, snapshot_properties
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress
 from iceberg_zorder.pyiceberg.run.file_group_pool import FileGroupPool
+from iceberg_zorder.pyiceberg.run.metrics_fix import fix_metrics
 from iceberg_zorder.pyiceberg.run.outcome import WrittenFiles, dry_run_result, joined, scan_fractions_text
 from iceberg_zorder.pyiceberg.run.rewrite_group import RewriteContext, rewrite_group
 from iceberg_zorder.pyiceberg.write.file_writer import delete_files
@@ -57,7 +59,6 @@ class RewriteRunner:
         self._tally = Tally()
         self._commits = BatchCommits(request.table, request.branch_name, request.options, self._tally)
         self._written = WrittenFiles()
-        self._warnings: tuple[str, ...] = ()
         self._since = time.monotonic()
 
     def run(self, plan: RewritePlan) -> RewriteResult:
@@ -68,12 +69,35 @@ class RewriteRunner:
             return dry_run_result(plan.sampled(self._progress))
         if not plan.groups:
             return RewriteResult(0, 0, 0, 0, 0, plan.message)
-        try:
-            message = self._attempts(plan)
+        with self._telling_what_is_left():
+            sampled = self._sampled(plan)
+        sampled.metrics.check()
+        with self._telling_what_is_left():
+            warnings = self._with_fixed_metrics(sampled)
+            message = self._attempts(sampled)
             tally.failed_files += sum(len(group.tasks) for group in tally.lost)
             self._check_failed_commits()
             if self._options.remove_dangling_deletes:
                 tally.removed_delete_files += remove_dangling_deletes(self._table, branch=self._request.branch_name)
+        scan_fractions = self._written.scan_fractions()
+        if scan_fractions:
+            logger.info("Scan fractions of the rewrite of %s: %s", self._name, scan_fractions_text(scan_fractions))
+        return RewriteResult(
+            tally.rewritten_files,
+            tally.added_files,
+            tally.rewritten_bytes,
+            tally.failed_files,
+            tally.removed_delete_files,
+            joined([message, *warnings]),
+            scan_fractions,
+        )
+
+    @contextmanager
+    def _telling_what_is_left(self) -> Iterator[None]:
+        """Have whatever goes wrong in a block end in a message that says what of the rewrite stands."""
+        tally = self._tally
+        try:
+            yield
         except UnknownOutcomeError as error:
             if not tally.commits:
                 raise
@@ -85,32 +109,23 @@ class RewriteRunner:
             raise
         except Exception as error:
             raise self._failure(str(error)) from error
-        scan_fractions = self._written.scan_fractions()
-        if scan_fractions:
-            logger.info("Scan fractions of the rewrite of %s: %s", self._name, scan_fractions_text(scan_fractions))
-        return RewriteResult(
-            tally.rewritten_files,
-            tally.added_files,
-            tally.rewritten_bytes,
-            tally.failed_files,
-            tally.removed_delete_files,
-            joined([message, *self._warnings]),
-            scan_fractions,
-        )
+
+    def _with_fixed_metrics(self, plan: RewritePlan) -> list[str]:
+        """Set the metrics modes that the plan's columns want, and say so among its warnings."""
+        wanted = plan.fixes
+        fixed = fix_metrics(self._table, wanted) if wanted else []
+        for each in fixed:
+            logger.info("%s", each.setting())
+        told = {each.setting(would=True): each.setting() if each in fixed else "" for each in wanted}
+        return [told.get(warning, warning) for warning in plan.warnings]
 
     def _attempts(self, plan: RewritePlan) -> str | None:
-        """Rewrite and commit what there is to do, and again what conflicts take; say so if others left nothing."""
-        message = None
+        """Rewrite and commit what is sampled, and again what conflicts take; say so if nothing is left to do."""
+        message = None if plan.groups else plan.message
         tally = self._tally
         for attempt in range(1, _ATTEMPTS + 1):
-            if not plan.groups:
-                message = self._nothing_left()
             tally.conflicts, tally.lost = [], []
-            sampled = self._rewrite(plan)
-            if attempt == 1:
-                self._warnings = sampled.warnings
-            if plan.groups and not (sampled.groups or tally.rewritten_files):
-                message = sampled.message or message
+            self._rewrite(plan)
             if not tally.lost:
                 break
             logger.warning(
@@ -121,8 +136,17 @@ class RewriteRunner:
                 tally.conflicts[-1],
             )
             if attempt < _ATTEMPTS:
-                plan = plan_request(self._request, tally.lost)
+                plan, message = self._planned_again()
         return message
+
+    def _planned_again(self) -> tuple[RewritePlan, str | None]:
+        """Plan and sample what conflicts took; say why nothing is rewritten, if that was all."""
+        planned = plan_request(self._request, self._tally.lost)
+        if not planned.groups:
+            return planned, self._nothing_left()
+        sampled = self._sampled(planned)
+        is_all = not (sampled.groups or self._tally.rewritten_files)
+        return sampled, sampled.message if is_all else None
 
     def _nothing_left(self) -> str | None:
         """Say why nothing was rewritten, if other operations took all there was."""
@@ -150,15 +174,11 @@ class RewriteRunner:
                 f"{self._options.max_failed_commits}. The log says why each failed; the other commits stand."
             )
 
-    def _rewrite(self, plan: RewritePlan) -> RewritePlan:
-        """Rewrite file groups of a snapshot, and commit them in batches; returns the plan with its layouts."""
-        if not plan.groups:
-            return plan
-        self._progress(PLAN, sum(group.rows for group in plan.groups), sum(group.input_size for group in plan.groups))
-        plan = self._sampled(plan)
+    def _rewrite(self, plan: RewritePlan) -> None:
+        """Rewrite the file groups of a sampled plan, and commit them in batches."""
         order, snapshot = plan.order, plan.snapshot
         if not plan.groups or snapshot is None or plan.target is None:
-            return plan
+            return
         self._written.begin(plan)
         layouts = [each.layout for each in plan.layouts]
         properties = snapshot_properties(order, layouts, plan.target)
@@ -187,10 +207,10 @@ class RewriteRunner:
         except BaseException:
             delete_files(self._table, [file.file_path for _, files in batch for file in files])
             raise
-        return plan
 
     def _sampled(self, plan: RewritePlan) -> RewritePlan:
-        """Take the layouts of the plan, or fit them to those file groups that can be read."""
+        """Take the layouts of a plan that has file groups, or fit them to those that can be read."""
+        self._progress(PLAN, sum(group.rows for group in plan.groups), sum(group.input_size for group in plan.groups))
         if plan.is_sampled:
             return plan
         context = SampleContext(

@@ -1,0 +1,148 @@
+"""What new data files keep of clustering columns in lower/upper bounds, and whether that tells their values apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pyarrow.compute as pc
+from pyiceberg.table import Table
+
+from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.layout.keys import KeyColumn
+from iceberg_zorder.layout.layout import Layout
+from iceberg_zorder.layout.sample import Sample, is_cut, sampled_bytes
+from iceberg_zorder.pyiceberg.display import display_name, sql_name
+from iceberg_zorder.pyiceberg.metrics_config import MetricsMode, metrics_config
+from iceberg_zorder.request.metrics_check import KeyPool, WeakBounds, beginning, is_truncated, separation, text_of
+
+_FULL = MetricsMode("full")
+
+
+@dataclass(frozen=True)
+class KeptBounds:
+    """What is kept of each of some columns.
+
+    Parameters
+    ----------
+    columns : tuple of ClusteringColumn
+        The columns.
+    modes : tuple of MetricsMode
+        Their metrics modes.
+
+    Examples
+    --------
+    >>> url, number = ClusteringColumn(("url",), "string"), ClusteringColumn(("number",), "long")
+    >>> kept = KeptBounds((url, number), (MetricsMode("truncate", 20), MetricsMode("counts")))
+    >>> kept.lengths, kept.are_kept, kept.sampled_lengths(1_000_000)
+    ((20, None), (True, False), (84, None))
+    """
+
+    columns: tuple[ClusteringColumn, ...]
+    modes: tuple[MetricsMode, ...]
+
+    @staticmethod
+    def of(table: Table, columns: Sequence[ClusteringColumn]) -> KeptBounds:
+        """Read what the table's properties say now."""
+        config = metrics_config(table)
+        return KeptBounds(tuple(columns), tuple(config.mode(_full_name(each)) for each in columns))
+
+    def fixed(self, weak: Sequence[WeakBounds]) -> KeptBounds:
+        """Tell what is kept once some columns have the modes that they want."""
+        wanted = {each.field: MetricsMode.of(each.wanted) for each in weak}
+        pairs = zip(self.columns, self.modes, strict=True)
+        return replace(self, modes=tuple(wanted.get(_full_name(column)) or mode for column, mode in pairs))
+
+    @property
+    def in_full(self) -> KeptBounds:
+        """What would be kept if it were all."""
+        return replace(self, modes=(_FULL,) * len(self.columns))
+
+    @property
+    def are_kept(self) -> tuple[bool, ...]:
+        """Whether there are bounds."""
+        return tuple(mode.keeps_bounds for mode in self.modes)
+
+    @property
+    def lengths(self) -> tuple[int | None, ...]:
+        """The characters of strings, or bytes of binaries, that are kept; None where nothing is cut."""
+        pairs = zip(self.columns, self.modes, strict=True)
+        return tuple(mode.length if is_truncated(column.type) else None for column, mode in pairs)
+
+    @property
+    def cuts(self) -> list[Callable[[bytes], bytes] | None]:
+        """What cuts a key to what is kept of it; None where nothing is cut."""
+        pairs = zip(self.columns, self.lengths, strict=True)
+        return [
+            None if length is None else partial(beginning, length=length, type_name=column.type)
+            for column, length in pairs
+        ]
+
+    def sampled_lengths(self, rows: int) -> tuple[int | None, ...]:
+        """Tell the bytes to which keys are cut in samples of at most so many rows; None for types of short keys."""
+        pairs = zip(self.columns, self.lengths, strict=True)
+        return tuple(sampled_bytes(length, rows) if is_cut(column.type) else None for column, length in pairs)
+
+    def weak(self, table: Table, groups: Sequence[tuple[Sample, Layout]]) -> Iterator[WeakBounds]:
+        """Find the columns of which no bounds are kept, or whose bounds do not tell apart what layouts do.
+
+        Parameters
+        ----------
+        table : pyiceberg.table.Table
+            The table.
+        groups : sequence of (Sample, Layout)
+            By file group, the layout and what it was fitted to: keys of these columns, after those of others, if any.
+        """
+        for place, (column, mode) in enumerate(zip(self.columns, self.modes, strict=True), -len(self.columns)):
+            weak = WeakBounds(
+                *(display_name(table), sql_name(table)),
+                *(column.name, _full_name(column), column.type, str(mode)),
+                wanted=str(_FULL),
+            )
+            kept = mode.length if mode.keeps_bounds else 0
+            if not is_truncated(column.type):
+                if not mode.keeps_bounds:
+                    yield weak
+            elif kept is not None:
+                found = separation(column.type, kept, [_pool(column, kept, place, *group) for group in groups])
+                wanted = weak.wanted if found.wanted is None else str(MetricsMode("truncate", found.wanted))
+                if not kept:
+                    yield replace(weak, wanted=wanted)
+                elif not found.is_enough:
+                    yield replace(weak, wanted=wanted, kept=kept, share=found.share)
+
+
+def serves(mode: MetricsMode, weak: WeakBounds) -> bool:
+    """Tell whether a mode keeps as much of a column as is wanted.
+
+    Examples
+    --------
+    >>> weak = WeakBounds("t", "t", "url", "url", "string", "truncate(16)", "truncate(20)", 16)
+    >>> [serves(each, weak) for each in (MetricsMode("full"), MetricsMode("truncate", 20), MetricsMode("truncate", 19))]
+    [True, True, False]
+    >>> serves(MetricsMode("truncate", 1), WeakBounds("t", "t", "n", "n", "long", "counts", "full"))
+    True
+    """
+    if not mode.keeps_bounds or mode.length is None or not is_truncated(weak.type):
+        return mode.keeps_bounds
+    wanted = MetricsMode.of(weak.wanted)
+    return wanted is not None and wanted.length is not None and mode.length >= wanted.length
+
+
+def _full_name(column: ClusteringColumn) -> str:
+    return ".".join(column.parts)
+
+
+def _pool(column: ClusteringColumn, kept: int, place: int, sample: Sample, layout: Layout) -> KeyPool:
+    """Find what the layout of a file group divides a column by, which stands at a place before the end."""
+    keys: KeyColumn = sample.columns[place]
+    smallest = pc.min(keys.values).as_py()
+    if smallest is None:
+        return KeyPool([])
+    ordinal = len(sample.columns) + place
+    active = next((each for each in layout.columns if each.ordinal == ordinal), None)
+    if active is None:
+        # All its keys are this one.
+        return KeyPool([], alone=len(text_of(smallest, column.type)) > kept)
+    return KeyPool([smallest, *active.boundaries.keys.tolist()])

@@ -1,0 +1,501 @@
+"""The option ``metrics-check``: judged by the bounds in the manifests of the files that are written."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException, ForbiddenError
+from pyiceberg.table import CommitTableResponse, Table
+
+from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
+from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files
+from iceberg_zorder.pyiceberg.plan.plan_request import remember
+from iceberg_zorder.request.result import RewriteResult
+from tests.pyiceberg.committing import commit_files, make_catalog
+from tests.pyiceberg.lake import data_files, position_delete
+
+OF = "write.metadata.metrics.column."
+ROWS = 1_500
+QUICK = {"commit.retry.num-retries": "1", "commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "2"}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A column of distinct values in a table, and what is to become of it."""
+
+    value: Callable[[int], Any]
+    type: pa.DataType
+    mode: str | None = None
+    """Its metrics mode, if that is set."""
+    wanted: str | None = None
+    name: str = "v"
+    warned: str | None = None
+    """What is told to be wanted, if that is not as much: samples show little more of values than bounds keep."""
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    def table(self, catalog: SqlCatalog, name: str = "db.t", **properties: str) -> Table:
+        """Make a table of five files, in no order."""
+        own = {f"{OF}{self.name}": self.mode} if self.mode else {}
+        inner = pa.field("v", self.type)
+        last = pa.field("p", pa.struct([inner])) if self.name == "p.v" else inner
+        schema = pa.schema([("b", pa.int64()), ("x", pa.int64()), last])
+        table = catalog.create_table(name, schema, properties={**QUICK, **self.properties, **own, **properties})
+        numbers = [number * 7919 % ROWS for number in range(ROWS)]
+        for start in range(0, ROWS, 300):
+            part = numbers[start : start + 300]
+            values = pa.array([self.value(number) for number in part], self.type)
+            columns = [pa.array([number * 31 % ROWS for number in part], pa.int64())] * 2
+            column = pa.StructArray.from_arrays([values], fields=[inner]) if self.name == "p.v" else values
+            table.append(pa.table([*columns, column], schema=schema))
+        return table
+
+    def raw(self, number: int) -> Any:
+        """A value as bounds of it compare, by their bytes."""
+        value = self.value(number)
+        if isinstance(value, int):
+            return value.to_bytes(8, "big")
+        return value.encode() if isinstance(value, str) else value
+
+
+def letters(number: int) -> str:
+    return "😀" * 20 + chr(0x1F600 + number // 64) + chr(0x1F600 + number % 64)
+
+
+UNKEPT = {
+    "numbers, none": Kind(int, pa.int64(), "none", "full"),
+    "strings, none": Kind("{:05d}".format, pa.string(), "none", "truncate(16)"),
+    "strings, counts": Kind("{:05d}".format, pa.string(), "counts", "truncate(16)"),
+    "urls, counts": Kind("https://www.example.com/items/{:05d}".format, pa.string(), "counts", "truncate(35)"),
+    "binaries, none": Kind(lambda number: number.to_bytes(300, "big"), pa.binary(), "none", "full"),
+    "nested": Kind("{:05d}".format, pa.string(), "counts", "truncate(16)", "p.v"),
+    "beyond the inferred": Kind(
+        *(int, pa.int64(), None, "full"), properties={"write.metadata.metrics.max-inferred-column-defaults": "2"}
+    ),
+}
+CUT = {
+    "urls": Kind("https://www.example.com/items/{:05d}".format, pa.string(), None, "truncate(35)"),
+    "urls, nested": Kind("https://www.example.com/items/{:05d}".format, pa.string(), None, "truncate(35)", "p.v"),
+    "far into the text": Kind(("x" * 100 + "{:05d}").format, pa.string(), None, "truncate(105)", warned="full"),
+    "binaries": Kind(lambda number: b"\xff" * 20 + number.to_bytes(2, "big"), pa.binary(), None, "truncate(22)"),
+    "binaries, three bytes": Kind(lambda number: number.to_bytes(4, "big"), pa.binary(), "truncate(3)", "truncate(4)"),
+    "emoji": Kind(letters, pa.string(), None, "truncate(22)", warned="full"),
+    "longer than 256": Kind(("x" * 254 + "{:05d}").format, pa.string(), None, "full"),
+}
+FINE = {
+    "strings": Kind("{:05d}".format, pa.string()),
+    "numbers": Kind(int, pa.int64()),
+    "in full": Kind("https://www.example.com/items/{:05d}".format, pa.string(), "full"),
+    "long enough": Kind("https://www.example.com/items/{:05d}".format, pa.string(), "truncate(35)"),
+    "binaries": Kind(lambda number: number.to_bytes(2, "big"), pa.binary()),
+    "emoji": Kind(lambda number: letters(number)[10:], pa.string()),
+    "all alike": Kind(lambda number: "x" * 16, pa.string()),
+    "nothing": Kind(lambda number: None, pa.string()),
+}
+
+
+def rewrite(table: Table, kind: Kind, check: str | None = None, **options: Any) -> RewriteResult:
+    return rewrite_data_files(table, f"{kind.name}, b", options=asked(check, **options))
+
+
+def asked(check: str | None = None, **options: Any) -> dict[str, Any]:
+    given = {} if check is None else {"metrics-check": check}
+    return {"rewrite-all": True, "target-file-size-bytes": 2_500, **given, **options}
+
+
+def share_read(table: Table, kind: Kind) -> float:
+    """The share of bytes that a filter on each of the values reads, on average, as the manifests have it."""
+    field_id = table.schema().find_field(kind.name).field_id
+    files = data_files(table)
+    sizes = sum(file.file_size_in_bytes for file in files)
+    read = 0
+    for raw in map(kind.raw, range(ROWS)):
+        for file in files:
+            low, high = ((ends or {}).get(field_id) for ends in (file.lower_bounds, file.upper_bounds))
+            if kind.type == pa.int64():
+                # Numbers are written with the least significant byte first.
+                low, high = (end and end[::-1] for end in (low, high))
+            if (low is None or low <= raw) and (high is None or raw <= high):
+                read += file.file_size_in_bytes
+    return read / (ROWS * sizes)
+
+
+def snapshots(table: Table) -> int:
+    return len(table.refresh().snapshots())
+
+
+def reason(kind: Kind) -> str:
+    unkept = (
+        "lake.db.t keeps no lower/upper bounds of clustering column {} (metrics mode {}): no file can be skipped by it."
+    )
+    if kind.mode in ("none", "counts", None) and kind not in CUT.values():
+        return unkept.format(kind.name, kind.mode or "none")
+    length = (kind.mode or "truncate(16)")[9:-1]
+    unit = "bytes" if kind.type == pa.binary() else "characters"
+    return f"The {length} {unit} that lake.db.t keeps of lower/upper bounds of clustering column {kind.name} tell "
+
+
+@pytest.mark.parametrize("kind", [*UNKEPT.values(), *CUT.values()], ids=[*UNKEPT, *CUT])
+def test_warn_tells_and_rewrites(catalog: SqlCatalog, caplog: pytest.LogCaptureFixture, kind: Kind) -> None:
+    table = kind.table(catalog)
+    properties = dict(table.properties)
+    result = rewrite(table, kind)
+    message = str(result.message)
+    assert reason(kind) in message
+    wanted = kind.warned or kind.wanted
+    assert (
+        f" ALTER TABLE lake.db.t SET TBLPROPERTIES ('{OF}{kind.name}' = '{wanted}') and rewrite again, or set option "
+        "metrics-check to fix."
+    ) in message
+    assert any(record.levelno == logging.WARNING and reason(kind) in record.message for record in caplog.records)
+    assert result.rewritten_data_files_count == 5
+    assert table.refresh().properties == properties
+    scan = result.scan_fractions[0]
+    assert share_read(table, kind) > 0.9 or kind is CUT["binaries, three bytes"]
+    if kind in UNKEPT.values():
+        assert (scan.predicted, scan.actual) == (1.0, 1.0)
+        # PyIceberg itself keeps bounds of all columns, however many there are.
+        assert scan.before == 1.0 or kind is UNKEPT["beyond the inferred"]
+        assert share_read(table, kind) == 1.0
+
+
+@pytest.mark.parametrize("kind", FINE.values(), ids=FINE)
+@pytest.mark.parametrize("check", ["warn", "FAIL", "fix"])
+def test_bounds_that_serve_are_no_matter(catalog: SqlCatalog, kind: Kind, check: str) -> None:
+    table = kind.table(catalog)
+    properties = dict(table.properties)
+    result = rewrite(table, kind, check)
+    assert "bounds" not in str(result.message)
+    assert result.rewritten_data_files_count == 5
+    assert table.refresh().properties == properties
+
+
+@pytest.mark.parametrize("kind", UNKEPT.values(), ids=UNKEPT)
+def test_fail_refuses_what_is_not_kept_before_anything_is_read(catalog: SqlCatalog, kind: Kind) -> None:
+    table = kind.table(catalog)
+    location = table.metadata_location
+    with pytest.raises(InvalidInputError) as refused:
+        plan_rewrite(table, f"b, {kind.name}", options=asked("fail"))
+    assert str(refused.value) == (
+        f"Cannot cluster by column {kind.name}, because lake.db.t keeps no lower/upper bounds for it (metrics mode "
+        f"{kind.mode or 'none'}), so no file could be skipped: ALTER TABLE ... SET TBLPROPERTIES ('{OF}{kind.name}' = "
+        "'full') first"
+    )
+    with pytest.raises(InvalidInputError):
+        rewrite(table, kind, "fail")
+    assert table.refresh().metadata_location == location
+
+
+@pytest.mark.parametrize("kind", CUT.values(), ids=CUT)
+def test_fail_refuses_what_is_cut_too_short_before_anything_is_written(
+    catalog: SqlCatalog, tmp_path: Path, kind: Kind
+) -> None:
+    table = kind.table(catalog)
+    location, files = table.metadata_location, sorted(tmp_path.rglob("*"))
+    for call in (
+        lambda: rewrite(table, kind, "fail"),
+        lambda: rewrite(table, kind, "fail", **{"dry-run": True}),
+        lambda: rewrite(table, kind, "fail", **{"partial-progress.enabled": True}),
+        lambda: plan_rewrite(table, f"b, {kind.name}", options=asked("fail")).sampled(),
+    ):
+        with pytest.raises(InvalidInputError) as refused:
+            call()
+        found = str(refused.value)
+        length, unit = (kind.mode or "truncate(16)")[9:-1], "bytes" if kind.type == pa.binary() else "characters"
+        assert found.startswith(
+            f"Cannot cluster by column {kind.name}, because the {length} {unit} that lake.db.t keeps of its lower/upper "
+            "bounds tell "
+        )
+        wanted = kind.warned or kind.wanted
+        assert found.endswith(
+            f"% of its sampled boundaries apart: ALTER TABLE lake.db.t SET TBLPROPERTIES ('{OF}{kind.name}' = '{wanted}') first"
+        )
+    assert table.refresh().metadata_location == location
+    assert sorted(tmp_path.rglob("*")) == files
+
+
+@pytest.mark.parametrize("kind", [*UNKEPT.values(), *CUT.values()], ids=[*UNKEPT, *CUT])
+def test_fix_sets_what_is_enough_and_files_are_skipped(
+    counting: Counting, caplog: pytest.LogCaptureFixture, kind: Kind
+) -> None:
+    caplog.set_level(logging.INFO)
+    table = kind.table(counting)
+    properties, before = dict(table.properties), snapshots(table)
+    result = rewrite(table, kind, "fix")
+    said = f"Set {OF}{kind.name} = '{kind.wanted}' on lake.db.t: {reason(kind)}"
+    assert said in str(result.message)
+    assert "ALTER TABLE" not in str(result.message)
+    assert [record.levelno for record in caplog.records if said in record.message] == [logging.INFO]
+    assert "Would set" not in caplog.text
+    assert table.refresh().properties == {**properties, f"{OF}{kind.name}": kind.wanted}
+    assert snapshots(table) == before + 1
+
+    in_full = kind.table(counting, "db.in_full", **{f"{OF}{kind.name}": "full"})
+    rewrite(in_full, kind)
+    assert share_read(table, kind) <= share_read(in_full, kind) + 0.02 < 0.5
+    scan = result.scan_fractions[0]
+    assert scan.actual == pytest.approx(share_read(table, kind), abs=1e-9)
+    assert scan.predicted == pytest.approx(scan.actual, abs=0.05)
+
+    again = rewrite(table, kind, "fix")
+    assert "Set " not in str(again.message)
+    assert counting.calls.count(["set-properties"]) == 1
+    assert snapshots(table) == before + 2
+    counting.close()
+
+
+@pytest.mark.parametrize("kind", [UNKEPT["numbers, none"], CUT["urls"]], ids=["none", "urls"])
+def test_a_dry_run_only_says_what_fix_would_set(
+    catalog: SqlCatalog, caplog: pytest.LogCaptureFixture, kind: Kind
+) -> None:
+    table = kind.table(catalog)
+    location = table.metadata_location
+    said = f"Would set {OF}{kind.name} = '{kind.wanted}' on lake.db.t: {reason(kind)}"
+    result = rewrite(table, kind, "fix", **{"dry-run": True})
+    assert said in str(result.message)
+    assert said in caplog.text
+    predicted = result.scan_fractions[0].predicted
+    assert predicted is not None
+    assert predicted < 0.5
+    assert table.refresh().metadata_location == location
+
+    plan = plan_rewrite(table, f"{kind.name}, b", options=asked("fix")).sampled()
+    assert [said in warning for warning in plan.warnings].count(True) == 1
+    assert plan.scan_fractions[kind.name] == predicted
+    assert table.refresh().metadata_location == location
+
+
+def test_a_plan_sets_it_when_it_is_executed(catalog: SqlCatalog) -> None:
+    kind = CUT["urls"]
+    table = kind.table(catalog)
+    plan = plan_rewrite(table, "v, b", options=asked("fix")).sampled()
+    with catalog.load_table("db.t").transaction() as change:
+        change.set_properties({"of": "others"})
+    result = execute(plan)
+    assert f"Set {OF}v = 'truncate(35)'" in str(result.message)
+    assert "Would" not in str(result.message)
+    assert table.properties["of"] == "others"
+    assert table.properties[f"{OF}v"] == "truncate(35)"
+    assert share_read(table, kind) < 0.5
+
+
+def test_what_others_have_set_is_left_if_it_is_enough(catalog: SqlCatalog) -> None:
+    kind = CUT["urls"]
+    table = kind.table(catalog)
+    plan = plan_rewrite(table, "v, b", options=asked("fix")).sampled()
+    with catalog.load_table("db.t").transaction() as change:
+        change.set_properties({f"{OF}v": "full"})
+    result = execute(plan)
+    assert "et write.metadata" not in str(result.message)
+    assert table.properties[f"{OF}v"] == "full"
+    assert share_read(table, kind) < 0.5
+
+
+def test_several_columns_are_set_in_one_commit(tmp_path: Path) -> None:
+    catalog = make_catalog(tmp_path, Counting)
+    kind = CUT["urls"]
+    table = kind.table(catalog, **{f"{OF}b": "none"})
+    catalog.calls.clear()
+    result = rewrite(table, kind, "fix")
+    assert catalog.calls == [["set-properties"], ["add-snapshot", "set-snapshot-ref"]]
+    assert str(result.message).count("Set write.metadata.metrics.column.") == 2
+    assert (table.properties[f"{OF}v"], table.properties[f"{OF}b"]) == ("truncate(35)", "full")
+    catalog.close()
+
+
+def test_conflicts_do_not_set_it_again(tmp_path: Path) -> None:
+    catalog = make_catalog(tmp_path, Counting)
+    kind = UNKEPT["strings, counts"]
+    table = kind.table(catalog)
+    other = catalog.load_table("db.t")
+    changes = [lambda: commit_files(other, position_delete(other, data_files(other)[0], [0, 1]))]
+    catalog.calls.clear()
+
+    def interfere(stage: str, rows: int, size: int) -> None:
+        if stage == "write" and changes:
+            changes.pop()()
+
+    result = rewrite_data_files(table, "v, b", options=asked("fix"), progress=interfere)
+    assert result.rewritten_data_files_count == 5
+    assert not changes
+    assert catalog.calls.count(["set-properties"]) == 1
+    assert str(result.message).count("Set write") == 1
+    assert table.scan().count() == ROWS - 2
+    catalog.close()
+
+
+def test_nothing_is_set_where_nothing_is_rewritten(catalog: SqlCatalog) -> None:
+    kind = CUT["urls"]
+    table = kind.table(catalog)
+    location = table.metadata_location
+    # One file cannot be skipped, whatever is kept.
+    options = {"metrics-check": "fix", "target-file-size-bytes": 10**8}
+    result = rewrite_data_files(table, "v, b", options=options)
+    assert str(result.message).startswith("Nothing to rewrite in lake.db.t: ")
+    assert "et write.metadata" not in str(result.message)
+    assert table.refresh().metadata_location == location
+
+
+def test_what_new_files_do_not_keep_is_predicted_to_be_read(catalog: SqlCatalog) -> None:
+    kind = FINE["numbers"]
+    table = kind.table(catalog)
+    rewrite(table, kind)
+    was = share_read(table, kind)
+    assert was < 0.5
+    with table.transaction() as change:
+        change.set_properties({f"{OF}v": "none", f"{OF}b": "none"})
+    result = rewrite(table, kind, **{"rewrite-all": False, "min-file-size-bytes": 2_499})
+    assert str(result.message).startswith("Nothing to rewrite in lake.db.t: ")
+    assert "keeps no lower/upper bounds of clustering column v (metrics mode none)" in str(result.message)
+
+    plan = plan_rewrite(table, "v, b", options=asked()).sampled(predicates=["v = 7", "v IS NULL"])
+    assert plan.scan_fractions_before["v"] == pytest.approx(was)
+    assert plan.scan_fractions == {"v": 1.0, "b": 1.0}
+    assert [each.predicted for each in plan.predicates] == [1.0, 0.0]
+    result = execute(plan)
+    assert [scan.actual for scan in result.scan_fractions] == [1.0, 1.0]
+    assert "Column v pays for the others" in str(result.message)
+    assert share_read(table, kind) == 1.0
+
+
+def test_a_long_value_that_is_alone_in_a_file_group_may_hide_others(catalog: SqlCatalog) -> None:
+    table = Kind(lambda number: "x" * 99, pa.string()).table(catalog)
+    message = rewrite_data_files(table, "v, b", options=asked()).message
+    assert "clustering column v tell 0% of its sampled boundaries apart" in str(message)
+    assert f"('{OF}v' = 'full')" in str(message)
+
+
+def test_tables_remember_it(catalog: SqlCatalog) -> None:
+    kind = CUT["urls"]
+    table = kind.table(catalog)
+    remember(table, "v, b", {"metrics-check": "fix", "rewrite-all": "true"})
+    rewrite_data_files(table)
+    assert table.properties[f"{OF}v"] == "truncate(35)"
+
+
+def test_a_table_is_not_to_remember_what_it_would_refuse(catalog: SqlCatalog) -> None:
+    table = UNKEPT["numbers, none"].table(catalog)
+    remember(table, "v, b", {})
+    with pytest.raises(InvalidInputError, match="keeps no lower/upper bounds for it"):
+        remember(table, "v, b", {"metrics-check": "fail"})
+
+
+class Counting(SqlCatalog):
+    """A catalog that counts what it is asked to commit, and may fail at that."""
+
+    calls: list[list[str]] = []  # noqa: RUF012 - one of them at a time
+    fail: Callable[[Counting, Table], None] = lambda catalog, table: None
+    """Called before each commit."""
+    lost: Exception | None = None
+    """What is raised after a commit of properties."""
+    down = False
+
+    def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
+        self.calls.append([update.action for update in updates])
+        type(self).fail(self, table)
+        response = super().commit_table(table, requirements, updates)
+        if self.lost and self.calls[-1] == ["set-properties"]:
+            raise self.lost
+        return response
+
+    def load_table(self, identifier: Any) -> Table:
+        if self.down:
+            raise ConnectionRefusedError("the catalog is down")
+        return super().load_table(identifier)
+
+
+@pytest.fixture
+def counting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Counting:
+    monkeypatch.setattr(Counting, "calls", [])
+    return make_catalog(tmp_path, Counting)
+
+
+def test_other_properties_that_are_set_meanwhile_stay(counting: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = CUT["urls"]
+    table = kind.table(counting)
+    counting.calls.clear()
+
+    def interfere(catalog: Counting, of: Table) -> None:
+        if len(catalog.calls) == 1:
+            with catalog.load_table("db.t").transaction() as change:
+                change.set_properties({"of": "others"})
+            raise CommitFailedException("another came first")
+
+    monkeypatch.setattr(Counting, "fail", interfere)
+    result = rewrite(table, kind, "fix")
+    assert result.rewritten_data_files_count == 5
+    assert table.refresh().properties["of"] == "others"
+    assert table.properties[f"{OF}v"] == "truncate(35)"
+    counting.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "why"),
+    [
+        (ForbiddenError("not for you"), RewriteFailedError, "because not for you"),
+        (CommitFailedException("always another"), RewriteConflictError, "because always another"),
+    ],
+)
+def test_a_commit_that_fails_fails_the_rewrite(
+    counting: Counting,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    kind: type[Exception],
+    why: str,
+) -> None:
+    table = CUT["urls"].table(counting)
+    location, files = table.metadata_location, sorted(tmp_path.rglob("*"))
+
+    def refuse(catalog: Counting, of: Table) -> None:
+        raise error
+
+    monkeypatch.setattr(Counting, "fail", refuse)
+    with pytest.raises(
+        kind, match=rf"^Cannot set {OF}v = 'truncate\(35\)' on lake.db.t, {why}. Nothing else was done.$"
+    ):
+        rewrite(table, CUT["urls"], "fix")
+    assert counting.load_table("db.t").metadata_location == location
+    assert sorted(tmp_path.rglob("*")) == files
+    counting.close()
+
+
+def test_a_commit_whose_answer_is_lost_is_found(counting: Counting) -> None:
+    table = CUT["urls"].table(counting)
+    counting.calls.clear()
+    counting.lost = CommitStateUnknownException("504")
+    assert rewrite(table, CUT["urls"], "fix").rewritten_data_files_count == 5
+    assert counting.calls.count(["set-properties"]) == 1
+    assert table.properties[f"{OF}v"] == "truncate(35)"
+    counting.close()
+
+
+def test_an_error_that_says_nothing_is_looked_into(counting: Counting) -> None:
+    table = CUT["urls"].table(counting)
+    counting.lost = ValueError("no JSON")
+    assert rewrite(table, CUT["urls"], "fix").rewritten_data_files_count == 5
+    counting.close()
+
+
+def test_an_outcome_that_is_not_known(counting: Counting, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("iceberg_zorder.pyiceberg.catalog.retry._PATIENCE", 1)
+    table = CUT["urls"].table(counting)
+    before = len(list(tmp_path.rglob("*.parquet")))
+
+    def hang_up(catalog: Counting, of: Table) -> None:
+        catalog.down = True
+        raise ConnectionResetError("hung up")
+
+    monkeypatch.setattr(Counting, "fail", hang_up)
+    with pytest.raises(
+        UnknownOutcomeError, match=rf"^Cannot tell whether {OF}v = 'truncate\(35\)' was set on lake.db.t, "
+    ):
+        rewrite(table, CUT["urls"], "fix")
+    assert len(list(tmp_path.rglob("*.parquet"))) == before
+    counting.close()
