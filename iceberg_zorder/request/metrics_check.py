@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from iceberg_zorder.errors import InvalidInputError
@@ -263,6 +263,15 @@ class CheckedMetrics:
     def fixes(self) -> tuple[WeakBounds, ...]:
         """The columns that get the wanted modes."""
         return self.weak if self.option == FIX else ()
+
+    @property
+    def intended(self) -> list[str]:
+        """What is set when files are written, as sentences."""
+        return [each.setting(would=True) for each in self.fixes]
+
+    def without_fixes(self) -> CheckedMetrics:
+        """Set nothing, for nothing is rewritten."""
+        return replace(self, weak=()) if self.fixes else self
 
     @property
     def warnings(self) -> list[str]:

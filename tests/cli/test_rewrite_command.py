@@ -121,6 +121,25 @@ class TestWithoutSpark:
         assert (done.returncode, done.stdout) == (2, "")
         assert "Cannot use --predicate, because it is for --dry-run" in done.stderr
 
+    def test_metrics_that_do_not_serve_are_told_refused_or_fixed(self, home: Path, table: Table) -> None:
+        mode = "write.metadata.metrics.column.ts"
+        with table.transaction() as change:
+            change.set_properties({mode: "counts"})
+        asked = ("db.more", "--by", "ts", *FORCED, "--option")
+        refused = run_without_spark(home, *asked, "metrics-check=fail", "--quiet")
+        assert refused.returncode == 2
+        assert "keeps no lower/upper bounds for it (metrics mode counts)" in refused.stderr
+        told = run_without_spark(home, *asked, "metrics-check=fix", "--dry-run")
+        said = (
+            f"set {mode} = 'full' on files.db.more: files.db.more keeps no lower/upper bounds of clustering column ts"
+        )
+        assert f"Warning: Would {said}" in told.stderr
+        assert table.refresh().properties[mode] == "counts"
+        fixed = run_without_spark(home, *asked, "metrics-check=fix", "--output", "json")
+        assert fixed.returncode == 0, fixed.stderr
+        assert said.replace("set", "Set", 1) in json.loads(fixed.stdout)["message"]
+        assert table.refresh().properties[mode] == "full"
+
     def test_quiet_and_nothing_to_do(self, home: Path, table: Table) -> None:
         done = run_without_spark(
             home, "db.more", "--by", "ts", "--quiet", "--where", "`user id` <=> -1L OR NOT (ts >= 0)"
@@ -134,6 +153,7 @@ class TestWithoutSpark:
             (("db.nosuch", "--by", "ts"), "Cannot load table files.db.nosuch, because there is no such table"),
             (("db.more", "--by", "nope"), "Cannot cluster by column 'nope', because"),
             (("db.more", "--by", "ts", "--option", "cuts=odd"), "Cannot set cuts to 'odd'"),
+            (("db.more", "--by", "ts", "--option", "metrics-check=mend"), "Cannot set metrics-check to 'mend'"),
             (
                 ("db.more", "--by", "ts", "--where", "ts >>>"),
                 "Cannot use the filter 'ts >>>' on files.db.more, because",

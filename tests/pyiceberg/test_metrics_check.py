@@ -335,7 +335,7 @@ def test_nothing_is_set_where_nothing_is_rewritten(catalog: SqlCatalog) -> None:
     table = kind.table(catalog)
     location = table.metadata_location
     # One file cannot be skipped, whatever is kept.
-    options = {"metrics-check": "fix", "target-file-size-bytes": 10**8}
+    options = asked("fix", **{"rewrite-all": False, "target-file-size-bytes": 10**8})
     result = rewrite_data_files(table, "v, b", options=options)
     assert str(result.message).startswith("Nothing to rewrite in lake.db.t: ")
     assert "et write.metadata" not in str(result.message)
@@ -350,7 +350,7 @@ def test_what_new_files_do_not_keep_is_predicted_to_be_read(catalog: SqlCatalog)
     assert was < 0.5
     with table.transaction() as change:
         change.set_properties({f"{OF}v": "none", f"{OF}b": "none"})
-    result = rewrite(table, kind, **{"rewrite-all": False, "min-file-size-bytes": 2_499})
+    result = rewrite(table, kind, "warn", **{"rewrite-all": False, "min-file-size-bytes": 2_499})
     assert str(result.message).startswith("Nothing to rewrite in lake.db.t: ")
     assert "keeps no lower/upper bounds of clustering column v (metrics mode none)" in str(result.message)
 

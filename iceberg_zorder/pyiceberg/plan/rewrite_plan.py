@@ -33,7 +33,7 @@ from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.pyiceberg.write.file_writer import check_writable
 from iceberg_zorder.report.history import SnapshotFacts, expected_seconds
-from iceberg_zorder.request.metrics_check import CheckedMetrics, WeakBounds
+from iceberg_zorder.request.metrics_check import CheckedMetrics
 from iceberg_zorder.request.plan_text import plan_text
 from iceberg_zorder.request.result import PredicateScan
 from iceberg_zorder.request.rewrite_messages import gains_and_losses, other_layout, why_nothing
@@ -111,11 +111,6 @@ class RewritePlan:
         """Whether the layouts are known."""
         return bool(self.layouts)
 
-    @property
-    def fixes(self) -> tuple[WeakBounds, ...]:
-        """The columns that get other metrics modes before files are written."""
-        return self.metrics.fixes if self.groups else ()
-
     def sampled(
         self, progress: Progress = silent, *, predicates: Sequence[str | BooleanExpression] = ()
     ) -> RewritePlan:
@@ -159,8 +154,8 @@ class RewritePlan:
                     f"Cannot sample {display_name(table)}, because {str(error).rstrip('.')}. Nothing was written."
                 ) from error
         sampled.metrics.check()
-        for would_set in sampled._intended:
-            _LOG.warning("%s", would_set)
+        for intended in sampled.metrics.intended:
+            _LOG.warning("%s", intended)
         return sampled.with_predicates(conditions)
 
     def sampled_in(self, context: SampleContext) -> RewritePlan:
@@ -186,7 +181,7 @@ class RewritePlan:
             scan_fractions_before=before,
             expected_seconds=expected_seconds(self._snapshots, sum(group.input_size for group in groups)),
             measure=fitted.measure,
-            metrics=fitted.metrics,
+            metrics=fitted.metrics if chosen else fitted.metrics.without_fixes(),
         )
         return plan.warned()
 
@@ -199,13 +194,9 @@ class RewritePlan:
         """Take note of what the user should know, and log it, but for what is set only if the plan is executed."""
         warnings = self._warnings() if self.groups else tuple(self.metrics.warnings)
         for warning in warnings:
-            if warning not in self._intended:
+            if warning not in self.metrics.intended:
                 _LOG.warning("%s", warning)
         return replace(self, warnings=warnings)
-
-    @property
-    def _intended(self) -> list[str]:
-        return [each.setting(would=True) for each in self.fixes]
 
     def _warnings(self) -> tuple[str, ...]:
         """Say what the user should know, in sentences."""
@@ -215,7 +206,7 @@ class RewritePlan:
         if means[0] is not None and means[1] is not None:
             is_all = self.request.options.rewrite_all
             found += gains_and_losses(before, predicted, (means[0], means[1]), rewrite_all=is_all)
-        found += [*self.metrics.warnings, *self._intended]
+        found += [*self.metrics.warnings, *self.metrics.intended]
         last = next((each for each in reversed(self._snapshots) if each.is_layout), None)
         files, all_files = len(self._tasks), self._all_files
         if last and files < all_files and not last.is_by(order.names(","), order.prefix_text, order.curve):

@@ -112,7 +112,7 @@ class RewriteRunner:
 
     def _with_fixed_metrics(self, plan: RewritePlan) -> list[str]:
         """Set the metrics modes that the plan's columns want, and say so among its warnings."""
-        wanted = plan.fixes
+        wanted = plan.metrics.fixes
         fixed = fix_metrics(self._table, wanted) if wanted else []
         for each in fixed:
             logger.info("%s", each.setting())
