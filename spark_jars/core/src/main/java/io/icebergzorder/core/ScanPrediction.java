@@ -77,6 +77,21 @@ public final class ScanPrediction {
     return average(groups, ordinal, ranks, read) / all;
   }
 
+  /**
+   * Predicts the same of files without lower/upper bounds of the column, none of which is ever ruled out.
+   *
+   * @return 1; NaN if no sampled row has a value
+   */
+  public static double withoutBounds(List<SampledGroup> groups, int ordinal) {
+    for (SampledGroup group : groups) {
+      KeyColumn column = group.lookedFor().columns().get(ordinal);
+      if (column.count(KeyColumn.VALUE) > 0) {
+        return 1;
+      }
+    }
+    return Double.NaN;
+  }
+
   /** Adds the bytes of each file at the lowest rank that it holds, and takes them away after the highest. */
   private static void addFiles(double[] steps, SampledGroup group, int ordinal, Ranks ranks) {
     int files = group.layout().files();

@@ -1,6 +1,7 @@
 package io.icebergzorder.core;
 
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.Set;
@@ -23,6 +24,8 @@ import java.util.regex.Pattern;
  *   <tr><td>sample-seed</td><td>integer in [-2^63, 2^63)</td><td>0</td><td>which rows are sampled</td></tr>
  *   <tr><td>boundaries</td><td>integer in [1, 65536]</td><td>4096</td><td>boundaries per column: more tell
  *       close values apart, and make the layout larger</td></tr>
+ *   <tr><td>metrics-check</td><td>warn, fail, fix</td><td>warn</td><td>what is done about columns whose lower/upper bounds are not
+ *       kept, or cut too short to tell values apart</td></tr>
  *   <tr><td>dry-run</td><td>true, false</td><td>false</td><td>plan, sample and predict, and write nothing</td></tr>
  * </table>
  *
@@ -32,6 +35,7 @@ import java.util.regex.Pattern;
  * @param sampleRows the rows to sample if they are set, see {@link #sampleRows(int)}
  * @param sampleSeed the seed of the sample
  * @param maxBoundaries the wanted number of boundaries per column
+ * @param metricsCheck what is done about columns whose lower/upper bounds do not serve
  * @param dryRun whether nothing is written
  */
 public record ZOrderOptions(
@@ -41,6 +45,7 @@ public record ZOrderOptions(
     OptionalInt sampleRows,
     long sampleSeed,
     int maxBoundaries,
+    String metricsCheck,
     boolean dryRun) {
   /** How rows are cut into files. */
   public static final String CUTS = "cuts";
@@ -72,12 +77,26 @@ public record ZOrderOptions(
   /** Default of {@link #BOUNDARIES}. */
   public static final int BOUNDARIES_DEFAULT = 4096;
 
+  /** What is done about columns whose lower/upper bounds are not kept, or cut too short: see {@link MetricsCheck}. */
+  public static final String METRICS_CHECK = "metrics-check";
+
+  /** Default of {@link #METRICS_CHECK}: users are told. */
+  public static final String METRICS_CHECK_DEFAULT = "warn";
+
+  /** Value of {@link #METRICS_CHECK}: the rewrite is refused. */
+  public static final String METRICS_CHECK_FAIL = "fail";
+
+  /** Value of {@link #METRICS_CHECK}: the table's properties are set so that bounds serve. */
+  public static final String METRICS_CHECK_FIX = "fix";
+
   /** Whether to plan, sample and predict only. */
   public static final String DRY_RUN = "dry-run";
 
   /** The names of all options here; the engine refuses what neither it nor Iceberg knows. */
   public static final Set<String> NAMES =
-      Set.of(CUTS, COLUMN_WEIGHTS, SIZE_TOLERANCE, SAMPLE_ROWS, SAMPLE_SEED, BOUNDARIES, DRY_RUN);
+      Set.of(CUTS, COLUMN_WEIGHTS, SIZE_TOLERANCE, SAMPLE_ROWS, SAMPLE_SEED, BOUNDARIES, METRICS_CHECK, DRY_RUN);
+
+  private static final Set<String> METRICS_CHECKS = Set.of(METRICS_CHECK_DEFAULT, METRICS_CHECK_FAIL, METRICS_CHECK_FIX);
 
   private static final Pattern NUMBER = Pattern.compile("[0-9]+(\\.[0-9]+)?");
   private static final Pattern INTEGER = Pattern.compile("[+-]?[0-9]+");
@@ -108,6 +127,7 @@ public record ZOrderOptions(
         sampleRows,
         integer(options, SAMPLE_SEED, SAMPLE_SEED_DEFAULT, Long.MIN_VALUE, Long.MAX_VALUE),
         (int) integer(options, BOUNDARIES, BOUNDARIES_DEFAULT, 1, Layout.MAX_BOUNDARIES),
+        metricsCheck(options),
         isTrue(options, DRY_RUN));
   }
 
@@ -121,6 +141,24 @@ public record ZOrderOptions(
     long perFile = (long) SAMPLE_ROWS_PER_FILE * files;
     long byDefault = Math.min(SAMPLE_ROWS_AT_MOST, Math.max(SAMPLE_ROWS_AT_LEAST, perFile));
     return sampleRows.orElse((int) byDefault);
+  }
+
+  /** Whether a column whose lower/upper bounds do not serve is refused. */
+  public boolean refusesBadMetrics() {
+    return metricsCheck.equals(METRICS_CHECK_FAIL);
+  }
+
+  /** Whether the table's properties are set so that bounds serve. */
+  public boolean fixesMetrics() {
+    return metricsCheck.equals(METRICS_CHECK_FIX);
+  }
+
+  private static String metricsCheck(Map<String, String> options) {
+    String text = options.getOrDefault(METRICS_CHECK, METRICS_CHECK_DEFAULT);
+    if (!METRICS_CHECKS.contains(text.toLowerCase(Locale.ROOT))) {
+      throw refused(METRICS_CHECK, text, "'warn', 'fail' or 'fix'");
+    }
+    return text.toLowerCase(Locale.ROOT);
   }
 
   private static boolean isTrue(Map<String, String> options, String name) {

@@ -15,7 +15,7 @@ class ZOrderOptionsTest {
   @Test
   void defaults() {
     ZOrderOptions options = ZOrderOptions.of(Map.of("target-file-size-bytes", "1"));
-    assertEquals(new ZOrderOptions("adaptive", List.of(), 0.25, OptionalInt.empty(), 0, 4096, false), options);
+    assertEquals(new ZOrderOptions("adaptive", List.of(), 0.25, OptionalInt.empty(), 0, 4096, "warn", false), options);
     assertEquals(50_000, options.sampleRows(1));
     assertEquals(100_000, options.sampleRows(100));
     assertEquals(1_000_000, options.sampleRows(Integer.MAX_VALUE));
@@ -32,12 +32,13 @@ class ZOrderOptionsTest {
                 "sample-rows", "7",
                 "sample-seed", "-9",
                 "boundaries", "65536",
+                "metrics-check", "Fix",
                 "dry-run", "TRUE"));
     List<ColumnWeight> weights = List.of(new ColumnWeight(List.of("a"), 2));
-    assertEquals(new ZOrderOptions("even", weights, 0.5, OptionalInt.of(7), -9, 65_536, true), options);
+    assertEquals(new ZOrderOptions("even", weights, 0.5, OptionalInt.of(7), -9, 65_536, "fix", true), options);
     assertEquals(7, options.sampleRows(100));
     assertEquals(
-        Set.of("cuts", "column-weights", "size-tolerance", "sample-rows", "sample-seed", "boundaries", "dry-run"),
+        Set.of("cuts", "column-weights", "size-tolerance", "sample-rows", "sample-seed", "boundaries", "metrics-check", "dry-run"),
         ZOrderOptions.NAMES);
   }
 
@@ -49,6 +50,7 @@ class ZOrderOptionsTest {
         "size-tolerance,1,\"a number in [0, 1)\"",
         "size-tolerance,-0.1,\"a number in [0, 1)\"",
         "size-tolerance,NaN,\"a number in [0, 1)\"",
+        "metrics-check,mend,\"'warn', 'fail' or 'fix'\"",
         "sample-rows,0,\"an integer in [1, 2147483647]\"",
         "sample-rows,2147483648,\"an integer in [1, 2147483647]\"",
         "sample-rows,1.5,\"an integer in [1, 2147483647]\"",
