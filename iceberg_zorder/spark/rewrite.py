@@ -52,8 +52,8 @@ def rewrite_data_files(
         Rewrite only the data files that may hold rows for which this condition is true, which Spark reads as it stands.
     options : mapping of str to bool, int, float or str, optional
         Options of Iceberg's rewrite and of iceberg-zorder (``cuts``, ``column-weights``,
-        ``size-tolerance``, ``sample-rows``, ``sample-seed``, ``boundaries``, ``dry-run``). They win over those of the
-        table's property ``zorder.options``.
+        ``size-tolerance``, ``sample-rows``, ``sample-seed``, ``boundaries``, ``metrics-check``, ``dry-run``). They win
+        over those of the table's property ``zorder.options``.
     branch : str, optional
         The branch to rewrite.
 

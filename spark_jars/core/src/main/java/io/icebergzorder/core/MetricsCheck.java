@@ -82,9 +82,9 @@ public record MetricsCheck(long pairs, long separated, OptionalInt wanted) {
    *
    * @param isText whether its keys are counted in characters of UTF-8, not in bytes
    * @param kept the characters or bytes that bounds keep, 0 if none
-   * @param groups what is known of it in each file group
+   * @param groups what is known of it in each file group, looked at once
    */
-  public static MetricsCheck of(boolean isText, int kept, List<GroupKeys> groups) {
+  public static MetricsCheck of(boolean isText, int kept, Iterable<GroupKeys> groups) {
     long pairs = 0;
     long separated = 0;
     long[] needs = new long[MOST + 1];

@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalLong;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.PartitionSpec;
@@ -127,6 +128,11 @@ public final class RewritePlan {
     return Optional.ofNullable(plan.whyNothing()).or(() -> fitted.map(FittedLayouts::whyNothing));
   }
 
+  /** What its user should know once it is sampled, in sentences; empty before {@link #sampled}. */
+  public List<String> warnings() {
+    return fitted.map(FittedLayouts::planned).orElse(List.of());
+  }
+
   /**
    * By column name, the scan fraction that {@code column = value} is predicted to have among the new files of all groups, on average
    * over the values of the rows: what the table attains if all of it is rewritten. Files that are left alone do not count. In [0, 1],
@@ -179,6 +185,7 @@ public final class RewritePlan {
    * predictions. File groups whose rewrite is not predicted to pay are left. One Spark job, which reads no other column; nothing is
    * written.
    *
+   * @throws IllegalArgumentException if lower/upper bounds do not serve, and option {@code metrics-check} refuses that
    * @throws IllegalStateException if the plan is stale
    * @throws RuntimeException if a file group cannot be read, also with partial progress
    */
@@ -206,6 +213,8 @@ public final class RewritePlan {
    * Rewrites the data files, by the layouts of this plan if it is sampled; with option {@code dry-run} it only samples.
    *
    * @return Iceberg's result, and what filters read before and after; without files if there is nothing to rewrite
+   * @throws IllegalArgumentException if lower/upper bounds do not serve, and option {@code metrics-check} refuses that; nothing was
+   *     written then
    * @throws IllegalStateException if the plan is stale; nothing was read or written then
    * @throws RuntimeException if sampling or a file group failed, or the commit did; new files are deleted unless the outcome of the
    *     commit is unknown. Whatever was committed before is visible to later queries of the session
@@ -222,7 +231,9 @@ public final class RewritePlan {
     }
     if (isDryRun()) {
       RewritePlan sampled = sampledAsIs();
-      return sampled.groups().isEmpty() ? sampled.nothing() : ZOrderResult.dryRun(sampled, sampled.warnings());
+      return sampled.groups().isEmpty()
+          ? sampled.nothing()
+          : ZOrderResult.dryRun(sampled, sampled.warnings().isEmpty() ? null : String.join(" ", sampled.warnings()));
     }
     long since = System.nanoTime();
     boolean interrupted = false;
@@ -244,12 +255,7 @@ public final class RewritePlan {
   private ZOrderResult nothing() {
     String why = message().orElseThrow();
     LOG.warn(why);
-    return ZOrderResult.nothing(this, why);
-  }
-
-  private String warnings() {
-    List<String> messages = fitted.map(FittedLayouts::messages).orElse(List.of());
-    return messages.isEmpty() ? null : String.join(" ", messages);
+    return ZOrderResult.nothing(this, Stream.concat(Stream.of(why), warnings().stream()).collect(Collectors.joining(" ")));
   }
 
   private ZOrderResult run(RewriteSession session, long since) throws InterruptedException {
@@ -260,7 +266,7 @@ public final class RewritePlan {
     LOG.info(
         "Rewriting {} file groups of {} by {} of {}",
         layouts.groups().size(), table(), plan.order().curve().label(), plan.order().names(", "));
-    return ZOrderResult.of(RewriteRun.run(session, plan, layouts, since), layouts.messages());
+    return ZOrderResult.of(RewriteRun.run(session, plan, layouts, since));
   }
 
   private CatalogTable target() {

@@ -37,10 +37,10 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
   }
 
   /** Of a rewrite. */
-  static ZOrderResult of(RewriteRun.Outcome outcome, List<String> messages) {
+  static ZOrderResult of(RewriteRun.Outcome outcome) {
     return new ZOrderResult(
         outcome.result(),
-        messages.isEmpty() ? null : String.join(" ", messages),
+        outcome.messages().isEmpty() ? null : String.join(" ", outcome.messages()),
         columns(outcome.before(), outcome.predicted(), outcome.actual()),
         null);
   }

@@ -9,18 +9,22 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.IntToDoubleFunction;
-import org.apache.iceberg.Table;
 
 /** Scan fractions of {@code column = value} by the name of the column, in the columns' order; those without a value are left out. */
 public final class ScanFractions {
   private ScanFractions() {}
 
   /** Those that files of layouts are predicted to have; empty without a group. */
-  public static Map<String, Double> predicted(Table table, RowOrder order, List<ScanPrediction.SampledGroup> groups) {
+  public static Map<String, Double> predicted(KeptBounds kept, RowOrder order, List<ScanPrediction.SampledGroup> groups) {
     return byColumn(
         order,
         groups.isEmpty(),
-        i -> ScanPrediction.of(groups, i, TruncatedBounds.kept(table, order.all().get(i))));
+        i -> {
+          ClusteringColumn column = order.all().get(i);
+          return kept.areKept(column)
+              ? ScanPrediction.of(groups, i, kept.kept(column))
+              : ScanPrediction.withoutBounds(groups, i);
+        });
   }
 
   /** Those that files have by their bounds; empty without a group. */

@@ -40,15 +40,15 @@ public final class ClusteringColumns {
 
   private final Table table;
   private final boolean caseSensitive;
-  private final boolean needsBounds;
+  private final boolean refusesWithoutBounds;
 
   private final Set<Integer> identity;
   private final Set<Integer> seen = new HashSet<>();
 
-  private ClusteringColumns(Table table, PartitionSpec outputSpec, boolean caseSensitive, boolean needsBounds) {
+  private ClusteringColumns(Table table, PartitionSpec outputSpec, boolean caseSensitive, boolean refusesWithoutBounds) {
     this.table = table;
     this.caseSensitive = caseSensitive;
-    this.needsBounds = needsBounds;
+    this.refusesWithoutBounds = refusesWithoutBounds;
     this.identity = identitySources(outputSpec);
   }
 
@@ -57,24 +57,25 @@ public final class ClusteringColumns {
    *
    * @param table the table, whose schema and metrics configuration are consulted
    * @param sortOrder the columns as written, each as its parts
-   * @param weights the weights of some of the clustering columns
+   * @param options with the weights of some of the clustering columns, and whether columns without lower/upper bounds are refused
    * @param outputSpec the partition spec of the files to be written; its identity columns are constant in a file
    *     and therefore ignored, with a warning where one was to cluster by
    * @param caseSensitive whether names differ by case
    * @return with at least one clustering column, and all columns named as the schema names them
    * @throws IllegalArgumentException if a column is unknown, ambiguous, named twice, of a type without an order,
-   *     or without lower/upper bounds; if no clustering column is left; or if a weight is not for one of them
+   *     or without lower/upper bounds where these are refused; if no clustering column is left; or if a weight is not for one of them
    */
   public static RowOrder resolve(
       Table table,
       SortOrder sortOrder,
-      List<ColumnWeight> weights,
+      ZOrderOptions options,
       PartitionSpec outputSpec,
       boolean caseSensitive) {
-    return new ClusteringColumns(table, outputSpec, caseSensitive, true).order(sortOrder, weights);
+    return new ClusteringColumns(table, outputSpec, caseSensitive, options.refusesBadMetrics())
+        .order(sortOrder, options.columnWeights());
   }
 
-  /** The same for a report, which tells of columns without lower/upper bounds instead of refusing them. */
+  /** The same for a report, which tells of columns without lower/upper bounds. */
   static RowOrder resolveForReport(Table table, SortOrder sortOrder, boolean caseSensitive) {
     return new ClusteringColumns(table, table.spec(), caseSensitive, false).order(sortOrder, List.of());
   }
@@ -126,7 +127,7 @@ public final class ClusteringColumns {
     if (identity.contains(field.fieldId())) {
       return Optional.empty();
     }
-    if (needsBounds) {
+    if (refusesWithoutBounds) {
       checkKeepsBounds(MetricsConfig.forTable(table), table, column, field);
     }
     return Optional.of(column);

@@ -46,7 +46,7 @@ public record ResolvedRequest(
     }
     RowOrder order =
         ClusteringColumns.resolve(
-            table, sortOrder, options.layout().columnWeights(), outputSpec(table, options), target.isCaseSensitive());
+            table, sortOrder, options.layout(), outputSpec(table, options), target.isCaseSensitive());
     FileScope scope = new FileScope(filter(target, request.where()), target.isCaseSensitive());
     return new ResolvedRequest(target, request, options, branch, order, scope);
   }

@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.run;
 
+import io.icebergzorder.spark.commit.PropertiesCommit;
 import io.icebergzorder.spark.commit.RewriteCommit;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.jobs.GroupJob;
@@ -7,6 +8,7 @@ import io.icebergzorder.spark.jobs.JobPlanner;
 import io.icebergzorder.spark.jobs.LaidOutGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.sample.FittedLayouts;
+import io.icebergzorder.spark.sample.MetricsFindings;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -32,9 +34,14 @@ public final class RewriteRun {
    * @param before by column name, the scan fraction of {@code column = value} among the files that were replaced
    * @param predicted the one that was predicted
    * @param actual the one that the new files have
+   * @param messages what the user should know, in sentences
    */
   public record Outcome(
-      RewriteDataFiles.Result result, Map<String, Double> before, Map<String, Double> predicted, Map<String, Double> actual) {}
+      RewriteDataFiles.Result result,
+      Map<String, Double> before,
+      Map<String, Double> predicted,
+      Map<String, Double> actual,
+      List<String> messages) {}
 
   /**
    * Rewrites the file groups of a plan.
@@ -49,6 +56,7 @@ public final class RewriteRun {
   public static Outcome run(RewriteSession session, TablePlan plan, FittedLayouts fitted, long since)
       throws InterruptedException {
     Table table = plan.target().table();
+    List<String> messages = fitted.messages(set(table, fitted));
     RunMeasurement measurement = new RunMeasurement(plan, fitted, since);
     RewriteCommit commit =
         new RewriteCommit(
@@ -61,7 +69,7 @@ public final class RewriteRun {
     RewriteDataFiles.Result result =
         new GroupExecution(session.spark(), table, plan.options(), commit)
             .run(new FileGroupPool(rewriter, jobs(session, plan, fitted), unsampled(fitted)));
-    Outcome outcome = measurement.outcome(result);
+    Outcome outcome = measurement.outcome(result, messages);
     LOG.info(
         "Scan fraction of column = value among the rewritten files of {}: before {}; predicted {}; actual {}",
         table.name(),
@@ -69,6 +77,19 @@ public final class RewriteRun {
         RunMeasurement.percents(outcome.predicted()),
         RunMeasurement.percents(outcome.actual()));
     return outcome;
+  }
+
+  /** Sets the metrics modes by which new files keep bounds that serve, before any is written; returns what is to be told of it. */
+  private static List<String> set(Table table, FittedLayouts fitted) {
+    List<MetricsFindings.Fix> fixes = fitted.groups().isEmpty() ? List.of() : fitted.metrics().fixes();
+    if (!fixes.isEmpty()) {
+      Map<String, String> properties = new LinkedHashMap<>();
+      fixes.forEach(fix -> properties.put(fix.property(), fix.mode()));
+      PropertiesCommit.set(table, properties);
+    }
+    List<String> told = fixes.stream().map(MetricsFindings.Fix::told).toList();
+    told.forEach(LOG::info);
+    return told;
   }
 
   private static List<GroupJob> jobs(RewriteSession session, TablePlan plan, FittedLayouts fitted) {

@@ -70,7 +70,7 @@ final class RunMeasurement {
   }
 
   /** The scan fractions of the file groups that were committed. */
-  synchronized RewriteRun.Outcome outcome(RewriteDataFiles.Result result) {
+  synchronized RewriteRun.Outcome outcome(RewriteDataFiles.Result result, List<String> messages) {
     List<Integer> committed =
         StreamSupport.stream(result.rewriteResults().spliterator(), false)
             .map(group -> group.info().globalIndex())
@@ -82,8 +82,9 @@ final class RunMeasurement {
     return new RewriteRun.Outcome(
         result,
         isAll ? fitted.before() : FittedLayouts.before(plan.order(), groups),
-        isAll ? fitted.predicted() : FittedLayouts.predicted(plan, groups),
-        actual);
+        isAll ? fitted.predicted() : fitted.predicted(plan.order(), groups),
+        actual,
+        messages);
   }
 
   /** Fractions as people read them. */

@@ -2,9 +2,9 @@ package io.icebergzorder.spark.sample;
 
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.spark.measure.GroupBounds;
+import io.icebergzorder.spark.measure.KeptBounds;
 import io.icebergzorder.spark.measure.ScanFractions;
 import io.icebergzorder.spark.plan.PlannedGroup;
-import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.Collection;
 import java.util.Collections;
@@ -12,6 +12,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
 
 /**
  * The layouts of a plan's file groups, and what filters read today and are predicted to read.
@@ -21,7 +23,8 @@ import java.util.function.Supplier;
  * @param left of those that are better left as they are, why
  * @param before by column name, the scan fraction of {@code column = value} today among the files of all groups to be rewritten
  * @param predicted the one that their new files are predicted to have
- * @param messages what the user should know before the work begins
+ * @param metrics the columns whose lower/upper bounds do not serve
+ * @param messages puts what is told of such columns among what else the user should know before the work begins
  * @param whyNothing why no group is left over, or null
  * @param bounds gives bounds without files, to add new ones to
  */
@@ -31,7 +34,8 @@ public record FittedLayouts(
     Map<PlannedGroup, String> left,
     Map<String, Double> before,
     Map<String, Double> predicted,
-    List<String> messages,
+    MetricsFindings metrics,
+    UnaryOperator<List<String>> messages,
     String whyNothing,
     Supplier<GroupBounds> bounds) {
   /** Takes copies of what is told by file group; the maps by column are in the order of the columns. */
@@ -39,7 +43,6 @@ public record FittedLayouts(
     groups = Collections.unmodifiableMap(new LinkedHashMap<>(groups));
     failures = Collections.unmodifiableMap(new LinkedHashMap<>(failures));
     left = Collections.unmodifiableMap(new LinkedHashMap<>(left));
-    messages = List.copyOf(messages);
   }
 
   /** The layouts of the file groups that are to be rewritten. */
@@ -53,9 +56,22 @@ public record FittedLayouts(
   }
 
   /** By column name, the one that their new files are predicted to have. */
-  public static Map<String, Double> predicted(TablePlan plan, Collection<FittedGroup> groups) {
-    return ScanFractions.predicted(
-        plan.target().table(), plan.order(), groups.stream().map(FittedGroup::sampled).toList());
+  public Map<String, Double> predicted(RowOrder order, Collection<FittedGroup> of) {
+    return predicted(metrics.ofNewFiles(), order, of);
+  }
+
+  static Map<String, Double> predicted(KeptBounds kept, RowOrder order, Collection<FittedGroup> groups) {
+    return ScanFractions.predicted(kept, order, groups.stream().map(FittedGroup::sampled).toList());
+  }
+
+  /** What the user should know before the work begins, in sentences: of a plan, also what its execution will set. */
+  public List<String> planned() {
+    return messages(groups.isEmpty() ? List.of() : metrics.intentions());
+  }
+
+  /** The same of a rewrite, with sentences on properties that it has set. */
+  public List<String> messages(List<String> set) {
+    return messages.apply(Stream.concat(metrics.warnings().stream(), set.stream()).toList());
   }
 
   /** Whether there is nothing to rewrite. */

@@ -18,6 +18,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.function.BiFunction;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import org.apache.iceberg.Table;
 
 /**
@@ -31,17 +32,20 @@ final class LayoutChoice {
   private final TablePlan plan;
   private final Table table;
   private final RowOrder order;
+  private final MetricsFindings metrics;
   private final BiFunction<Sample, Integer, Layout> fit;
 
   /**
    * Takes what is chosen for.
    *
+   * @param metrics what new files will keep in their bounds
    * @param fit fits a layout of so many files to a sample
    */
-  LayoutChoice(TablePlan plan, BiFunction<Sample, Integer, Layout> fit) {
+  LayoutChoice(TablePlan plan, MetricsFindings metrics, BiFunction<Sample, Integer, Layout> fit) {
     this.plan = plan;
     this.table = plan.target().table();
     this.order = plan.order();
+    this.metrics = metrics;
     this.fit = fit;
   }
 
@@ -51,13 +55,11 @@ final class LayoutChoice {
    * @param sampled the file groups with the layouts that they have as they were planned
    * @param bounds gives bounds without files
    * @param failures the groups that could not be sampled
-   * @param truncated warnings of bounds that tell nothing apart
    */
   FittedLayouts of(
       Map<PlannedGroup, ScanPrediction.SampledGroup> sampled,
       Supplier<GroupBounds> bounds,
-      Map<PlannedGroup, Throwable> failures,
-      List<String> truncated) {
+      Map<PlannedGroup, Throwable> failures) {
     Map<PlannedGroup, GroupBounds> files = TodaysFiles.of(plan, sampled.keySet(), bounds);
     Map<PlannedGroup, FittedGroup> chosen = new LinkedHashMap<>();
     Map<PlannedGroup, String> left = new LinkedHashMap<>();
@@ -74,12 +76,15 @@ final class LayoutChoice {
           }
         });
     Map<String, Double> before = FittedLayouts.before(order, chosen.values());
-    Map<String, Double> predicted = FittedLayouts.predicted(plan, chosen.values());
+    Map<String, Double> predicted = FittedLayouts.predicted(metrics.ofNewFiles(), order, chosen.values());
     boolean isNothing = chosen.isEmpty() && failures.isEmpty();
-    List<String> messages =
-        isNothing ? List.of() : new RewriteMessages(plan, order).of(before, predicted, truncated, files(chosen.values()));
+    int rewritten = files(chosen.values());
+    UnaryOperator<List<String>> messages =
+        isNothing
+            ? ofMetrics -> ofMetrics
+            : ofMetrics -> new RewriteMessages(plan, order).of(before, predicted, ofMetrics, rewritten);
     return new FittedLayouts(
-        chosen, failures, left, before, predicted, messages, isNothing ? whyNothing(leftGroups) : null, bounds);
+        chosen, failures, left, before, predicted, metrics, messages, isNothing ? whyNothing(leftGroups) : null, bounds);
   }
 
   private static int files(Collection<FittedGroup> groups) {
@@ -116,7 +121,7 @@ final class LayoutChoice {
       ScanPrediction.SampledGroup sampled,
       ScanMeasurement.MeasuredGroup files,
       Map<String, Double> before) {
-    return new FittedGroup(group, sampled, files, before, ScanFractions.predicted(table, order, List.of(sampled)));
+    return new FittedGroup(group, sampled, files, before, ScanFractions.predicted(metrics.ofNewFiles(), order, List.of(sampled)));
   }
 
   private double mean(Map<String, Double> fractions) {
@@ -143,10 +148,11 @@ final class LayoutChoice {
   }
 
   private String whyNothing(List<FittedGroup> left) {
+    Map<String, Double> predicted = FittedLayouts.predicted(metrics.ofNewFiles(), order, left);
     return String.format(
         Locale.ROOT,
         "Nothing to rewrite in %s: a rewrite of its %,d file groups is not predicted to read less: scan fraction on average over the"
             + " columns %.1f%% today, %.1f%% after. To rewrite them anyway, set option rewrite-all to true.",
-        table.name(), left.size(), 100 * mean(FittedLayouts.before(order, left)), 100 * mean(FittedLayouts.predicted(plan, left)));
+        table.name(), left.size(), 100 * mean(FittedLayouts.before(order, left)), 100 * mean(predicted));
   }
 }

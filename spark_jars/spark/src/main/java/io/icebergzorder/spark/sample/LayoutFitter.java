@@ -10,7 +10,7 @@ import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.JobDescription;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.measure.GroupBounds;
-import io.icebergzorder.spark.measure.TruncatedBounds;
+import io.icebergzorder.spark.measure.KeptBounds;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;
@@ -21,6 +21,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.apache.iceberg.Table;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -39,6 +40,7 @@ public final class LayoutFitter {
   private final TablePlan plan;
   private final Table table;
   private final RowOrder order;
+  private final KeptBounds kept;
   private final int[] keyLengths;
 
   /** Takes a plan with at least one file group, and the session to sample in. */
@@ -47,58 +49,63 @@ public final class LayoutFitter {
     this.plan = plan;
     this.table = plan.target().table();
     this.order = plan.order();
-    this.keyLengths = Sampler.keyLengths(table, order, mostRows());
+    this.kept = KeptBounds.of(table, order);
+    this.keyLengths = Sampler.keyLengths(kept, plan.options().layout().fixesMetrics(), order, mostRows());
   }
 
   /**
    * Fits the layouts. With partial progress a file group that cannot be read is left out, with the reason.
    *
+   * @throws IllegalArgumentException if bounds do not serve, and the options say that this is refused
    * @throws InterruptedException if this thread was interrupted
    * @throws RuntimeException if sampling failed as a whole, or was cancelled; the message says that nothing was committed
    */
   public FittedLayouts fitted() throws InterruptedException {
     Map<PlannedGroup, Throwable> failures = new LinkedHashMap<>();
     boolean failAlone = plan.options().partialProgress().isPresent();
-    try {
-      return chosen(layouts(scans -> failAlone ? drawnApart(scans, failures) : drawn(scans)), failures);
-    } catch (Throwable e) {
-      throw stopped(e, "Cannot complete the rewrite of %s, because sampling failed: %s. Nothing was committed.");
-    }
+    FittedLayouts fitted =
+        fitted(
+            scans -> failAlone ? drawnApart(scans, failures) : drawn(scans),
+            failures,
+            "Cannot complete the rewrite of %s, because sampling failed: %s. Nothing was committed.");
+    fitted.messages(List.of()).forEach(LOG::warn);
+    return fitted;
   }
 
   /**
    * Fits the same layouts, to be looked at.
    *
+   * @throws IllegalArgumentException if bounds do not serve, and the options say that this is refused
    * @throws InterruptedException if this thread was interrupted
    * @throws RuntimeException if a file group cannot be read, or sampling was cancelled
    */
   public FittedLayouts predicted() throws InterruptedException {
-    try {
-      return chosen(layouts(this::drawn), Map.of());
-    } catch (Throwable e) {
-      throw stopped(e, "Cannot sample %s, because %s. Nothing was written.");
-    }
-  }
-
-  /** Chooses among the layouts, and warns of what the user should know before the work begins. */
-  private FittedLayouts chosen(Collection<SampledLayout> sampled, Map<PlannedGroup, Throwable> failures) {
-    Map<PlannedGroup, ScanPrediction.SampledGroup> groups = byGroup(sampled, SampledLayout::toPredictFrom);
-    List<String> truncated =
-        TruncatedBounds.warnings(table, order, sampled.stream().map(layout -> layout.sample().fitted()).toList());
-    FittedLayouts fitted =
-        new LayoutChoice(plan, (sample, files) -> Layout.fit(order.all(), sample, request(files)))
-            .of(groups, () -> new GroupBounds(table, order, keyLengths), failures, truncated);
-    fitted.messages().forEach(LOG::warn);
+    FittedLayouts fitted = fitted(this::drawn, Map.of(), "Cannot sample %s, because %s. Nothing was written.");
+    fitted.planned().forEach(LOG::warn);
     return fitted;
   }
 
-  /** What to throw when sampling has stopped, by a message that takes the table's name and the reason. */
-  private RuntimeException stopped(Throwable failure, String message) throws InterruptedException {
-    // Spark throws it undeclared.
-    if (failure instanceof InterruptedException interruption) {
-      throw interruption;
+  /** Samples, looks at bounds, and chooses among the layouts; what is refused is no failure of any of it. */
+  private FittedLayouts fitted(Draw draw, Map<PlannedGroup, Throwable> failures, String stopped) throws InterruptedException {
+    Map<PlannedGroup, ScanPrediction.SampledGroup> sampled =
+        orStopped(stopped, () -> byGroup(layouts(draw), SampledLayout::toPredictFrom));
+    MetricsFindings metrics = MetricsFindings.of(plan, kept, sampled.values());
+    LayoutChoice choice =
+        new LayoutChoice(plan, metrics, (sample, files) -> Layout.fit(order.all(), sample, request(files)));
+    return orStopped(stopped, () -> choice.of(sampled, () -> new GroupBounds(table, order, keyLengths), failures));
+  }
+
+  /** Does some work; if it stops, that is told by a message that takes the table's name and the reason. */
+  private <T> T orStopped(String message, Supplier<T> work) throws InterruptedException {
+    try {
+      return work.get();
+    } catch (Throwable e) {
+      // Spark throws it undeclared.
+      if (e instanceof InterruptedException interruption) {
+        throw interruption;
+      }
+      throw new RuntimeException(String.format(message, table.name(), Failures.rootMessage(e)), e);
     }
-    return new RuntimeException(String.format(message, table.name(), Failures.rootMessage(failure)), failure);
   }
 
   private static <T> Map<PlannedGroup, T> byGroup(Collection<SampledLayout> layouts, Function<SampledLayout, T> value) {

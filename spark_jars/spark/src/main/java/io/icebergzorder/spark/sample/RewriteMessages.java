@@ -28,16 +28,16 @@ final class RewriteMessages {
    *
    * @param before by column name, the scan fraction among the files of today
    * @param predicted the one that the new files are predicted to have
-   * @param truncated warnings of bounds that tell nothing apart
+   * @param ofMetrics what is told of columns whose lower/upper bounds do not serve
    * @param files how many data files are rewritten
    */
-  List<String> of(Map<String, Double> before, Map<String, Double> predicted, List<String> truncated, int files) {
+  List<String> of(Map<String, Double> before, Map<String, Double> predicted, List<String> ofMetrics, int files) {
     List<String> messages = new ArrayList<>();
     addLosers(messages, before, predicted);
     if (plan.isRewriteAll() && ScanFractions.mean(order, predicted) > ScanFractions.mean(order, before)) {
       messages.add("The rewrite makes the scan fraction worse " + means(before, predicted, ":"));
     }
-    messages.addAll(truncated);
+    messages.addAll(ofMetrics);
     plan.lastLayout().flatMap(last -> lastLayout(last, files)).ifPresent(messages::add);
     return messages;
   }

@@ -11,11 +11,12 @@ import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
-import io.icebergzorder.spark.measure.TruncatedBounds;
+import io.icebergzorder.spark.measure.KeptBounds;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.stream.IntStream;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
@@ -108,16 +109,18 @@ public final class Sampler {
   /**
    * The bytes at which the keys of columns are cut; partitions are told apart by all of theirs.
    *
+   * @param kept what the table's bounds keep
+   * @param isWhole whether it is to be seen how long common beginnings are, however little bounds keep
    * @param mostRows how many rows are sampled at most, of all file groups, those that are held out not counted
    */
-  static int[] keyLengths(Table table, RowOrder order, long mostRows) {
+  static int[] keyLengths(KeptBounds kept, boolean isWhole, RowOrder order, long mostRows) {
     List<ClusteringColumn> columns = order.all();
     return IntStream.range(0, columns.size())
         .map(
             i ->
                 i < order.partition().size()
                     ? Integer.MAX_VALUE
-                    : Keys.sampledBytes(TruncatedBounds.length(table, columns.get(i)), mostRows))
+                    : Keys.sampledBytes(isWhole ? OptionalInt.empty() : kept.length(columns.get(i)), mostRows))
         .toArray();
   }
 

@@ -1,0 +1,95 @@
+package io.icebergzorder.spark.measure;
+
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.spark.request.RowOrder;
+import java.nio.charset.Charset;
+import java.nio.charset.StandardCharsets;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.function.UnaryOperator;
+import org.apache.iceberg.MetricsConfig;
+import org.apache.iceberg.MetricsModes;
+import org.apache.iceberg.Table;
+
+/** What new files keep in lower/upper bounds of the columns that rows are ordered by: their metrics modes. */
+public final class KeptBounds {
+  private static final String PROPERTY = "write.metadata.metrics.column.";
+
+  private final Map<ClusteringColumn, MetricsModes.MetricsMode> modes;
+
+  private KeptBounds(Map<ClusteringColumn, MetricsModes.MetricsMode> modes) {
+    this.modes = modes;
+  }
+
+  /** Reads the modes from the properties that a table has now. */
+  public static KeptBounds of(Table table, RowOrder order) {
+    MetricsConfig metrics = MetricsConfig.forTable(table);
+    Map<ClusteringColumn, MetricsModes.MetricsMode> modes = new LinkedHashMap<>();
+    order.named().forEach(column -> modes.put(column, metrics.columnMode(String.join(".", column.parts()))));
+    return new KeptBounds(modes);
+  }
+
+  /** The same, but for some columns, which get other modes. */
+  public KeptBounds with(Map<ClusteringColumn, String> others) {
+    Map<ClusteringColumn, MetricsModes.MetricsMode> replaced = new LinkedHashMap<>(modes);
+    others.forEach((column, mode) -> replaced.put(column, MetricsModes.fromString(mode)));
+    return new KeptBounds(replaced);
+  }
+
+  /** The name of the table property that says what is kept of a column. */
+  public static String property(ClusteringColumn column) {
+    return PROPERTY + String.join(".", column.parts());
+  }
+
+  /** The mode of a column, as a property has it. */
+  public String mode(ClusteringColumn column) {
+    return modes.get(column).toString();
+  }
+
+  /** Whether anything is kept of a column's values. */
+  public boolean areKept(ClusteringColumn column) {
+    return !(modes.get(column) instanceof MetricsModes.None || modes.get(column) instanceof MetricsModes.Counts);
+  }
+
+  /** Whether values are of a type that is cut. */
+  public static boolean isCut(ClusteringColumn column) {
+    return isText(column) || column.type().equals("binary");
+  }
+
+  /** Whether lengths are counted in characters, not in bytes. */
+  public static boolean isText(ClusteringColumn column) {
+    return column.type().equals("string");
+  }
+
+  /** The characters of a string, or bytes of a binary, that are kept; empty if all are, or nothing is. */
+  public OptionalInt length(ClusteringColumn column) {
+    return isCut(column) && modes.get(column) instanceof MetricsModes.Truncate truncate
+        ? OptionalInt.of(truncate.length())
+        : OptionalInt.empty();
+  }
+
+  /** Whether no less is kept of a column's values than another mode keeps. */
+  public boolean keepsAsMuchAs(String other, ClusteringColumn column) {
+    OptionalInt length = length(column);
+    return areKept(column)
+        && (length.isEmpty()
+            || MetricsModes.fromString(other) instanceof MetricsModes.Truncate truncate && length.getAsInt() >= truncate.length());
+  }
+
+  /** What is kept of the keys of a column of bytes. */
+  UnaryOperator<byte[]> kept(ClusteringColumn column) {
+    OptionalInt length = length(column);
+    if (length.isEmpty()) {
+      return key -> key;
+    }
+    // One byte is one character in Latin-1, which serves for binary columns as UTF-8 does for text.
+    Charset charset = isText(column) ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1;
+    return key -> {
+      String value = new String(key, charset);
+      return value.codePointCount(0, value.length()) <= length.getAsInt()
+          ? key
+          : value.substring(0, value.offsetByCodePoints(0, length.getAsInt())).getBytes(charset);
+    };
+  }
+}

@@ -1,0 +1,184 @@
+package io.icebergzorder.spark.sample;
+
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.MetricsCheck;
+import io.icebergzorder.core.MetricsCheck.GroupKeys;
+import io.icebergzorder.core.ScanPrediction.SampledGroup;
+import io.icebergzorder.core.ZOrderOptions;
+import io.icebergzorder.spark.measure.KeptBounds;
+import io.icebergzorder.spark.plan.TablePlan;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * The columns by whose lower/upper bounds files cannot be skipped, or not as well as they could: see {@link MetricsCheck}. Both engines
+ * say so in the same words.
+ */
+public final class MetricsFindings {
+  private final TablePlan plan;
+  private final KeptBounds kept;
+  private final List<Finding> found = new ArrayList<>();
+
+  private MetricsFindings(TablePlan plan, KeptBounds kept) {
+    this.plan = plan;
+    this.kept = kept;
+  }
+
+  /**
+   * A column that was found.
+   *
+   * @param column the column
+   * @param wanted the mode that would do
+   * @param reason what is wrong, as a sentence
+   * @param refusal why no layout can be by it
+   */
+  private record Finding(ClusteringColumn column, String wanted, String reason, String refusal) {}
+
+  /**
+   * A property to set.
+   *
+   * @param property its name
+   * @param mode its value
+   * @param told the sentence that tells of it once it is set
+   */
+  public record Fix(String property, String mode, String told) {}
+
+  /**
+   * Looks at the columns that rows are ordered by.
+   *
+   * @param kept what the table keeps of them
+   * @param groups all file groups that were sampled
+   * @throws IllegalArgumentException if there is something to find, and the options say that it is refused
+   */
+  static MetricsFindings of(TablePlan plan, KeptBounds kept, Collection<SampledGroup> groups) {
+    MetricsFindings findings = new MetricsFindings(plan, kept);
+    List<ClusteringColumn> columns = plan.order().all();
+    for (int i = plan.order().partition().size(); i < columns.size(); i++) {
+      findings.look(columns.get(i), i, groups);
+    }
+    if (!findings.found.isEmpty() && plan.options().layout().refusesBadMetrics()) {
+      Finding first = findings.found.get(0);
+      throw new IllegalArgumentException(first.refusal() + ": " + findings.command(first) + " first");
+    }
+    return findings;
+  }
+
+  private void look(ClusteringColumn column, int ordinal, Collection<SampledGroup> groups) {
+    boolean areKept = kept.areKept(column);
+    if (areKept && kept.length(column).isEmpty()) {
+      return;
+    }
+    if (!KeptBounds.isCut(column)) {
+      found.add(notKept(column, "full"));
+      return;
+    }
+    boolean isText = KeptBounds.isText(column);
+    int length = kept.length(column).orElse(0);
+    MetricsCheck check =
+        MetricsCheck.of(
+            isText,
+            length,
+            groups.stream().map(each -> GroupKeys.of(each.layout(), each.fitted(), ordinal, isText, length))::iterator);
+    String wanted = check.wanted().isPresent() ? "truncate(" + check.wanted().getAsInt() + ")" : "full";
+    if (!areKept) {
+      found.add(notKept(column, wanted));
+    } else if (!check.isEnough()) {
+      found.add(cutTooShort(column, length + (isText ? " characters" : " bytes"), check.share(), wanted));
+    }
+  }
+
+  private Finding notKept(ClusteringColumn column, String wanted) {
+    String mode = kept.mode(column);
+    return new Finding(
+        column,
+        wanted,
+        String.format(
+            "%s keeps no lower/upper bounds of clustering column %s (metrics mode %s): no file can be skipped by it.",
+            table(), column.name(), mode),
+        String.format(
+            "Cannot cluster by column %s, because %s keeps no lower/upper bounds for it (metrics mode %s), so no file could be skipped",
+            column.name(), table(), mode));
+  }
+
+  private Finding cutTooShort(ClusteringColumn column, String length, long share, String wanted) {
+    return new Finding(
+        column,
+        wanted,
+        String.format(
+            Locale.ROOT,
+            "The %s that %s keeps of lower/upper bounds of clustering column %s tell %d%% of its sampled boundaries apart: files cannot"
+                + " be skipped by it as well as they could.",
+            length, table(), column.name(), share),
+        String.format(
+            Locale.ROOT,
+            "Cannot cluster by column %s, because the %s that %s keeps of its lower/upper bounds tell %d%% of its sampled boundaries"
+                + " apart",
+            column.name(), length, table(), share));
+  }
+
+  private String table() {
+    return plan.target().name();
+  }
+
+  private String command(Finding finding) {
+    return String.format(
+        "ALTER TABLE %s SET TBLPROPERTIES ('%s' = '%s')",
+        ClusteringColumn.quoted(plan.target().parts()), KeptBounds.property(finding.column()), finding.wanted());
+  }
+
+  private boolean areFixed() {
+    return plan.options().layout().fixesMetrics();
+  }
+
+  /** What the new files will keep. */
+  KeptBounds ofNewFiles() {
+    Map<ClusteringColumn, String> wanted = new LinkedHashMap<>();
+    if (areFixed()) {
+      found.forEach(finding -> wanted.put(finding.column(), finding.wanted()));
+    }
+    return kept.with(wanted);
+  }
+
+  /** What to warn of, with the commands that mend it; nothing if the rewrite itself does. */
+  List<String> warnings() {
+    return areFixed()
+        ? List.of()
+        : found.stream()
+            .map(
+                finding ->
+                    String.format(
+                        "%s %s and rewrite again, or set option %s to %s.",
+                        finding.reason(), command(finding), ZOrderOptions.METRICS_CHECK, ZOrderOptions.METRICS_CHECK_FIX))
+            .toList();
+  }
+
+  /** What a rewrite will set, in sentences; empty if nothing. */
+  List<String> intentions() {
+    return areFixed() ? found.stream().map(finding -> told("Would set", finding)).toList() : List.of();
+  }
+
+  private String told(String verb, Finding finding) {
+    return String.format(
+        "%s %s = '%s' on %s: %s",
+        verb, KeptBounds.property(finding.column()), finding.wanted(), table(), finding.reason());
+  }
+
+  /**
+   * The properties that the rewrite is to set, if any: of columns of which the table, as it is known now, keeps too little. Where somebody
+   * has set a mode meanwhile that keeps more than what would do, theirs stands.
+   */
+  public List<Fix> fixes() {
+    if (!areFixed() || found.isEmpty()) {
+      return List.of();
+    }
+    KeptBounds now = KeptBounds.of(plan.target().table(), plan.order());
+    return found.stream()
+        .filter(finding -> !now.keepsAsMuchAs(finding.wanted(), finding.column()))
+        .map(finding -> new Fix(KeptBounds.property(finding.column()), finding.wanted(), told("Set", finding)))
+        .toList();
+  }
+}
