@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from py4j.protocol import Py4JJavaError
+from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError, UnknownOutcomeError
@@ -62,17 +62,18 @@ def fraction(table: Table, column: str = "c") -> float:
         f"file_size_in_bytes AS size FROM {table.full_name}.files WHERE content = 0"
     ).collect()
     values = values_of(table, column)
-    read = 0
+    read: int = 0
     for low, high, size in rows:
         first = 0 if low is None else bisect_left(values, bytes(low) if isinstance(low, bytearray) else low)
         last = (
             len(values) if high is None else bisect_right(values, bytes(high) if isinstance(high, bytearray) else high)
         )
         read += size * max(0, last - first)
-    return float(read) / len(values) / sum(row.size for row in rows)
+    total: int = sum(row.size for row in rows)
+    return read / len(values) / total
 
 
-def shortest(values: Sequence[str] | Sequence[bytes], kept: int) -> int:
+def shortest(values: Sequence[Any], kept: int) -> int:
     """The shortest beginning, longer than what is kept, that tells 95% of neighbouring values apart."""
     neighbours = list(pairwise(sorted(set(values))))
     return next(
@@ -104,9 +105,10 @@ def mended(table: Table, mode: str, column: str = "c") -> str:
     return f"{alter(table, mode, column)} and rewrite again, or set option metrics-check to fix."
 
 
-def share_apart(values: Sequence[str], length: int) -> int:
+def share_apart(values: Sequence[Any], length: int) -> int:
     neighbours = list(pairwise(sorted(set(values))))
-    return 100 * sum(low[:length] != high[:length] for low, high in neighbours) // len(neighbours)
+    apart = sum(bool(low[:length] != high[:length]) for low, high in neighbours)
+    return 100 * apart // len(neighbours)
 
 
 NOT_KEPT = {
@@ -173,6 +175,8 @@ def test_bounds_that_are_cut_too_short(spark: SparkSession, kind: str) -> None:
     share = share_apart(values, length)
     assert share < 95
     wanted = f"truncate({shortest(values, length)})"
+    # What is cut in the sample is not known to differ, unless it is to be fixed.
+    told = "full" if kind == "emoji" else wanted
     reason = cut(table, f"{length} {unit}", share)
 
     before = metadata(table)
@@ -181,13 +185,13 @@ def test_bounds_that_are_cut_too_short(spark: SparkSession, kind: str) -> None:
             rewrite(table, "fail", **{"dry-run": dry_run})
         assert str(refused.value) == (
             f"Cannot cluster by column c, because the {length} {unit} that {table.full_name} keeps of its lower/upper "
-            f"bounds tell {share}% of its sampled boundaries apart: {alter(table, wanted)} first"
+            f"bounds tell {share}% of its sampled boundaries apart: {alter(table, told)} first"
         )
     assert metadata(table) == before
 
     with unchanged(table):
         warned = rewrite(table)
-    assert f"{reason} {mended(table, wanted)}" in (warned.message or "")
+    assert f"{reason} {mended(table, told)}" in (warned.message or "")
     poor = fraction(table)
     assert warned.scan_fractions[0].predicted == pytest.approx(poor, rel=0.1)
     assert modes(table) == ({"c": mode} if mode else {})
@@ -273,8 +277,9 @@ def test_a_dry_run_tells_what_it_would_set(spark: SparkSession) -> None:
     assert dry.message == f"Dry run: nothing was written. {intended}{reason}"
     assert (warned.message or "").endswith("or set option metrics-check to fix.")
     assert list(sampled.warnings()) == [intended + reason]
-    assert dry.scan_fractions[0].predicted < 0.5 < warned.scan_fractions[0].predicted, "what its mode will be worth"
-    assert sampled.scanFractions()["c"] == dry.scan_fractions[0].predicted
+    [mended_scan], [scan] = dry.scan_fractions, warned.scan_fractions
+    assert (mended_scan.predicted or 1) < 0.5 < (scan.predicted or 0), "what its mode will be worth"
+    assert sampled.scanFractions()["c"] == mended_scan.predicted
     assert metadata(table) == before
 
 
@@ -311,7 +316,7 @@ def test_a_sampled_plan_is_refused(spark: SparkSession) -> None:
     plan = builder(table, "zorder(c)", {"rewrite-all": "true", "metrics-check": "fail"}).plan()
     with (
         untouched(table),
-        pytest.raises(Py4JJavaError, match="IllegalArgumentException: Cannot cluster by column c, because the 16 "),
+        pytest.raises(IllegalArgumentException, match="^Cannot cluster by column c, because the 16 characters "),
     ):
         plan.sampled()
 
@@ -324,9 +329,10 @@ def test_nothing_is_set_where_nothing_is_rewritten(spark: SparkSession) -> None:
     )  # fmt: skip
     spark.sql(alter(table, "truncate(16)"))
     before = metadata(table)
+    options = {"rewrite-all": "false", "min-input-files": "2", **table.target_for(2)}
     with untouched(table):
-        fixed = rewrite(table, "fix", **{"rewrite-all": "false", "min-input-files": "2"})
-        warned = rewrite(table, "warn", **{"rewrite-all": "false", "min-input-files": "2"})
+        fixed = rewrite(table, "fix", **options)
+        warned = rewrite(table, "warn", **options)
     assert fixed.nothing_to_do
     assert (fixed.message or "").endswith("set option rewrite-all to true.")
     assert warned.nothing_to_do
