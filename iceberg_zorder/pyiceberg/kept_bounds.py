@@ -142,7 +142,8 @@ def _pool(column: ClusteringColumn, kept: int, place: int, sample: Sample, layou
         return KeyPool([])
     ordinal = len(sample.columns) + place
     active = next((each for each in layout.columns if each.ordinal == ordinal), None)
-    if active is None:
-        # All its keys are this one.
-        return KeyPool([], alone=len(text_of(smallest, column.type)) > kept)
-    return KeyPool([smallest, *active.boundaries.keys.tolist()])
+    boundaries = [] if active is None else active.boundaries.keys.tolist()
+    if any(each > smallest for each in boundaries):
+        return KeyPool([smallest, *boundaries])
+    # All its keys are this one; NULL may divide the column.
+    return KeyPool([], alone=len(text_of(smallest, column.type)) > kept)

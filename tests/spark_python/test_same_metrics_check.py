@@ -25,6 +25,7 @@ COLUMNS = {
     "emoji": f"IF(id % 20 = 0, NULL, concat(repeat('\U0001f600', 17), {NUMBER}, repeat('\U0001f600', id % 5)))",
     "bin": f"cast(concat('\u20ac\u20ac\u20ac\u20ac\u20ac', {NUMBER}) AS binary)",
     "long": f"concat(repeat('z', 280), {NUMBER})",
+    "holey": f"IF(id % 5 = 0, NULL, concat(repeat('y', 100), {NUMBER}))",
     "some": f"IF(id % 4 = 0, concat('a common prefix ', {NUMBER}), {NUMBER})",
     "fine": f"concat({NUMBER}, ' and so on, longer than is kept')",
     "one": "'the same in every row of it'",
@@ -37,6 +38,7 @@ SORT_ORDERS = [
     "zorder(bin, long)",
     "some DESC, zorder(fine, s.`a b`)",
     "zorder(one, fine)",
+    "zorder(holey, fine)",
     "zorder(part, url)",
 ]
 

@@ -45,10 +45,13 @@ public record MetricsCheck(long pairs, long separated, OptionalInt wanted) {
     public static GroupKeys of(Layout layout, Sample sample, int ordinal, boolean isText, int kept) {
       KeyColumn column = sample.columns().get(ordinal);
       for (LayoutColumn each : layout.columns()) {
-        if (each.ordinal() == ordinal) {
-          return new GroupKeys(ascending(column, (BytesBoundaries) each.boundaries()), false);
+        List<byte[]> keys =
+            each.ordinal() == ordinal ? ascending(column, (BytesBoundaries) each.boundaries()) : List.of();
+        if (keys.size() > 1) {
+          return new GroupKeys(keys, false);
         }
       }
+      // All its keys are one; NULL may divide the column.
       boolean isLonger = false;
       for (int row = 0; row < column.size() && !isLonger; row++) {
         isLonger = column.state(row) == KeyColumn.VALUE && units(column.bytesKey(row), isText).length > kept;
