@@ -6,8 +6,8 @@ Planning, reading and committing match files with each other by these answers, s
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Hashable, Mapping
+from typing import Any, TypeVar
 
 from pyiceberg.conversions import from_bytes
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntry
@@ -17,6 +17,7 @@ from pyiceberg.types import NestedField
 
 from iceberg_zorder.pyiceberg.compat.manifests import referenced_data_file
 
+_Kept = TypeVar("_Kept")
 PATH_FIELD = 2147483546
 """Field id of ``file_path`` in a position delete file."""
 
@@ -149,8 +150,33 @@ def bounds(file: DataFile, field: NestedField) -> tuple[Any, Any]:
 
 
 def _encoded_bounds(file: DataFile, field_id: int) -> tuple[bytes | None, bytes | None]:
-    lower, upper = file.lower_bounds, file.upper_bounds
-    return None if lower is None else lower.get(field_id), None if upper is None else upper.get(field_id)
+    return of_field(file.lower_bounds, field_id, None), of_field(file.upper_bounds, field_id, None)
+
+
+def of_field(kept: Mapping[int, _Kept] | None, field_id: int, otherwise: _Kept) -> _Kept:
+    """Look up what a manifest keeps of a field, which may be nothing of any.
+
+    Parameters
+    ----------
+    kept : mapping of int to object, or None
+        By field id.
+    field_id : int
+        The field.
+    otherwise : object
+        What to return for a field of which nothing is kept.
+
+    Returns
+    -------
+    object
+        What is kept.
+
+    Examples
+    --------
+    >>> of_field({7: 3}, 7, 0), of_field(None, 7, 0)
+    (3, 0)
+    """
+    # Manifests are read into mappings that are slow to ask whether they are empty.
+    return otherwise if kept is None else kept.get(field_id, otherwise)
 
 
 def _decoded(encoded: bytes | None, field: NestedField) -> Any:

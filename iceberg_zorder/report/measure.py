@@ -58,11 +58,11 @@ class FileSizes:
     min_input_files: int
     expected_files: ExpectedFiles
 
-    def badly_sized(self, sizes: npt.NDArray[np.int64], groups: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    def badly_sized(self, sizes: Sizes, groups: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Find the files that a rewrite chooses for their size, by the number of the file group that each is of."""
         outside = (sizes < self.least) | (sizes > self.most)
         groups_there = int(groups.max(initial=-1)) + 1
-        files, size = np.bincount(groups[outside], minlength=groups_there), np.zeros(groups_there, np.int64)
+        files, size = np.bincount(groups[outside], minlength=groups_there), np.zeros(groups_there, sizes.dtype)
         np.add.at(size, groups[outside], sizes[outside])
         are_enough = (files > 1) & ((files >= self.min_input_files) | (size > self.target))
         found: npt.NDArray[np.bool_] = outside & (are_enough | (size > self.most))[groups]

@@ -23,7 +23,7 @@ from pyiceberg.types import (
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import domain, encode
 from iceberg_zorder.layout.sample import cut
-from iceberg_zorder.pyiceberg.content_files import bounds
+from iceberg_zorder.pyiceberg.content_files import bounds, of_field
 from iceberg_zorder.report.data_files import ColumnBounds
 
 _MAX_LONG = (1 << 63) - 1
@@ -71,11 +71,10 @@ def _arrow_type(kind: IcebergType) -> pa.DataType:
 
 
 def _valued(file: DataFile, field_id: int) -> float:
-    values, nulls, nans = file.value_counts, file.null_value_counts, file.nan_value_counts
-    rows = file.record_count if values is None else values.get(field_id, file.record_count)
+    rows = of_field(file.value_counts, field_id, file.record_count)
     if rows <= 0:
         return 0.0
-    without = (0 if nulls is None else nulls.get(field_id, 0)) + (0 if nans is None else nans.get(field_id, 0))
+    without = of_field(file.null_value_counts, field_id, 0) + of_field(file.nan_value_counts, field_id, 0)
     return max(0.0, min(1.0, 1 - without / rows))
 
 
