@@ -21,6 +21,9 @@ from iceberg_zorder.spark.session import PACKAGES
 
 CATALOG = "lake"
 
+# A test ends before what Java's second compiler makes of its code has paid for itself; processes of tests inherit this.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+
 # How long an example takes decides no test.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")

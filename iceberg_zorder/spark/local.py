@@ -82,7 +82,8 @@ def local_session(
     logging.getLogger("SQLQueryContextLogger").disabled = True
     with (directory / "spark.log").open("w") as log:
         try:
-            with _environment("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={log4j.as_uri()}"):
+            given = os.environ.get("SPARK_SUBMIT_OPTS", "")
+            with _environment("SPARK_SUBMIT_OPTS", f"{given} -Dlog4j2.configurationFile={log4j.as_uri()}".lstrip()):
                 # In a session of its own: a signal to a terminal's processes, or to a group, is for this one to obey.
                 streams = {"stdout": log, "stderr": log, "start_new_session": True}
                 gateway = launch_gateway(conf, streams)  # type: ignore[no-untyped-call]

@@ -24,6 +24,7 @@ PLANNED = (
 WHERE = (*PLANNED, "--where", "ts < 60", "--branch", "main")
 
 
+@pytest.mark.full
 def test_both_engines_say_the_same(home: Path, catalog: Catalog) -> None:
     table = catalog.load_table("db.events")
     head = table.metadata.current_snapshot_id

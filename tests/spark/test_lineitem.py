@@ -32,6 +32,9 @@ class Outcome:
     rows_unchanged: bool
 
 
+pytestmark = pytest.mark.full
+
+
 @pytest.fixture(scope="module")
 def outcomes(spark: SparkSession, lake_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
     source = tmp_path_factory.mktemp("tpch") / "lineitem"

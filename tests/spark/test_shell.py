@@ -69,6 +69,7 @@ def test_two_jars_are_all_the_setup(tmp_path: Path, jars: str, catalog: str) -> 
     assert "Nothing to rewrite in lake.db.t: " in done.stderr, "the log says why the second call did nothing"
 
 
+@pytest.mark.full
 def test_a_mistyped_strategy_is_answered_with_ours_without_icebergs_extension(tmp_path: Path, jars: str) -> None:
     done = spark_sql(
         tmp_path,
@@ -81,6 +82,7 @@ def test_a_mistyped_strategy_is_answered_with_ours_without_icebergs_extension(tm
     assert "there is no strategy 'zordr': there are 'zorder' (of iceberg-zorder)" in done.stderr
 
 
+@pytest.mark.full
 def test_without_iceberg_the_session_starts_and_one_line_says_what_is_missing(tmp_path: Path) -> None:
     done = spark_sql(tmp_path, "SELECT 6 * 7", "--jars", str(PLUGIN_JAR))
     assert done.returncode == 0, done.stderr
