@@ -25,7 +25,7 @@ test-full: lint test-java $(INSTALLED) $(JAR) ## Run all there is: other servers
 	$(BIN)/python -m pytest
 	@$(MAKE) --no-print-directory test-iceberg test-lines test-fuzz test-kills test-races
 
-test-ways: $(INSTALLED) $(JAR) ## The plugin through a cluster, Connect, Thrift, REST, S3, PostgreSQL, about 10 minutes
+test-ways: $(INSTALLED) $(JAR) ## The plugin through a cluster, Connect, Thrift, REST, S3, PostgreSQL, Sparks of their own, about 15 minutes
 	$(BIN)/python -m pytest -m full
 
 stack: $(INSTALLED) $(JAR) ## Start PostgreSQL, a REST catalog, S3 and a Spark cluster on this machine, until Ctrl-C
