@@ -23,11 +23,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import typer
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from benchmarks.sets import SETS, BenchmarkSet
-from benchmarks.without_jvm import machine
+from benchmarks.without_jvm import catalog_in, machine
 from iceberg_zorder.errors import RewriteFailedError
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.bounds import file_bounds
@@ -66,7 +65,7 @@ def of_set(of: BenchmarkSet, rows: int) -> Iterator[Prediction]:
     """Append the set in commits, rewrite it, and judge what was predicted by all of its rows."""
     source = pq.read_table(of.source(rows, DATA))
     with tempfile.TemporaryDirectory() as directory:
-        catalog = SqlCatalog("lake", uri=f"sqlite:///{directory}/catalog.db", warehouse=f"file://{directory}")
+        catalog = catalog_in(Path(directory))
         catalog.create_namespace("db")
         table = catalog.create_table("db.t", source.schema)
         step = source.num_rows // COMMITS + 1
