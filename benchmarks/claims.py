@@ -146,10 +146,10 @@ def claims(results: Results) -> list[Claim]:
         ]
     return [
         *found,
-        _cost(results, "CPU: on average at most 0.5x Iceberg zorder", _cpu, ICEBERG_ZORDER, 0.5),
-        _cost(results, "CPU: on average at most 2.0x Iceberg bin-pack", _cpu, BIN_PACK, 2.0),
+        _cost(results, "CPU: on average at most 0.45x Iceberg zorder", _cpu, ICEBERG_ZORDER, 0.45),
+        _cost(results, "CPU: on average at most 1.5x Iceberg bin-pack", _cpu, BIN_PACK, 1.5),
         _cost(results, "CPU: on average not above Iceberg sort", _cpu, ICEBERG_SORT, 1.0),
-        _cost(results, "Wall time: on average at most 0.6x Iceberg zorder", _wall, ICEBERG_ZORDER, 0.6),
+        _cost(results, "Wall time: on average at most 0.45x Iceberg zorder", _wall, ICEBERG_ZORDER, 0.45),
         _cost(results, "Bytes read: on average at most 1.3x the table", _read, None, 1.3),
     ]
 

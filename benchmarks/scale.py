@@ -442,7 +442,7 @@ def run_one(name: str, home: Path, partitions: int, *, writes: bool) -> None:
                 for run in compare(spark, shape, events):
                     typer.echo(run)
                     runs.append(run)
-    figures["machine"] = machine()
+    figures["machine"] = machine("pyspark")
     kept = [run for run in figures["runs"] if run["shape"] != name]
     names = [*(shape.name for shape in SHAPES), MANY_FILES]
     figures["runs"] = sorted(kept + [asdict(run) for run in runs], key=lambda run: names.index(run["shape"]))

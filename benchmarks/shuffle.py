@@ -1,7 +1,9 @@
 """What Spark's settings of shuffles do to a rewrite: ``python -m benchmarks.shuffle``, about 15 minutes.
 
 Such settings belong to the cluster, so each is tried in a SparkContext of its own, in one JVM, one after the other, in
-several rounds: what a machine does meanwhile then meets all of them. Written to docs/benchmarks-shuffle.json.
+several rounds: what a machine does meanwhile then meets all of them. ``spark.shuffle.spill.compress`` is the control:
+these rewrites spill nothing, so what it changes is what chance does. Written to docs/benchmarks-shuffle.json, beside
+what an earlier run has measured with other numbers of files.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ DEFAULTS = "Spark's defaults"
 SETTINGS: dict[str, dict[str, str]] = {
     DEFAULTS: {},
     "spark.shuffle.sort.bypassMergeThreshold = 1": {"spark__shuffle__sort__bypassMergeThreshold": "1"},
+    "spark.shuffle.sort.bypassMergeThreshold = 1000": {"spark__shuffle__sort__bypassMergeThreshold": "1000"},
     "spark.shuffle.file.buffer = 1m": {"spark__shuffle__file__buffer": "1m"},
     "spark.shuffle.compress = false": {"spark__shuffle__compress": "false"},
     "spark.io.compression.codec = zstd": {"spark__io__compression__codec": "zstd"},
@@ -55,6 +58,14 @@ def run_with(settings: dict[str, str], scale: Scale, files: int, name: str) -> C
         return min(found, key=lambda cost: cost.cpu_seconds)
 
 
+def earlier(files: list[int]) -> list[dict[str, Any]]:
+    """Read the runs of other numbers of files, as the figures have them."""
+    if not FIGURES.exists():
+        return []
+    runs: list[dict[str, Any]] = json.loads(FIGURES.read_text())["runs"]
+    return [run for run in runs if run["files"] not in files]
+
+
 def table(figures: dict[str, Any]) -> str:
     """Write the figures as a table, each beside the defaults."""
     lines = ["| | files | CPU s | | wall s | | shuffled MB |", "|---|---|---|---|---|---|---|"]
@@ -64,7 +75,8 @@ def table(figures: dict[str, Any]) -> str:
             runs = [run for run in figures["runs"] if (run["setting"], run["files"]) == (setting, files)]
             return float(median(run["cost"][what] for run in runs))
 
-        for setting in SETTINGS:
+        measured_settings = {run["setting"] for run in figures["runs"] if run["files"] == files}
+        for setting in filter(measured_settings.__contains__, SETTINGS):
             cpu, wall = middle(setting, "cpu_seconds"), middle(setting, "wall_seconds")
             lines.append(
                 f"| {setting} | {files} | {cpu:.1f} | {cpu / middle(DEFAULTS, 'cpu_seconds'):.2f}x | {wall:.1f} "
@@ -80,14 +92,21 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--files", type=int, nargs="+", default=[16, 400])
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--settings", nargs="+", default=list(SETTINGS), choices=list(SETTINGS))
     arguments = parser.parse_args()
-    figures: dict[str, Any] = {"machine": machine(), "set": arguments.set, "rows": arguments.rows, "runs": []}
+    runs = earlier(arguments.files)
+    figures: dict[str, Any] = {
+        "machine": machine("pyspark"),
+        "set": arguments.set,
+        "rows": arguments.rows,
+        "runs": runs,
+    }
     # The first runs of a JVM are slower, whatever their settings.
     run_with(SETTINGS[DEFAULTS], Scale(arguments.rows, arguments.files[0], 2), arguments.files[0], arguments.set)
     for _ in range(arguments.rounds):
         for files in arguments.files:
-            for setting, values in SETTINGS.items():
-                cost = run_with(values, Scale(arguments.rows, files, 2), files, arguments.set)
+            for setting in arguments.settings:
+                cost = run_with(SETTINGS[setting], Scale(arguments.rows, files, 2), files, arguments.set)
                 typer.echo(f"{setting}, {files} files: {cost}")
                 figures["runs"].append({"setting": setting, "files": files, "cost": asdict(cost)})
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n")

@@ -311,8 +311,8 @@ def _row(runs: list[dict[str, Any]], name: str, limit: int | None, floor: float 
     return f"| {name} | {shown} | {' | '.join(cells)} |"
 
 
-def machine() -> str:
-    """Name the machine and the versions."""
+def machine(*more: str) -> str:
+    """Name the machine and the versions of packages: of what these benchmarks use, and of ``more``."""
     model = next(
         (
             line.partition(":")[2].strip()
@@ -321,7 +321,7 @@ def machine() -> str:
         ),
         platform.processor(),
     )
-    packages = ", ".join(f"{name} {version(name)}" for name in ("pyiceberg", "pyarrow", "numpy", "duckdb"))
+    packages = ", ".join(f"{name} {version(name)}" for name in ("pyiceberg", "pyarrow", "numpy", "duckdb", *more))
     return (
         f"{model}, {os.cpu_count()} cores; Python {platform.python_version()}, {packages}, {ZAMBONI.replace('==', ' ')}"
     )
