@@ -15,7 +15,7 @@ from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample, is_cut, sampled_bytes
 from iceberg_zorder.pyiceberg.display import display_name, sql_name
 from iceberg_zorder.pyiceberg.metrics_config import MetricsMode, metrics_config
-from iceberg_zorder.request.metrics_check import KeyPool, WeakBounds, beginning, is_truncated, separation, text_of
+from iceberg_zorder.request.metrics_check import KeyPool, WeakBounds, beginning, is_truncated, separation
 
 _FULL = MetricsMode("full")
 
@@ -84,7 +84,9 @@ class KeptBounds:
         pairs = zip(self.columns, self.lengths, strict=True)
         return tuple(sampled_bytes(length, rows) if is_cut(column.type) else None for column, length in pairs)
 
-    def weak(self, table: Table, groups: Sequence[tuple[Sample, Layout]]) -> Iterator[WeakBounds]:
+    def weak(
+        self, table: Table, groups: Sequence[tuple[Sample, Layout]], cuts: Sequence[int | None]
+    ) -> Iterator[WeakBounds]:
         """Find the columns of which no bounds are kept, or whose bounds do not tell apart what layouts do.
 
         Parameters
@@ -93,6 +95,8 @@ class KeptBounds:
             The table.
         groups : sequence of (Sample, Layout)
             By file group, the layout and what it was fitted to: keys of these columns, after those of others, if any.
+        cuts : sequence of int or None
+            The bytes at which the sampled keys of these columns were cut.
         """
         for place, (column, mode) in enumerate(zip(self.columns, self.modes, strict=True), -len(self.columns)):
             weak = WeakBounds(
@@ -105,7 +109,7 @@ class KeptBounds:
                 if not mode.keeps_bounds:
                     yield weak
             elif kept is not None:
-                found = separation(column.type, kept, [_pool(column, kept, place, *group) for group in groups])
+                found = separation(column.type, kept, [_pool(cuts[place], place, *group) for group in groups])
                 wanted = weak.wanted if found.wanted is None else str(MetricsMode("truncate", found.wanted))
                 if not kept:
                     yield replace(weak, wanted=wanted)
@@ -134,7 +138,7 @@ def _full_name(column: ClusteringColumn) -> str:
     return ".".join(column.parts)
 
 
-def _pool(column: ClusteringColumn, kept: int, place: int, sample: Sample, layout: Layout) -> KeyPool:
+def _pool(cut: int | None, place: int, sample: Sample, layout: Layout) -> KeyPool:
     """Find what the layout of a file group divides a column by, which stands at a place before the end."""
     keys: KeyColumn = sample.columns[place]
     smallest = pc.min(keys.values).as_py()
@@ -146,4 +150,4 @@ def _pool(column: ClusteringColumn, kept: int, place: int, sample: Sample, layou
     if any(each > smallest for each in boundaries):
         return KeyPool([smallest, *boundaries])
     # All its keys are this one; NULL may divide the column.
-    return KeyPool([], alone=len(text_of(smallest, column.type)) > kept)
+    return KeyPool([], alone=cut is not None and len(smallest) >= cut)

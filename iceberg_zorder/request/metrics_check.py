@@ -67,8 +67,7 @@ class KeyPool:
     keys : sequence of bytes
         The smallest sampled key and the layout's boundaries above it, ascending; none if the layout has left it out.
     alone : bool, optional
-        Whether it was left out, though its one sampled key is longer than what is kept: values that differ further on
-        may have been cut to that key.
+        Whether it was left out, and its one sampled key may have been cut: nobody knows what tells its values apart.
     """
 
     keys: Sequence[bytes]

@@ -31,18 +31,17 @@ public record MetricsCheck(long pairs, long separated, OptionalInt wanted) {
    * What is known of a column in one file group.
    *
    * @param keys the smallest sampled key, then the boundaries that are greater; ascending
-   * @param alone whether the layout has left the column out, and a sampled key is longer than what is kept: nobody knows how much
-   *     tells its values apart
+   * @param alone whether the layout has left the column out, and its sampled keys were cut: nobody knows how much tells its values
+   *     apart
    */
   public record GroupKeys(List<byte[]> keys, boolean alone) {
     /**
      * Takes what a layout and the sample that it was fitted to tell of a column of bytes.
      *
      * @param ordinal the column's place in the sample
-     * @param isText whether keys are counted in characters of UTF-8, not in bytes
-     * @param kept the characters or bytes that bounds keep, 0 if none
+     * @param cut the bytes at which keys were cut in the sample
      */
-    public static GroupKeys of(Layout layout, Sample sample, int ordinal, boolean isText, int kept) {
+    public static GroupKeys of(Layout layout, Sample sample, int ordinal, int cut) {
       KeyColumn column = sample.columns().get(ordinal);
       for (LayoutColumn each : layout.columns()) {
         List<byte[]> keys =
@@ -52,11 +51,11 @@ public record MetricsCheck(long pairs, long separated, OptionalInt wanted) {
         }
       }
       // All its keys are one; NULL may divide the column.
-      boolean isLonger = false;
-      for (int row = 0; row < column.size() && !isLonger; row++) {
-        isLonger = column.state(row) == KeyColumn.VALUE && units(column.bytesKey(row), isText).length > kept;
+      boolean isCut = false;
+      for (int row = 0; row < column.size() && !isCut; row++) {
+        isCut = column.state(row) == KeyColumn.VALUE && column.bytesKey(row).length >= cut;
       }
-      return new GroupKeys(List.of(), isLonger);
+      return new GroupKeys(List.of(), isCut);
     }
 
     private static List<byte[]> ascending(KeyColumn column, BytesBoundaries boundaries) {

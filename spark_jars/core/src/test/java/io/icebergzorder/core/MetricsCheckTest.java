@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** Both engines judge metrics modes alike. */
 class MetricsCheckTest {
-  private static final int KEPT = 16;
+  private static final int CUT = 68;
 
   @ParameterizedTest
   @MethodSource("cases")
@@ -65,17 +65,17 @@ class MetricsCheckTest {
 
   @Test
   void nullsDoNotHideThatAllKeysBeginAlike() {
-    assertEquals(List.of(), keys("a".repeat(KEPT + 1), null).keys());
-    assertTrue(keys("a".repeat(KEPT + 1), null).alone());
-    assertFalse(keys("a".repeat(KEPT), null).alone());
+    assertEquals(List.of(), keys("a".repeat(CUT), null).keys());
+    assertTrue(keys("a".repeat(CUT), null).alone());
+    assertFalse(keys("a".repeat(CUT - 1), null).alone());
   }
 
   @Test
-  void columnThatIsLeftOutIsAloneIfItsKeyIsLongerThanWhatIsKept() {
-    String longest = "é".repeat(KEPT);
-    assertFalse(keys(longest, longest).alone());
-    assertTrue(keys(longest + "a", longest + "a").alone());
-    assertEquals(List.of(), keys(longest + "a").keys());
+  void columnThatIsLeftOutIsAloneIfItsKeyWasCut() {
+    String cut = "é".repeat(CUT / 2);
+    assertFalse(keys("a", "a").alone());
+    assertTrue(keys(cut, cut).alone());
+    assertEquals(List.of(), keys(cut).keys());
     assertFalse(keys(null, null).alone());
     assertFalse(keys().alone());
   }
@@ -89,7 +89,7 @@ class MetricsCheckTest {
     Sample sample = new Sample(List.of(KeyColumn.ofBytes(keys, states)));
     LayoutRequest request = new LayoutRequest(1, BoxTree.KIND, Curve.ZORDER, List.of(), 9, 0.25, new double[] {1});
     Layout layout = Layout.fit(List.of(new ClusteringColumn(List.of("a"), "string")), sample, request);
-    return GroupKeys.of(layout, sample, 0, true, KEPT);
+    return GroupKeys.of(layout, sample, 0, CUT);
   }
 
   private static byte[] utf8(String value) {

@@ -89,7 +89,7 @@ public final class LayoutFitter {
   private FittedLayouts fitted(Draw draw, Map<PlannedGroup, Throwable> failures, String stopped) throws InterruptedException {
     Map<PlannedGroup, ScanPrediction.SampledGroup> sampled =
         orStopped(stopped, () -> byGroup(layouts(draw), SampledLayout::toPredictFrom));
-    MetricsFindings metrics = MetricsFindings.of(plan, kept, sampled.values());
+    MetricsFindings metrics = MetricsFindings.of(plan, kept, sampled.values(), keyLengths);
     LayoutChoice choice =
         new LayoutChoice(plan, metrics, (sample, files) -> Layout.fit(order.all(), sample, request(files)));
     return orStopped(stopped, () -> choice.of(sampled, () -> new GroupBounds(table, order, keyLengths), failures));

@@ -52,13 +52,17 @@ public final class MetricsFindings {
    *
    * @param kept what the table keeps of them
    * @param groups all file groups that were sampled
+   * @param keyLengths the bytes at which the sampled keys of columns were cut
    * @throws IllegalArgumentException if there is something to find, and the options say that it is refused
    */
-  static MetricsFindings of(TablePlan plan, KeptBounds kept, Collection<SampledGroup> groups) {
+  static MetricsFindings of(TablePlan plan, KeptBounds kept, Collection<SampledGroup> groups, int[] keyLengths) {
     MetricsFindings findings = new MetricsFindings(plan, kept);
     List<ClusteringColumn> columns = plan.order().all();
     for (int i = plan.order().partition().size(); i < columns.size(); i++) {
-      findings.look(columns.get(i), i, groups);
+      int place = i;
+      findings.look(
+          columns.get(i),
+          () -> groups.stream().map(each -> GroupKeys.of(each.layout(), each.fitted(), place, keyLengths[place])).iterator());
     }
     if (!findings.found.isEmpty() && plan.options().layout().refusesBadMetrics()) {
       Finding first = findings.found.get(0);
@@ -67,7 +71,7 @@ public final class MetricsFindings {
     return findings;
   }
 
-  private void look(ClusteringColumn column, int ordinal, Collection<SampledGroup> groups) {
+  private void look(ClusteringColumn column, Iterable<GroupKeys> groups) {
     boolean areKept = kept.areKept(column);
     if (areKept && kept.length(column).isEmpty()) {
       return;
@@ -78,11 +82,7 @@ public final class MetricsFindings {
     }
     boolean isText = KeptBounds.isText(column);
     int length = kept.length(column).orElse(0);
-    MetricsCheck check =
-        MetricsCheck.of(
-            isText,
-            length,
-            groups.stream().map(each -> GroupKeys.of(each.layout(), each.fitted(), ordinal, isText, length))::iterator);
+    MetricsCheck check = MetricsCheck.of(isText, length, groups);
     String wanted = check.wanted().isPresent() ? "truncate(" + check.wanted().getAsInt() + ")" : "full";
     if (!areKept) {
       found.add(notKept(column, wanted));
