@@ -119,7 +119,7 @@ def bounds_that_are_alike(bounds: ColumnBounds, metrics_mode: str) -> npt.NDArra
     truncated = _TRUNCATED.fullmatch(metrics_mode)
     if not truncated or bounds.column.type not in ("string", "binary"):
         return found
-    coding = "utf-8" if bounds.column.type == "string" else "latin-1"
+    coding, last = ("utf-8", 0x10FFFF) if bounds.column.type == "string" else ("latin-1", 0xFF)
     length = int(truncated[1])
     places = np.flatnonzero(bounds.bounded).tolist()
     pairs = {
@@ -128,19 +128,22 @@ def bounds_that_are_alike(bounds: ColumnBounds, metrics_mode: str) -> npt.NDArra
         )
         for place in places
     }
-    alike = {place: pair for place, pair in pairs.items() if _is_cut(pair[0], pair[1], length)}
+    alike = {place: pair for place, pair in pairs.items() if _is_cut(pair[0], pair[1], length, chr(last))}
     files_of = Counter(alike.values())
     for place, pair in alike.items():
         found[place] = files_of[pair] > 1
     return found
 
 
-def _is_cut(lower: str, upper: str, length: int) -> bool:
-    """Tell whether an upper bound is a lower bound of full length with its last character counted up."""
+def _is_cut(lower: str, upper: str, length: int, last: str) -> bool:
+    """Tell whether an upper bound is a lower bound of full length whose last character that can be counted up is so."""
+    if len(lower) != length or not 0 < len(upper) <= length:
+        return False
     common = len(upper) - 1
-    return len(lower) == length and lower[:common] == upper[:common] and upper[common:] == _next(lower[common:])
+    counted_up, left_out = lower[common], lower[common + 1 :]
+    return lower[:common] == upper[:common] and upper[common] == _next(counted_up) and not left_out.strip(last)
 
 
-def _next(text: str) -> str:
-    """Count a character up; those after it were the last ones there are, and are left out."""
-    return chr(min(ord(text[0]) + 1, 0x10FFFF)) if text else ""
+def _next(character: str) -> str:
+    """Count a character up; no text has surrogates."""
+    return "\ue000" if character == "\ud7ff" else chr(min(ord(character) + 1, 0x10FFFF))

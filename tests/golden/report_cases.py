@@ -305,20 +305,20 @@ def _alike() -> ReportCase:
         (
             BoundsOf(
                 ("u",), "string",
-                ["http", "http", "httq", cut + "a", cut + "a", "abc\U0010ffff", "abc\U0010ffff", "", "éa", "abcd"],
-                ["httq", "httq", "httr", cut + "b", cut + "b", "abd", "abd", "a", "éb", "abcd"],
-                [1.0] * 10, "truncate(4)",
+                ["http", "http", "httq", cut + "a", cut + "a", "abc\U0010ffff", "abc\U0010ffff", "", "éa", "abcd", "admi", "admi"],
+                ["httq", "httq", "httr", cut + "b", cut + "b", "abd", "abd", "a", "éb", "abcd", "b", "b"],
+                [1.0] * 12, "truncate(4)",
             ),
             BoundsOf(
                 ("b",), "binary",
-                ["c3a9", "c3a9", "00ff", "00ff", "01", "ffff", "ffff", "0102", "0102", None],
-                ["c3aa", "c3aa", "01", "01", "02", "ffff", "ffff", "0103", "0104", None],
-                [1.0] * 10, "truncate(2)",
+                ["c3a9", "c3a9", "00ff", "00ff", "01", "ffff", "ffff", "0102", "0102", None, "0afe", "0afe"],
+                ["c3aa", "c3aa", "01", "01", "02", "ffff", "ffff", "0103", "0104", None, "0b", "0b"],
+                [1.0] * 12, "truncate(2)",
             ),
         ),
-        [0] * 10,
-        [10] * 10,
-        [1_100] * 10,
+        [0] * 12,
+        [10] * 12,
+        [1_100] * 12,
         [""],
     )  # fmt: skip
 

@@ -2,6 +2,7 @@ package io.icebergzorder.core.report;
 
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -10,6 +11,7 @@ import java.util.regex.Pattern;
 
 /** Finds the files whose lower and upper bound begin alike as far as bounds are kept, and as those of another file. */
 final class AlikeBounds {
+  private static final int LAST_BYTE = 0xFF;
   private static final Pattern TRUNCATED = Pattern.compile("truncate\\((\\d+)\\)");
 
   private AlikeBounds() {}
@@ -27,13 +29,15 @@ final class AlikeBounds {
     if (!truncated.matches() || !(type.equals("string") || type.equals("binary"))) {
       return found;
     }
-    Charset charset = type.equals("string") ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1;
+    boolean isText = type.equals("string");
+    Charset charset = isText ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1;
+    int last = isText ? Character.MAX_CODE_POINT : LAST_BYTE;
     int length = Integer.parseInt(truncated.group(1));
     Map<List<String>, Integer> filesOf = new HashMap<>();
     for (int file = 0; file < found.length; file++) {
       if (bounds.isBounded(file)) {
         List<String> pair = pair(bounds, file, charset);
-        found[file] = isCut(pair.get(0).codePoints().toArray(), pair.get(1).codePoints().toArray(), length);
+        found[file] = isCut(pair.get(0).codePoints().toArray(), pair.get(1).codePoints().toArray(), length, last);
         if (found[file]) {
           filesOf.merge(pair, 1, Integer::sum);
         }
@@ -49,8 +53,8 @@ final class AlikeBounds {
     return List.of(new String(bounds.lower().bytesKey(file), charset), new String(bounds.upper().bytesKey(file), charset));
   }
 
-  /** Whether an upper bound is a lower bound of full length with its last character counted up. Those after it are left out. */
-  private static boolean isCut(int[] lower, int[] upper, int length) {
+  /** Whether an upper bound is a lower bound of full length, with the last character that can be counted up so. */
+  private static boolean isCut(int[] lower, int[] upper, int length, int last) {
     if (lower.length != length || upper.length == 0 || lower.length < upper.length) {
       return false;
     }
@@ -60,6 +64,13 @@ final class AlikeBounds {
         return false;
       }
     }
-    return upper[common] == Math.min(lower[common] + 1, Character.MAX_CODE_POINT);
+    return upper[common] == next(lower[common]) && Arrays.stream(lower).skip(upper.length).allMatch(each -> each == last);
+  }
+
+  /** Counts a character up; no text has surrogates. */
+  private static int next(int character) {
+    return character == Character.MIN_SURROGATE - 1
+        ? Character.MAX_SURROGATE + 1
+        : Math.min(character + 1, Character.MAX_CODE_POINT);
   }
 }
