@@ -73,8 +73,11 @@ def test_rows_stay_and_one_replace_snapshot_says_what_was_done(uniform: Table) -
 
 @pytest.mark.parametrize("curve", ["zorder", "hilbert"])
 def test_row_counts_of_files_are_even_with_even_cuts(uniform: Table, curve: str) -> None:
+    # Of the rows of a file a third is sampled, 12,500: their number is off by 0.7%, two files by 15% never. Of a twelfth, as
+    # by default, it would be off by 1.7%, and two of the 16 by 15% once in a million runs.
+    options = {**uniform.target_for(16), "cuts": "even", "sample-rows": "200000"}
     with unchanged(uniform):
-        uniform.call(f"{curve}(a, b)", options={**uniform.target_for(16), "cuts": "even"})
+        uniform.call(f"{curve}(a, b)", options=options)
     counts = [row.record_count for row in uniform.data_files()]
     assert 14 <= len(counts) <= 18
     assert max(counts) <= 1.15 * min(counts), sorted(counts)
@@ -299,7 +302,9 @@ def test_rows_that_nothing_tells_apart_are_spread_over_files(spark: SparkSession
         table.call("zorder(k)", options=table.target_for(10))
     counts = [row.record_count for row in table.data_files()]
     assert 9 <= len(counts) <= 11
-    assert max(counts) <= 1.05 * min(counts), sorted(counts)
+    # The hashes of rows, and of the paths that they come from, decide: a file has 20,000 rows more or less 134, and two of
+    # them differ by 8% once in 10^12 runs, by 5% once in 20,000.
+    assert max(counts) <= 1.08 * min(counts), sorted(counts)
 
 
 def test_heavy_hitters_take_files_of_their_own(spark: SparkSession) -> None:
@@ -311,8 +316,9 @@ def test_heavy_hitters_take_files_of_their_own(spark: SparkSession) -> None:
         table.call("zorder(k)", options=table.target_for(10))
     holding = [row for row in table.data_files() if row.readable_metrics.k.lower_bound == 0]
     assert sum(row.record_count for row in holding) > 110_000
-    # Values that no sampled row showed may share the bucket of the heavy one.
-    assert all(row.readable_metrics.k.upper_bound < 20 for row in holding)
+    # Values that no sampled row showed may share the bucket of the heavy one. A row in four is sampled, and some 160 rows
+    # have values up to 200: that none of them is happens once in 10^20 runs. A file of the others spans about 25,000.
+    assert all(row.readable_metrics.k.upper_bound < 200 for row in holding)
 
 
 def test_constant_and_null_columns_are_left_out(spark: SparkSession) -> None:
