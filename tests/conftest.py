@@ -24,8 +24,8 @@ CATALOG = "lake"
 # A test ends before what Java's second compiler makes of its code has paid for itself; processes of tests inherit this.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
-# How long an example takes decides no test.
-settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Neither how long an example takes decides a test nor which examples a run happens to draw: they depend on the test alone.
+settings.register_profile("tests", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
 
 
