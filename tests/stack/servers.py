@@ -5,6 +5,7 @@ Every one is a context manager that yields what a client needs, once the server 
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import signal
@@ -21,14 +22,21 @@ import pyspark
 
 SPARK_HOME = Path(pyspark.__file__).parent
 ENVIRONMENT = {**os.environ, "SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": "127.0.0.1"}
+# Processes that test at the same time begin at other places.
+_PORTS = itertools.cycle([12_000 + (os.getpid() * 20 + each) % 10_000 for each in range(10_000)])
 
 
-def free_port(below: int = 65_536) -> int:
+def free_port() -> int:
+    """A port that no other call returns, that nothing listens to, and that the system gives to nobody who asks for any.
+
+    A server takes its port seconds after it was chosen, when it and others have asked for any port and made connections.
+    The system takes those from 32,768 on; SeaweedFS takes the one 10,000 above each of its own, too.
+    """
     while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
-        if port < below:
+        port = next(_PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
             return port
 
 
@@ -192,8 +200,7 @@ def _postgresql_program(name: str) -> str:
 def seaweedfs(directory: Path) -> Iterator[Mapping[str, str]]:
     """SeaweedFS with an S3 bucket and an Iceberg REST catalog; yields the catalog's properties."""
     servers = ("master", "volume", "filer", "admin", "s3", "s3.port.iceberg")
-    # Each server takes the port 10,000 above its own, too.
-    ports = {server: free_port(below=50_000) for server in servers}
+    ports = {server: free_port() for server in servers}
     names = {server: server if "." in server else f"{server}.port" for server in servers}
     command = [str(Path(sys.executable).parent / "weed"), "-logtostderr", "mini", f"-dir={directory}/weed"]
     command += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-master.telemetry=false", "-bucket=warehouse"]
