@@ -40,6 +40,9 @@ FILES_PER_REWRITE = 12
 WRITERS = 4
 ATTEMPTS = 30
 TABLE = "db.t"
+APPENDS_AT_LEAST = 3
+PATIENCE = 240
+"""Seconds after its time that a process has for what it does at least, on a machine that is busy with other things."""
 NOTHING = "looks at a table with nothing to rewrite"
 DELETES = ("position", "copy-on-write")
 _barrier: Barrier | None = None
@@ -63,12 +66,12 @@ class Journal:
 
 
 def write(properties: dict[str, str], number: int, seconds: float, deletes: Sequence[str]) -> Journal:
-    """Append, and delete own rows again, for some time."""
+    """Append, and delete own rows again, for some time, and at least three times."""
     until = _start() + seconds
     catalog = SqlCatalog("lake", **properties)
     journal, choice = Journal(), random.Random(number)
     first = number * IDS_PER_WRITER
-    while time.time() < until:
+    while _goes_on(until, journal.counts["appends"] >= APPENDS_AT_LEAST):
         table = catalog.load_table(TABLE)
         if not deletes or len(journal.there) < 100 or choice.random() < 0.6:
             ids = range(first, first + ROWS_PER_APPEND)
@@ -135,13 +138,13 @@ def _delete_by_copying(catalog: SqlCatalog, ids: Sequence[int]) -> None:
 
 
 def rewrite(properties: dict[str, str], seconds: float) -> Journal:
-    """Rewrite again and again for some time."""
+    """Rewrite again and again for some time, and at least once."""
     until = _start() + seconds
     # Conflicts are what this is about.
     logging.getLogger("iceberg_zorder").setLevel(logging.ERROR)
     catalog = SqlCatalog("lake", **properties)
     journal = Journal()
-    while time.time() < until:
+    while _goes_on(until, journal.counts["rewrites"] > 0):
         outcome = _rewrite(catalog.load_table(TABLE))
         journal.counts[outcome] += 1
         if outcome == NOTHING:
@@ -169,6 +172,10 @@ def _start() -> float:
     assert _barrier is not None
     _barrier.wait()
     return time.time()
+
+
+def _goes_on(until: float, has_done_enough: bool) -> bool:
+    return time.time() < (until if has_done_enough else until + PATIENCE)
 
 
 def race(
