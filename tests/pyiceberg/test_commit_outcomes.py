@@ -431,12 +431,16 @@ def test_a_server_that_restarts_is_waited_for(lake: Lake) -> None:
         catalog = RestCatalog("lake", uri=server.uri)
         lake.mine = catalog.load_table("db.t")
         port = server.server_port
+    # Bound, so that the port is given to nobody else, not even to those who try to reach it; and nobody listens to it.
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", port))
     started = threading.Event()
     stop = threading.Event()
 
     def restart() -> None:
         time.sleep(0.2)
-        with rest_server(lake.honest, port):
+        with reserved, rest_server(lake.honest, port):
             started.set()
             stop.wait()
 
@@ -453,12 +457,11 @@ def test_a_server_that_restarts_is_waited_for(lake: Lake) -> None:
 
 
 def test_what_was_not_sent_was_not_committed() -> None:
-    # A port that nobody listens to.
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with pytest.raises(requests.ConnectionError) as refused:
-        requests.post(f"http://127.0.0.1:{port}/", timeout=5)
+    # A port that nobody listens to, nor can be given while it is bound.
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        with pytest.raises(requests.ConnectionError) as refused:
+            requests.post(f"http://127.0.0.1:{bound.getsockname()[1]}/", timeout=5)
     assert is_not_committed(refused.value)
     assert is_transient(refused.value)
     # One that takes the request, and hangs up.
