@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -302,7 +303,14 @@ class TestPartialProgress:
             except Exception as error:
                 failures.append(str(error))
 
-        self.numbered(server, lambda _: java[0].interrupt())
+        def interrupt(_: int) -> None:
+            java[0].interrupt()
+            # Else the commit may be answered, and the next job begin, before the thread has noticed.
+            deadline = time.monotonic() + 60
+            while java[0].isInterrupted() and time.monotonic() < deadline:
+                time.sleep(0.005)
+
+        self.numbered(server, interrupt)
         thread = threading.Thread(target=rewrite)
         thread.start()
         thread.join()
