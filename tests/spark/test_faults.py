@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -31,7 +30,8 @@ def corrupt(file: Path, column: str) -> None:
     start = min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
     with file.open("r+b") as stream:
         stream.seek(start)
-        stream.write(os.urandom(chunk.total_compressed_size))
+        # No header of a page is of zeros, while random bytes may be one by chance, of a page of any size.
+        stream.write(bytes(chunk.total_compressed_size))
     # Hadoop's checksum beside the file would be noticed before the content is.
     (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
 
@@ -300,8 +300,10 @@ def cancelled(table: Table, options: dict[str, str]) -> Exception:
     deadline = time.monotonic() + 60
     while not {str(f) for f in data.rglob("*.parquet")} - known and time.monotonic() < deadline:
         time.sleep(0.005)
-    table.spark.sparkContext.cancelAllJobs()
-    thread.join()
+    # Between two jobs there is none to cancel.
+    while thread.is_alive():
+        table.spark.sparkContext.cancelAllJobs()
+        thread.join(0.5)
     assert failures, "the rewrite was over before it could be cancelled"
     return failures[0]
 
