@@ -466,6 +466,24 @@ def test_a_commit_that_fails_fails_the_rewrite(
     counting.close()
 
 
+def test_what_a_rewrite_that_fails_has_set_is_told(
+    counting: Counting, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = CUT["urls"].table(counting)
+    counting.calls.clear()
+
+    def refuse(catalog: Counting, of: Table) -> None:
+        if len(catalog.calls) > 1:
+            raise ForbiddenError("not for you")
+
+    monkeypatch.setattr(Counting, "fail", refuse)
+    with pytest.raises(RewriteFailedError, match="because not for you. Nothing was committed"):
+        rewrite(table, CUT["urls"], "fix")
+    assert table.refresh().properties[f"{OF}v"] == "truncate(35)"
+    assert f"What the rewrite of lake.db.t set before it ended stays: {OF}v = 'truncate(35)'" in caplog.text
+    counting.close()
+
+
 def test_a_commit_whose_answer_is_lost_is_found(counting: Counting) -> None:
     table = CUT["urls"].table(counting)
     counting.calls.clear()

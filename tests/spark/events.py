@@ -36,8 +36,8 @@ def event_log(spark: SparkSession, directory: Path) -> Iterator[list[Event]]:
 
 
 @contextmanager
-def errors_logged(spark: SparkSession, file: Path) -> Iterator[None]:
-    """Write to a file what the JVM logs as errors, until the block is left."""
+def logged(spark: SparkSession, file: Path, level: str) -> Iterator[None]:
+    """Write to a file what the JVM logs at a level such as ``ERROR``, or above it, until the block is left."""
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     log4j = jvm.org.apache.logging.log4j
@@ -45,11 +45,14 @@ def errors_logged(spark: SparkSession, file: Path) -> Iterator[None]:
     root = context.getConfiguration().getRootLogger()
     appender = log4j.core.appender.FileAppender.newBuilder().withFileName(str(file)).setName(str(file)).build()
     appender.start()
-    root.addAppender(appender, log4j.Level.ERROR, None)
+    before, wanted = root.getLevel(), log4j.Level.toLevel(level)
+    root.addAppender(appender, wanted, None)
+    root.setLevel(wanted)
     context.updateLoggers()
     try:
         yield
     finally:
         root.removeAppender(str(file))
+        root.setLevel(before)
         context.updateLoggers()
         appender.stop()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.spark import RewriteResult, rewrite_data_files
+from tests.spark.events import logged
 from tests.spark.tables import Table, create, unchanged, untouched
 from tests.spark.test_plan import builder
 from tests.stack.rest import RestServer, status
@@ -393,6 +395,24 @@ class TestFailingCommits:
             self.call(table, server)
         assert "Nothing else was done" in str(unknown.value)
         assert list(modes(table)) == ["c"] * committed
+
+    def test_what_a_rewrite_that_fails_has_set_is_told(self, table: Table, server: RestServer, tmp_path: Path) -> None:
+        answers = [None, status(403)]
+
+        def next_commit() -> None:
+            server.answer = answers.pop(0)
+            server.commits = server.answer is None
+
+        server.before_commit = next_commit
+        log, before = tmp_path / "log", (table.fingerprint(), table.operations())
+        with (
+            logged(table.spark, log, "WARN"),
+            pytest.raises(RewriteFailedError, match="^Forbidden: told to"),
+        ):
+            self.call(table, server)
+        assert (table.fingerprint(), table.operations()) == before
+        assert list(modes(table)) == ["c"]
+        assert f"set before it ended stays: {METRICS}c = 'truncate(" in log.read_text()
 
     def test_a_property_that_others_set_meanwhile_survives(self, table: Table, server: RestServer) -> None:
         others = [

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark import test_faults
-from tests.spark.events import Event, errors_logged, event_log
+from tests.spark.events import Event, event_log, logged
 from tests.spark.tables import create, unchanged
 
 OURS = "iceberg_zorder"
@@ -175,7 +175,7 @@ def test_an_aborted_write_does_not_log_its_files(spark: SparkSession, tmp_path: 
     in_the_way = Path(table.path()) / "data" / "p=7"
     in_the_way.touch()
     log = tmp_path / "log"
-    with errors_logged(spark, log), pytest.raises(Exception, match="because a file group failed"):
+    with logged(spark, log, "ERROR"), pytest.raises(Exception, match="because a file group failed"):
         table.call("zorder(p, a)", options=table.target_for(8))
     in_the_way.unlink()
     assert "is aborting" in log.read_text()

@@ -59,6 +59,7 @@ class RewriteRunner:
         self._tally = Tally()
         self._commits = BatchCommits(request.table, request.branch_name, request.options, self._tally)
         self._written = WrittenFiles()
+        self._set: list[str] = []
         self._since = time.monotonic()
 
     def run(self, plan: RewritePlan) -> RewriteResult:
@@ -97,7 +98,8 @@ class RewriteRunner:
         """Have whatever goes wrong in a block end in a message that says what of the rewrite stands."""
         tally = self._tally
         try:
-            yield
+            with self._telling_what_was_set():
+                yield
         except UnknownOutcomeError as error:
             if not tally.commits:
                 raise
@@ -110,12 +112,23 @@ class RewriteRunner:
         except Exception as error:
             raise self._failure(str(error)) from error
 
+    @contextmanager
+    def _telling_what_was_set(self) -> Iterator[None]:
+        """Warn of the table properties that a rewrite leaves behind when it ends early."""
+        try:
+            yield
+        except BaseException:
+            if self._set:
+                logger.warning("What the rewrite of %s set before it ended stays: %s", self._name, ", ".join(self._set))
+            raise
+
     def _with_fixed_metrics(self, plan: RewritePlan) -> list[str]:
         """Set the metrics modes that the plan's columns want, and say so among its warnings."""
         wanted = plan.metrics.fixes
         fixed = fix_metrics(self._table, wanted) if wanted else []
         for each in fixed:
             logger.info("%s", each.setting())
+            self._set.append(f"{each.key} = '{each.wanted}'")
         told = {each.setting(would=True): each.setting() if each in fixed else "" for each in wanted}
         return [told.get(warning, warning) for warning in plan.warnings]
 

@@ -12,6 +12,7 @@ import io.icebergzorder.spark.sample.MetricsFindings;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
@@ -55,8 +56,22 @@ public final class RewriteRun {
    */
   public static Outcome run(RewriteSession session, TablePlan plan, FittedLayouts fitted, long since)
       throws InterruptedException {
+    List<MetricsFindings.Fix> fixes = set(plan.target().table(), fitted);
+    try {
+      return rewritten(session, plan, fitted, since, fitted.messages(fixes.stream().map(MetricsFindings.Fix::told).toList()));
+    } catch (Throwable e) {
+      if (!fixes.isEmpty()) {
+        String properties =
+            fixes.stream().map(fix -> fix.property() + " = '" + fix.mode() + "'").collect(Collectors.joining(", "));
+        LOG.warn("What the rewrite of {} set before it ended stays: {}", plan.target().name(), properties);
+      }
+      throw e;
+    }
+  }
+
+  private static Outcome rewritten(
+      RewriteSession session, TablePlan plan, FittedLayouts fitted, long since, List<String> messages) throws InterruptedException {
     Table table = plan.target().table();
-    List<String> messages = fitted.messages(set(table, fitted));
     RunMeasurement measurement = new RunMeasurement(plan, fitted, since);
     RewriteCommit commit =
         new RewriteCommit(
@@ -79,17 +94,16 @@ public final class RewriteRun {
     return outcome;
   }
 
-  /** Sets the metrics modes by which new files keep bounds that serve, before any is written; returns what is to be told of it. */
-  private static List<String> set(Table table, FittedLayouts fitted) {
+  /** Sets the metrics modes by which new files keep bounds that serve, before any is written. */
+  private static List<MetricsFindings.Fix> set(Table table, FittedLayouts fitted) {
     List<MetricsFindings.Fix> fixes = fitted.groups().isEmpty() ? List.of() : fitted.metrics().fixes();
     if (!fixes.isEmpty()) {
       Map<String, String> properties = new LinkedHashMap<>();
       fixes.forEach(fix -> properties.put(fix.property(), fix.mode()));
       PropertiesCommit.set(table, properties);
     }
-    List<String> told = fixes.stream().map(MetricsFindings.Fix::told).toList();
-    told.forEach(LOG::info);
-    return told;
+    fixes.forEach(fix -> LOG.info(fix.told()));
+    return fixes;
   }
 
   private static List<GroupJob> jobs(RewriteSession session, TablePlan plan, FittedLayouts fitted) {
