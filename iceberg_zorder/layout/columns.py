@@ -69,6 +69,18 @@ def quoted_name(parts: tuple[str, ...]) -> str:
     return ".".join(part if _PLAIN.fullmatch(part) else quoted_identifier(part) for part in parts)
 
 
+def quoted_text(text: str) -> str:
+    r"""Put a text in quotes, as Spark SQL reads it back unless ``spark.sql.parser.escapedStringLiterals`` is set.
+
+    Examples
+    --------
+    >>> print(quoted_text("it's"), quoted_text("a\\b"), quoted_text("${c}"))
+    'it\'s' 'a\\b' '$\{c}'
+    """
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "$\\{")
+    return f"'{escaped}'"
+
+
 def quoted_identifier(part: str) -> str:
     """Put one part of a name in backticks.
 

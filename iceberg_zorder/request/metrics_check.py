@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.columns import quoted_text
 
 WARN, FAIL, FIX = "warn", "fail", "fix"
 """What is done about columns whose bounds do not serve: the values of the option ``metrics-check``."""
@@ -240,7 +241,7 @@ by it as well as they could."
 
     @property
     def _command(self) -> str:
-        return f"ALTER TABLE {self.sql_name} SET TBLPROPERTIES ('{self.key}' = '{self.wanted}')"
+        return f"ALTER TABLE {self.sql_name} SET TBLPROPERTIES ({quoted_text(self.key)} = '{self.wanted}')"
 
 
 @dataclass(frozen=True)

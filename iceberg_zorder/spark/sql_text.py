@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from iceberg_zorder.layout.columns import quoted_identifier
+from iceberg_zorder.layout.columns import quoted_identifier, quoted_text
 
 # A dollar before a brace is split off: Spark would put the value of a variable in the place of ${...}.
 _NEEDS_CHR = re.compile(r"['\\]|\$(?=\{)")
@@ -35,8 +35,7 @@ def string_literal(text: str, *, escaped_string_literals: bool = False) -> str:
     concat('it', chr(39), 's')
     """
     if not escaped_string_literals:
-        escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "$\\{")
-        return f"'{escaped}'"
+        return quoted_text(text)
     pieces = []
     start = 0
     for match in _NEEDS_CHR.finditer(text):

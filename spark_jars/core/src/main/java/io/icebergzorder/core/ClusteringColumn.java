@@ -51,4 +51,9 @@ public record ClusteringColumn(List<String> parts, String type) {
         .map(p -> PLAIN_NAME.matcher(p).matches() ? p : "`" + p.replace("`", "``") + "`")
         .collect(Collectors.joining("."));
   }
+
+  /** Puts a text in quotes, as Spark SQL reads it back unless {@code spark.sql.parser.escapedStringLiterals} is set. */
+  public static String quotedText(String text) {
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "$\\{") + "'";
+  }
 }

@@ -126,8 +126,10 @@ public final class MetricsFindings {
 
   private String command(Finding finding) {
     return String.format(
-        "ALTER TABLE %s SET TBLPROPERTIES ('%s' = '%s')",
-        ClusteringColumn.quoted(plan.target().parts()), KeptBounds.property(finding.column()), finding.wanted());
+        "ALTER TABLE %s SET TBLPROPERTIES (%s = '%s')",
+        ClusteringColumn.quoted(plan.target().parts()),
+        ClusteringColumn.quotedText(KeptBounds.property(finding.column())),
+        finding.wanted());
   }
 
   private boolean areFixed() {
