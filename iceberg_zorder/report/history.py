@@ -168,10 +168,12 @@ def expected_seconds(snapshots: Sequence[SnapshotFacts], size: int) -> float | N
 def _undone_by(
     layouts: Sequence[SnapshotFacts], later: Sequence[SnapshotFacts], added_by: npt.NDArray[np.int64]
 ) -> SnapshotFacts | None:
-    is_lost = any(
-        int(each.summary.get("added-data-files", 0)) > int((added_by == each.snapshot_id).sum()) for each in layouts
-    )
-    if not is_lost:
+    lost = [
+        int(each.summary.get("added-data-files", 0)) - int((added_by == each.snapshot_id).sum()) for each in layouts
+    ]
+    # What one layout lost the next ones may have replaced.
+    replaced = sum(int(each.summary.get("deleted-data-files", 0)) for each in layouts[1:])
+    if lost[-1] <= 0 and sum(lost) <= replaced:
         return None
     rewrites = (
         each

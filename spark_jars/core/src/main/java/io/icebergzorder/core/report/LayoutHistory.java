@@ -68,10 +68,13 @@ public record LayoutHistory(
 
   private static Optional<SnapshotFacts> undoneBy(
       List<SnapshotFacts> layouts, List<SnapshotFacts> later, long[] addedBy) {
-    boolean isLost =
+    long[] lost =
         layouts.stream()
-            .anyMatch(
-                each -> each.count("added-data-files") > Arrays.stream(addedBy).filter(id -> id == each.id()).count());
+            .mapToLong(each -> each.count("added-data-files") - Arrays.stream(addedBy).filter(id -> id == each.id()).count())
+            .toArray();
+    // What one layout lost the next ones may have replaced.
+    long replaced = layouts.stream().skip(1).mapToLong(each -> each.count("deleted-data-files")).sum();
+    boolean isLost = lost[lost.length - 1] > 0 || Arrays.stream(lost).sum() > replaced;
     return later.stream()
         .filter(each -> isLost && each.operation().equals(REPLACE) && !each.isLayout() && each.count("deleted-data-files") > 0)
         .findFirst();
