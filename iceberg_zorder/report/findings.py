@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from iceberg_zorder.layout.columns import quoted_text
 from iceberg_zorder.report.clustering_report import ClusteringReport, ColumnReport, Finding
 
 LOOSE = 1.2
@@ -43,7 +44,8 @@ def find(report: ClusteringReport, rewrite: RewriteCommand, table_in_sql: str) -
 
 def _of_columns(report: ClusteringReport, rewrite: RewriteCommand, table: str) -> Iterator[Finding]:
     for column in report.columns:
-        in_full = f"ALTER TABLE {table} SET TBLPROPERTIES ('write.metadata.metrics.column.{column.field}' = 'full')"
+        mode = quoted_text(f"write.metadata.metrics.column.{column.field}")
+        in_full = f"ALTER TABLE {table} SET TBLPROPERTIES ({mode} = 'full')"
         if column.metrics_mode in ("none", "counts"):
             yield Finding(
                 "bounds-not-kept",
@@ -125,7 +127,7 @@ def _of_history(report: ClusteringReport, rewrite: RewriteCommand) -> Iterator[F
             "warning" if share > _MANY else "info",
             f"{_files(history.newer_files)}, {100 * share:.1f}% of the bytes, have come since the last layout.",
             {"files": history.newer_files, "bytes": history.newer_bytes},
-            rewrite({}),
+            rewrite({"rewrite-all": "true"}),
         )
     elif history.last_layout_snapshot_id is None and report.total_file_count:
         yield Finding("never-laid-out", "info", "No rewrite of ours is among the snapshots that are kept.", {})
@@ -145,7 +147,7 @@ def _of_files(report: ClusteringReport, rewrite: RewriteCommand) -> Iterator[Fin
                 "below_min": sizes.files_below_min,
                 "above_max": sizes.files_above_max,
             },
-            rewrite({}),
+            rewrite({"rewrite-all": "true"}),
         )
     if report.files_of_old_specs:
         yield Finding(

@@ -1,5 +1,6 @@
 package io.icebergzorder.core.report;
 
+import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.report.ClusteringReport.ColumnReport;
 import io.icebergzorder.core.report.ClusteringReport.Finding;
 import io.icebergzorder.core.report.ClusteringReport.SizeReport;
@@ -59,7 +60,8 @@ final class Findings {
   private void addOfColumn(ColumnReport column, String table) {
     String name = column.name();
     String inFull =
-        "ALTER TABLE %s SET TBLPROPERTIES ('write.metadata.metrics.column.%s' = 'full')".formatted(table, column.field());
+        "ALTER TABLE %s SET TBLPROPERTIES (%s = 'full')"
+            .formatted(table, ClusteringColumn.quotedText("write.metadata.metrics.column." + column.field()));
     boolean areKept = !WITHOUT_BOUNDS.contains(column.metricsMode());
     if (!areKept) {
       add(
@@ -138,7 +140,7 @@ final class Findings {
           share > MANY ? WARNING : INFO,
           "%s, %s%% of the bytes, have come since the last layout.".formatted(files(history.newerFiles()), percent(share)),
           evidence("files", history.newerFiles(), "bytes", history.newerBytes()),
-          rewrite.apply(Map.of()));
+          rewrite.apply(ALL));
     } else if (history.lastLayoutSnapshotId() == null && report.totalFileCount() > 0) {
       add("never-laid-out", INFO, "No rewrite of ours is among the snapshots that are kept.", Map.of(), null);
     }
@@ -158,7 +160,7 @@ final class Findings {
                   number(sizes.aboveMax()),
                   number(sizes.most())),
           evidence("files", sizes.badlySized(), "below_min", sizes.belowMin(), "above_max", sizes.aboveMax()),
-          rewrite.apply(Map.of()));
+          rewrite.apply(ALL));
     }
     if (report.filesOfOldSpecs() > 0) {
       add(
