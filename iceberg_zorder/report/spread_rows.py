@@ -25,7 +25,8 @@ from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 
 _ROOT_STEPS = 64
 _MOST_APART = 1 << 48
-_FLOATING = ("float", "double")
+_PARTS = 48
+_LARGEST = {"float": float(np.finfo(np.float32).max), "double": float(np.finfo(np.float64).max)}
 _Floats = npt.NDArray[np.floating[Any]]
 _MAX = np.int64(np.iinfo(np.int64).max)
 
@@ -144,12 +145,13 @@ def _spread_longs(
         return np.zeros(len(places), np.int64)
     lower = np.where(bounded, lower, lower[bounded].min())[places]
     upper = np.where(bounded, upper, upper[bounded].max())[places]
-    if bounds.column.type in _FLOATING:
-        first, last = _doubles(lower), _doubles(upper)
-        with np.errstate(over="ignore", invalid="ignore"):
+    if bounds.column.type in _LARGEST:
+        # Nothing lies a share of the way to infinity.
+        most = _LARGEST[bounds.column.type]
+        first, last = (np.clip(_doubles(each), -most, most) for each in (lower, upper))
+        with np.errstate(over="ignore"):
             values = first * (1 - along) + last * along
-        # Between infinities is nowhere in particular.
-        bits = (np.where(np.isnan(values), 0.0, values) + 0.0).view(np.int64)
+        bits = (values + 0.0).view(np.int64)
         keys = np.where(bits >= 0, bits, bits ^ _MAX)
     else:
         width = upper.view(np.uint64) - lower.view(np.uint64)
@@ -176,6 +178,9 @@ def _spread_bytes(
     ends = [
         (low, high) if is_known else (least, most) for low, high, is_known in zip(lower, upper, bounded, strict=True)
     ]
+    if bounds.column.type not in ("string", "binary"):
+        shares = zip(places.tolist(), along.tolist(), strict=True)
+        return pa.array([_between_numbers(ends[place], share) for place, share in shares], pa.large_binary())
     digits = _Digits.of([each for pair in ends for each in pair], _common_prefix(least, most))
     prefixes = [_common_prefix(*pair) for pair in ends]
     return pa.array(
@@ -185,6 +190,13 @@ def _spread_bytes(
         ],
         pa.large_binary(),
     )
+
+
+def _between_numbers(ends: tuple[bytes, bytes], share: float) -> bytes:
+    """Go a share of the way from one value to another, both of as many bytes, which are numbers without a sign."""
+    width = max(map(len, ends))
+    first, last = (int.from_bytes(each.ljust(width, b"\0"), "big") for each in ends)
+    return (first + ((last - first) * int(share * (1 << _PARTS)) >> _PARTS)).to_bytes(width, "big")
 
 
 def _common_prefix(lower: bytes, upper: bytes) -> int:

@@ -159,6 +159,7 @@ def report_cases() -> list[ReportCase]:
         _deep(),
         _without_bounds(),
         _alike(),
+        _relaid(),
         _prefix(),
     ]
 
@@ -320,6 +321,30 @@ def _alike() -> ReportCase:
         [10] * 12,
         [1_100] * 12,
         [""],
+    )  # fmt: skip
+
+
+def _relaid() -> ReportCase:
+    """Laid out twice, after which another tool has compacted what came later; wide decimals around zero; quotes in a name."""
+    ours = {"zorder.columns": "n", "deleted-data-files": "3", "added-data-files": "3"}
+    return ReportCase(
+        "report_relaid",
+        (
+            BoundsOf(("n",), "decimal(38, 2)", ["-10000", "-0.01", "7", "-3"], ["10000", "0.01", "7", "10000"], [1.0] * 4),
+            BoundsOf(("s", "it's\\"), "long", [None] * 4, [None] * 4, [1.0] * 4, "none"),
+        ),
+        [0] * 4,
+        [100] * 4,
+        [900] * 4,
+        [""],
+        snapshots=(
+            SnapshotFacts(1, 5, "replace", ours),
+            SnapshotFacts(2, 6, "replace", ours),
+            SnapshotFacts(3, 7, "append", {"added-data-files": "4"}),
+            SnapshotFacts(4, 8, "replace", {"deleted-data-files": "4", "added-data-files": "1"}),
+        ),
+        added_by=[2, 2, 2, 4],
+        predicates=(0,),
     )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 package io.icebergzorder.core.report;
 
+import java.math.BigInteger;
 import java.util.Arrays;
 import java.util.BitSet;
 
@@ -12,6 +13,7 @@ import java.util.BitSet;
  */
 record ByteDigits(int lowest, int base, int count) {
   private static final long MOST_APART = 1L << 48;
+  private static final int PARTS = 48;
 
   /** Finds the digits of the ends of ranges, after a prefix of so many bytes that all share. */
   static ByteDigits of(byte[][] lower, byte[][] upper, int prefix) {
@@ -53,6 +55,20 @@ record ByteDigits(int lowest, int base, int count) {
     }
     byte[] notBelow = Arrays.compareUnsigned(found, lower) > 0 ? found : lower;
     return Arrays.compareUnsigned(upper, notBelow) < 0 ? upper : notBelow;
+  }
+
+  /** Goes a share of the way from one value to another, both of as many bytes, which are numbers without a sign. */
+  static byte[] betweenNumbers(byte[] lower, byte[] upper, double share) {
+    int width = Math.max(lower.length, upper.length);
+    BigInteger first = new BigInteger(1, Arrays.copyOf(lower, width));
+    BigInteger apart = new BigInteger(1, Arrays.copyOf(upper, width)).subtract(first);
+    BigInteger parts = BigInteger.valueOf((long) (share * (1L << PARTS)));
+    byte[] number = first.add(apart.multiply(parts).shiftRight(PARTS)).toByteArray();
+    // There may be a leading zero for the sign, or fewer bytes than there are in all.
+    byte[] found = new byte[width];
+    int count = Math.min(width, number.length);
+    System.arraycopy(number, number.length - count, found, width - count, count);
+    return found;
   }
 
   private long number(byte[] text, int from) {

@@ -6,6 +6,8 @@ import io.icebergzorder.core.Sample;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 
 /**
  * Rows as they may lie in the data files, made of nothing but the files' bounds.
@@ -24,6 +26,10 @@ import java.util.List;
 public record SpreadRows(Sample sample, int[] places) {
   private static final int ROOT_STEPS = 64;
   private static final double TWO_TO_63 = 0x1p63;
+  private static final Map<String, Double> LARGEST = Map.of("float", (double) Float.MAX_VALUE, "double", Double.MAX_VALUE);
+  /** Types whose values may be of any length; the keys of others are numbers of as many bytes. */
+  private static final Set<String> OF_ANY_LENGTH = Set.of("string", "binary");
+
 
   /**
    * Spreads rows between the bounds of data files.
@@ -117,22 +123,24 @@ public record SpreadRows(Sample sample, int[] places) {
         most = Math.max(most, bounds.upper().longKey(file));
       }
     }
-    boolean isFloating = bounds.column().type().equals("float") || bounds.column().type().equals("double");
+    boolean isFloating = LARGEST.containsKey(bounds.column().type());
+    double largest = LARGEST.getOrDefault(bounds.column().type(), Double.MAX_VALUE);
     long[] keys = new long[places.length];
     for (int row = 0; row < keys.length; row++) {
       boolean isBounded = bounds.isBounded(places[row]);
       long lower = isBounded ? bounds.lower().longKey(places[row]) : least;
       long upper = isBounded ? bounds.upper().longKey(places[row]) : most;
-      long key = isFloating ? betweenDoubles(lower, upper, along[row]) : betweenLongs(lower, upper, along[row]);
+      long key = isFloating ? betweenDoubles(lower, upper, along[row], largest) : betweenLongs(lower, upper, along[row]);
       keys[row] = Math.min(Math.max(key, lower), upper);
     }
     return keys;
   }
 
-  private static long betweenDoubles(long lower, long upper, double along) {
-    double value = ofKey(lower) * (1 - along) + ofKey(upper) * along;
-    // Between infinities is nowhere in particular.
-    long bits = Double.doubleToRawLongBits((Double.isNaN(value) ? 0.0 : value) + 0.0);
+  /** Between two values, of which none is taken for larger than the largest: nothing lies a share of the way to infinity. */
+  private static long betweenDoubles(long lower, long upper, double along, double largest) {
+    double first = Math.min(Math.max(ofKey(lower), -largest), largest);
+    double last = Math.min(Math.max(ofKey(upper), -largest), largest);
+    long bits = Double.doubleToRawLongBits(first * (1 - along) + last * along + 0.0);
     return bits >= 0 ? bits : bits ^ Long.MAX_VALUE;
   }
 
@@ -168,11 +176,15 @@ public record SpreadRows(Sample sample, int[] places) {
       upper[file] = upper[file] == null ? most : upper[file];
       prefixes[file] = ByteDigits.commonPrefix(lower[file], upper[file]);
     }
+    boolean areNumbers = !OF_ANY_LENGTH.contains(bounds.column().type());
     ByteDigits digits = ByteDigits.of(lower, upper, ByteDigits.commonPrefix(least, most));
     byte[][] keys = new byte[places.length][];
     for (int row = 0; row < keys.length; row++) {
       int file = places[row];
-      keys[row] = digits.between(lower[file], upper[file], prefixes[file], along[row]);
+      keys[row] =
+          areNumbers
+              ? ByteDigits.betweenNumbers(lower[file], upper[file], along[row])
+              : digits.between(lower[file], upper[file], prefixes[file], along[row]);
     }
     return keys;
   }
