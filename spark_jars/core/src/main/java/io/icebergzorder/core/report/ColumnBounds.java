@@ -39,6 +39,22 @@ public record ColumnBounds(ClusteringColumn column, KeyColumn lower, KeyColumn u
     return false;
   }
 
+  /** Describes files that have no bounds of a column: what values they hold is open. */
+  static ColumnBounds none(ClusteringColumn column, double[] valued) {
+    byte[] states = new byte[valued.length];
+    Arrays.fill(states, KeyColumn.NULL);
+    KeyColumn none =
+        column.domain() == KeyDomain.LONG
+            ? KeyColumn.ofLongs(new long[states.length], states)
+            : KeyColumn.ofBytes(new byte[states.length][], states);
+    return new ColumnBounds(column, none, none, valued);
+  }
+
+  /** The same files without their bounds. */
+  public ColumnBounds unbounded() {
+    return none(column, valued);
+  }
+
   /** Takes files by their places. */
   public ColumnBounds take(int[] places) {
     double[] shares = Arrays.stream(places).mapToDouble(place -> valued[place]).toArray();

@@ -104,7 +104,7 @@ final class Measurement {
     if (facts.predicates().isEmpty()) {
       return List.of();
     }
-    DataFiles made = groups.isEmpty() ? files : Attainable.newFiles(groups, columns);
+    DataFiles made = groups.isEmpty() ? files : NewFiles.of(groups, columns);
     return facts.predicates().stream()
         .map(
             each ->
