@@ -1,5 +1,6 @@
-package io.icebergzorder.spark.report;
+package io.icebergzorder.spark.measure;
 
+import io.icebergzorder.spark.request.Condition;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -14,12 +15,19 @@ import org.apache.iceberg.expressions.InclusiveMetricsEvaluator;
 import org.apache.iceberg.expressions.Projections;
 
 /** A condition, as it rules data files out: by their partition, and by their metrics. */
-final class FileCondition {
+public final class FileCondition {
   private final InclusiveMetricsEvaluator metrics;
   private final Map<Integer, Evaluator> partitions = new HashMap<>();
   private final Set<Integer> fieldIds;
 
-  FileCondition(Table table, Expression condition, boolean caseSensitive) {
+  /**
+   * Takes a condition.
+   *
+   * @param table the table that it was resolved against, with the schema that it has now
+   * @param caseSensitive whether the names in it differ by case
+   */
+  public FileCondition(Table table, Condition resolved, boolean caseSensitive) {
+    Expression condition = resolved.expression();
     metrics = new InclusiveMetricsEvaluator(table.schema(), condition, caseSensitive);
     for (PartitionSpec spec : table.specs().values()) {
       Expression projected = Projections.inclusive(spec, caseSensitive).project(condition);
@@ -29,12 +37,17 @@ final class FileCondition {
   }
 
   /** The columns whose metrics are looked at. */
-  Set<Integer> fieldIds() {
+  public Set<Integer> fieldIds() {
     return fieldIds;
   }
 
   /** Whether a data file may hold a row for which the condition is true. */
-  boolean mayMatch(ContentFile<?> file) {
-    return partitions.get(file.specId()).eval(file.partition()) && metrics.eval(file);
+  public boolean mayMatch(ContentFile<?> file) {
+    return partitions.get(file.specId()).eval(file.partition()) && valuesMayMatch(file);
+  }
+
+  /** The same by its metrics alone. */
+  boolean valuesMayMatch(ContentFile<?> file) {
+    return metrics.eval(file);
   }
 }

@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.report;
+package io.icebergzorder.spark.measure;
 
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.report.ColumnBounds;
@@ -17,20 +17,21 @@ import org.apache.iceberg.types.Types;
  * Data files that do not exist yet, so that Iceberg can judge conditions on them.
  *
  * @param fields the clustering columns in the table's schema
- * @param partitions the partitions by their numbers
+ * @param partitions the partitions by their numbers; one that is not known rules no file out
  */
-record PredictedFiles(List<Types.NestedField> fields, List<ListedFiles.Partition> partitions) {
+public record PredictedFiles(List<Types.NestedField> fields, List<FilePartition> partitions) {
   /** Which of some new files a condition leaves. */
-  boolean[] mayMatch(FileCondition condition, DataFiles files) {
+  public boolean[] mayMatch(FileCondition condition, DataFiles files) {
     boolean[] found = new boolean[files.count()];
     for (int place = 0; place < found.length; place++) {
-      found[place] = condition.mayMatch(file(files, place));
+      FilePartition partition = partitions.get(files.partitions()[place]);
+      DataFile file = file(files, place, partition);
+      found[place] = partition.isKnown() ? condition.mayMatch(file) : condition.valuesMayMatch(file);
     }
     return found;
   }
 
-  private DataFile file(DataFiles files, int place) {
-    ListedFiles.Partition partition = partitions.get(files.partitions()[place]);
+  private DataFile file(DataFiles files, int place, FilePartition partition) {
     long rows = Math.max(1, files.rows()[place]);
     Map<Integer, Long> values = new HashMap<>();
     Map<Integer, Long> nulls = new HashMap<>();

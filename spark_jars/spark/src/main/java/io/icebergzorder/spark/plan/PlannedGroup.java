@@ -52,7 +52,12 @@ public final class PlannedGroup {
     return isForDeletes;
   }
 
-  /** Whether rows of the group may go to more than one partition. */
+  /** Whether its rows may go to more than one partition. */
+  public boolean changesSpec() {
+    return changesSpec(planned);
+  }
+
+  /** Whether rows of one of Iceberg's groups may go to more than one partition. */
   public static boolean changesSpec(RewriteFileGroup group) {
     return group.fileScanTasks().stream().anyMatch(task -> task.spec().specId() != group.outputSpecId());
   }

@@ -114,7 +114,7 @@ public final class RewritePlanner {
   /** Where rows may change their partition, they are cut and sorted by that before all else. */
   private static RowOrder within(ResolvedRequest request, List<PlannedGroup> groups) {
     Table table = request.target().table();
-    return groups.stream().anyMatch(group -> PlannedGroup.changesSpec(group.planned()))
+    return groups.stream().anyMatch(group -> group.changesSpec())
         ? request.order().within(PartitionColumn.of(table, ResolvedRequest.outputSpec(table, request.options())))
         : request.order();
   }

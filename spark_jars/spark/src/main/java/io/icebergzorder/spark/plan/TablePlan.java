@@ -6,6 +6,7 @@ import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.RewriteRequest;
 import io.icebergzorder.spark.request.RowOrder;
+import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalDouble;
@@ -139,7 +140,11 @@ public final class TablePlan {
 
   /** Visits the data files that the filter selects, with the bounds of the columns that rows are ordered by. */
   public void forEachFileWithBounds(Consumer<DataFile> visitor) {
-    List<String> columns = order.named().stream().map(column -> String.join(".", column.parts())).toList();
+    forEachFileWithBounds(order.named().stream().map(column -> String.join(".", column.parts())).toList(), visitor);
+  }
+
+  /** Visits the same data files with the bounds of some columns, which are named as in the schema. */
+  public void forEachFileWithBounds(Collection<String> columns, Consumer<DataFile> visitor) {
     request.scope().forEachWithBounds(target().table(), start.snapshotId(), columns, visitor);
   }
 

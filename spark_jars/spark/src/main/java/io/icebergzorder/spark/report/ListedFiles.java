@@ -4,6 +4,8 @@ import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.report.ColumnBounds;
 import io.icebergzorder.core.report.DataFiles;
 import io.icebergzorder.spark.bounds.BoundKeys;
+import io.icebergzorder.spark.measure.FileCondition;
+import io.icebergzorder.spark.measure.FilePartition;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -19,7 +21,6 @@ import org.apache.iceberg.DeleteFile;
 import org.apache.iceberg.FileContent;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.PartitionSpec;
-import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.StructLikeMap;
@@ -29,9 +30,6 @@ import org.apache.iceberg.util.StructLikeMap;
  * are read by several threads, so that files come in any order; a report has them by their locations.
  */
 final class ListedFiles {
-  /** A partition, as one of its files has it. */
-  record Partition(PartitionSpec spec, StructLike values) {}
-
   private final Table table;
   private final List<BoundKeys> columns = new ArrayList<>();
   private final List<FileCondition> conditions;
@@ -46,7 +44,7 @@ final class ListedFiles {
   private final Set<String> positionDeletes = new HashSet<>();
   private final Set<String> equalityDeletes = new HashSet<>();
   private final Map<Integer, StructLikeMap<Integer>> numberOf = new HashMap<>();
-  private final List<Partition> partitions = new ArrayList<>();
+  private final List<FilePartition> partitions = new ArrayList<>();
 
   ListedFiles(
       Table table, List<ClusteringColumn> named, List<Types.NestedField> fields, List<FileCondition> conditions, AddedBy addedBy) {
@@ -84,7 +82,7 @@ final class ListedFiles {
     if (number == null) {
       number = partitions.size();
       ofSpec.put(file.partition(), number);
-      partitions.add(new Partition(spec, file.partition()));
+      partitions.add(new FilePartition(spec, file.partition()));
     }
     return number;
   }
@@ -104,7 +102,7 @@ final class ListedFiles {
             .toArray();
 
     private final int[] partitionNumbers = new int[order.length];
-    private final List<Partition> inOrder = new ArrayList<>();
+    private final List<FilePartition> inOrder = new ArrayList<>();
 
     private Ordered() {
       int[] collected = partitionOf.build().toArray();
@@ -135,7 +133,7 @@ final class ListedFiles {
     }
 
     /** The partitions by their numbers. */
-    List<Partition> partitions() {
+    List<FilePartition> partitions() {
       return inOrder;
     }
 

@@ -6,6 +6,9 @@ import io.icebergzorder.core.report.DataFiles;
 import io.icebergzorder.core.report.LayoutHistory;
 import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.core.report.TableFacts;
+import io.icebergzorder.spark.measure.FileCondition;
+import io.icebergzorder.spark.measure.FilePartition;
+import io.icebergzorder.spark.measure.PredictedFiles;
 import io.icebergzorder.spark.plan.FileSizeRules;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.ReportRequest;
@@ -44,7 +47,7 @@ public final class TableReport {
     boolean caseSensitive = request.target().isCaseSensitive();
     this.conditions =
         request.predicates().stream()
-            .map(condition -> new FileCondition(table, condition.expression(), caseSensitive))
+            .map(condition -> new FileCondition(table, condition, caseSensitive))
             .toList();
   }
 
@@ -109,7 +112,7 @@ public final class TableReport {
   }
 
   /** A partition's name, as its directory is named; of another spec than the current one with that. */
-  private String name(ListedFiles.Partition partition) {
+  private String name(FilePartition partition) {
     String path = partition.spec().partitionToPath(partition.values());
     int spec = partition.spec().specId();
     if (spec == table.spec().specId()) {

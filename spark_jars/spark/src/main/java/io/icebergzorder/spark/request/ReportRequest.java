@@ -1,7 +1,6 @@
 package io.icebergzorder.spark.request;
 
 import java.util.List;
-import java.util.Objects;
 
 /**
  * What a report is asked for; what was not given is null, or an empty list.
@@ -12,12 +11,4 @@ import java.util.Objects;
  * @param branch branch to report on
  * @param predicates conditions whose scan fractions are reported, too
  */
-public record ReportRequest(String table, String columns, String where, String branch, List<String> predicates) {
-  /** Takes a copy of the list. */
-  public ReportRequest {
-    if (predicates.stream().anyMatch(Objects::isNull)) {
-      throw new IllegalArgumentException("Cannot report on a predicate that is NULL, because it says nothing");
-    }
-    predicates = List.copyOf(predicates);
-  }
-}
+public record ReportRequest(String table, String columns, String where, String branch, List<String> predicates) {}

@@ -35,9 +35,6 @@ public record ResolvedReport(
     String where,
     Expression filter,
     List<Condition> predicates) {
-  /** A condition, as written and as Iceberg has it. */
-  public record Condition(String text, Expression expression) {}
-
   /**
    * Resolves a request; what it does not say of columns, the table or its snapshots may remember.
    *
@@ -51,10 +48,7 @@ public record ResolvedReport(
     List<SnapshotFacts> snapshots = snapshots(table, branch);
     String sortOrder = written.columns() == null ? remembered(table, snapshots) : written.columns();
     RowOrder order = ClusteringColumns.resolveForReport(table, SortOrder.parse(sortOrder), target.isCaseSensitive());
-    List<Condition> predicates =
-        written.predicates().stream()
-            .map(text -> new Condition(text, ResolvedRequest.filter(target, text)))
-            .toList();
+    List<Condition> predicates = Condition.of(target, written.predicates());
     Expression filter = ResolvedRequest.filter(target, written.where());
     RewriteOptions options = RewriteOptions.of(TableDefaults.options(table));
     return new ResolvedReport(target, branch, snapshots, sortOrder, order, options, written.where(), filter, predicates);
