@@ -161,16 +161,18 @@ def predicate_scan(
     """
     files = [task.data_file for group in groups for task in group.tasks]
     before = _share([(file.file_size_in_bytes, listing.may_match(file)) for file in files])
-    new: list[tuple[float, bool]] = []
+    new: list[tuple[int, bool]] = []
     for group, of_group in zip(groups, measured, strict=True):
         # Where rows of several partitions come together, the partitions of new files are not known.
         like = None if group.partition is None else group.tasks[0].data_file
         read = new_files_read(listing, of_group.planned, fields, [like])
-        new += zip(of_group.planned.sizes.tolist(), read.tolist(), strict=True)
+        # Sums of whole bytes are the same in any order, and so in Java.
+        sizes = np.rint(of_group.planned.sizes).astype(np.int64)
+        new += zip(sizes.tolist(), read.tolist(), strict=True)
     return PredicateScan(text, before, _share(new))
 
 
-def _share(files: Sequence[tuple[float, bool]]) -> float | None:
+def _share(files: Sequence[tuple[int, bool]]) -> float | None:
     total = sum(size for size, _ in files)
     return sum(size for size, is_read in files if is_read) / total if total else None
 
