@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.request.arguments import OptionValue, name_parts, option_text, sort_order_text
-from iceberg_zorder.request.result import ColumnScan, RewriteResult
+from iceberg_zorder.request.result import ColumnScan, PredicateScan, RewriteResult
 from iceberg_zorder.spark.procedures import catalog_of, escapes_string_literals, first_row
 from iceberg_zorder.spark.sql_text import procedure_call, string_literal
 
@@ -83,8 +83,34 @@ def rewrite_data_files(
     call = RewriteCall.of(table, columns, where=where, options=options, branch=branch)
     catalog = catalog_of(spark, table)
     row = first_row(spark, call.rewrite(catalog, escaped_string_literals=escapes_string_literals(spark)))
-    found = json.loads(row["result"])
-    result = RewriteResult(**{**found, "scan_fractions": tuple(ColumnScan(**each) for each in found["scan_fractions"])})
+    return told_result(row["result"])
+
+
+def told_result(text: str) -> RewriteResult:
+    """Read a result from the plugin's JSON, and log its message.
+
+    Parameters
+    ----------
+    text : str
+        As ``ZOrderResult.toJson()`` writes it.
+
+    Returns
+    -------
+    RewriteResult
+        The same.
+
+    Examples
+    --------
+    >>> counts = '"rewritten_data_files_count": 6, "added_data_files_count": 2, "rewritten_bytes_count": 1000'
+    >>> more = '"failed_data_files_count": 0, "removed_delete_files_count": 0, "scan_fractions": []'
+    >>> scan = '{"predicate": "a = 5", "before": 1.0, "predicted": 0.25}'
+    >>> told_result(f'{{{counts}, {more}, "predicates": [{scan}]}}').predicates
+    (PredicateScan(predicate='a = 5', before=1.0, predicted=0.25),)
+    """
+    found = json.loads(text)
+    found["scan_fractions"] = tuple(ColumnScan(**each) for each in found["scan_fractions"])
+    found["predicates"] = tuple(PredicateScan(**each) for each in found["predicates"])
+    result = RewriteResult(**found)
     if result.message:
         logger.info("%s", result.message)
     return result

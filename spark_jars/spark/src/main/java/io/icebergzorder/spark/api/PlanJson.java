@@ -34,7 +34,7 @@ final class PlanJson {
     addFractions(root, "scan_fractions", plan.scanFractions());
     addFractions(root, "scan_fractions_before", plan.scanFractionsBefore());
     root.put("expected_seconds", ResultJson.orNull(plan.expectedSeconds()));
-    root.putArray("predicates");
+    ResultJson.addPredicates(root, plan.predicates());
     try {
       return MAPPER.writeValueAsString(root);
     } catch (JsonProcessingException e) {

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.OptionalDouble;
 import java.util.stream.Collectors;
 
 /** Plans as people read them. */
@@ -38,6 +39,7 @@ final class PlanText {
       lines.add("  predicted scan fraction of column = value among all new files: "
               + fractions(plan.scanFractions(), plan.scanFractionsBefore()));
     }
+    plan.predicates().forEach(each -> lines.add("  predicted share read by " + predicate(each)));
     plan.expectedSeconds()
         .ifPresent(
             seconds ->
@@ -74,6 +76,14 @@ final class PlanText {
   private static String files(String partition, int files, long bytes, long rows) {
     return String.format(
         Locale.ROOT, "%s%,d files (%,d bytes, %,d rows)", partition.isEmpty() ? "" : partition + ": ", files, bytes, rows);
+  }
+
+  private static String predicate(PredicateScan found) {
+    return String.format("%s: %s (%s today)", found.predicate(), percent(found.predicted()), percent(found.before()));
+  }
+
+  private static String percent(OptionalDouble share) {
+    return share.isPresent() ? String.format(Locale.ROOT, "%.1f%%", 100 * share.getAsDouble()) : "?";
   }
 
   private static String fractions(Map<String, Double> fractions, Map<String, Double> before) {

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.List;
 import java.util.OptionalDouble;
 
 /** Results as programs read them. */
@@ -31,10 +32,22 @@ final class ResultJson {
     }
     root.put("dry_run", result.isDryRun());
     root.put("expected_seconds", orNull(result.expectedSeconds()));
+    addPredicates(root, result.predicates());
     try {
       return MAPPER.writeValueAsString(root);
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("Cannot write a result as JSON, because Jackson failed", e);
+    }
+  }
+
+  static void addPredicates(ObjectNode node, List<PredicateScan> predicates) {
+    ArrayNode array = node.putArray("predicates");
+    for (PredicateScan each : predicates) {
+      array
+          .addObject()
+          .put("predicate", each.predicate())
+          .put("before", orNull(each.before()))
+          .put("predicted", orNull(each.predicted()));
     }
   }
 

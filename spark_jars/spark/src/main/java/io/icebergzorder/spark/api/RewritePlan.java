@@ -4,16 +4,20 @@ import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.CatalogTable;
+import io.icebergzorder.spark.request.Condition;
 import io.icebergzorder.spark.run.RewriteRun;
 import io.icebergzorder.spark.sample.FittedGroup;
 import io.icebergzorder.spark.sample.FittedLayouts;
 import io.icebergzorder.spark.sample.LayoutFitter;
+import io.icebergzorder.spark.sample.PredicateFractions;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalLong;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.PartitionSpec;
@@ -33,14 +37,16 @@ public final class RewritePlan {
 
   private final TablePlan plan;
   private final Optional<FittedLayouts> fitted;
+  private final List<PredicateScan> predicates;
 
   RewritePlan(TablePlan plan) {
-    this(plan, Optional.empty());
+    this(plan, Optional.empty(), List.of());
   }
 
-  private RewritePlan(TablePlan plan, Optional<FittedLayouts> fitted) {
+  private RewritePlan(TablePlan plan, Optional<FittedLayouts> fitted, List<PredicateScan> predicates) {
     this.plan = plan;
     this.fitted = fitted;
+    this.predicates = List.copyOf(predicates);
   }
 
   /** The table's name. */
@@ -170,6 +176,11 @@ public final class RewritePlan {
         : OptionalDouble.empty();
   }
 
+  /** What was asked for by conditions, in their order; empty before {@link #sampled(List)}. */
+  public List<PredicateScan> predicates() {
+    return predicates;
+  }
+
   /** Whether option {@code dry-run} keeps {@link #execute} from writing. */
   boolean isDryRun() {
     return plan.options().layout().dryRun();
@@ -197,12 +208,42 @@ public final class RewritePlan {
     return sampledAsIs();
   }
 
+  /**
+   * Samples, if that is not done yet, and measures how much filters by some conditions read of the files of all groups, and how much they
+   * are predicted to read of the new ones. Manifests are read once more.
+   *
+   * @param predicates the conditions, in Spark SQL
+   * @throws IllegalArgumentException as {@link #sampled()}, and if a condition is null or not one that Iceberg filters by, before anything
+   *     is read
+   * @throws IllegalStateException if the plan is stale
+   * @throws RuntimeException as {@link #sampled()}
+   */
+  public RewritePlan sampled(List<String> predicates) {
+    if (predicates.isEmpty()) {
+      return sampled();
+    }
+    plan.checkIsCurrent();
+    List<Condition> conditions = Condition.of(target(), predicates);
+    RewritePlan sampled = plan.groups().isEmpty() ? this : sampledAsIs();
+    return new RewritePlan(plan, sampled.fitted, sampled.measured(conditions));
+  }
+
+  private List<PredicateScan> measured(List<Condition> conditions) {
+    List<PredicateFractions.Fraction> found =
+        fitted
+            .map(layouts -> PredicateFractions.of(plan, layouts, conditions))
+            .orElse(Collections.nCopies(conditions.size(), PredicateFractions.Fraction.OF_NOTHING));
+    return IntStream.range(0, found.size())
+        .mapToObj(i -> new PredicateScan(conditions.get(i).text(), found.get(i).before(), found.get(i).predicted()))
+        .toList();
+  }
+
   private RewritePlan sampledAsIs() {
     if (isSampled()) {
       return this;
     }
     try (RewriteSession session = new RewriteSession(target().session())) {
-      return new RewritePlan(plan, Optional.of(new LayoutFitter(session, plan).predicted()));
+      return new RewritePlan(plan, Optional.of(new LayoutFitter(session, plan).predicted()), List.of());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new RuntimeException(String.format("Cannot sample %s, because it was interrupted", table()), e);
@@ -261,7 +302,7 @@ public final class RewritePlan {
   private ZOrderResult run(RewriteSession session, long since) throws InterruptedException {
     FittedLayouts layouts = fitted.isPresent() ? fitted.get() : new LayoutFitter(session, plan).fitted();
     if (layouts.isNothing()) {
-      return new RewritePlan(plan, Optional.of(layouts)).nothing();
+      return new RewritePlan(plan, Optional.of(layouts), List.of()).nothing();
     }
     LOG.info(
         "Rewriting {} file groups of {} by {} of {}",

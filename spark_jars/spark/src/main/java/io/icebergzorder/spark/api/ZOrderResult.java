@@ -25,7 +25,7 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
   }
 
   /** The counts that would be, which Iceberg's result has from files that were written. */
-  private record DryRun(int files, int newFiles, long bytes, OptionalDouble seconds) {}
+  private record DryRun(int files, int newFiles, long bytes, OptionalDouble seconds, List<PredicateScan> predicates) {}
 
   private static RewriteDataFiles.Result none() {
     return ImmutableRewriteDataFiles.Result.builder().build();
@@ -56,7 +56,8 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
             groups.stream().mapToInt(group -> group.files().size()).sum(),
             groups.stream().mapToInt(group -> group.layout().map(PlannedLayout::files).orElse(0)).sum(),
             groups.stream().mapToLong(PlannedFileGroup::bytes).sum(),
-            groups.isEmpty() ? OptionalDouble.empty() : plan.expectedSeconds()));
+            groups.isEmpty() ? OptionalDouble.empty() : plan.expectedSeconds(),
+            plan.predicates()));
   }
 
   private static List<ColumnScan> columns(
@@ -90,6 +91,11 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
   /** Of a dry run, how long the rewrite is expected to take, by the rewrites before it; empty if there were none. */
   public OptionalDouble expectedSeconds() {
     return dryRun == null ? OptionalDouble.empty() : dryRun.seconds();
+  }
+
+  /** Of a dry run, what was asked for by conditions; see {@link RewritePlan#sampled(List)}. */
+  public List<PredicateScan> predicates() {
+    return dryRun == null ? List.of() : dryRun.predicates();
   }
 
   @Override

@@ -43,6 +43,11 @@ public final class CallArguments {
     return value == null ? null : value.toString();
   }
 
+  /** Whether an argument was given and is true. */
+  public boolean flag(String parameter) {
+    return Boolean.TRUE.equals(values.get(parameter));
+  }
+
   /** The texts of an argument that is a map, as written; empty if it was not given. */
   public Map<String, String> texts(String parameter) {
     Map<String, String> texts = new LinkedHashMap<>();

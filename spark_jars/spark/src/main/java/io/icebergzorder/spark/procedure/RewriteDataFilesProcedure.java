@@ -20,6 +20,16 @@ final class RewriteDataFilesProcedure implements ExtendedProcedure {
           .add("failed_data_files_count", DataTypes.IntegerType, false)
           .add("removed_delete_files_count", DataTypes.IntegerType, false);
 
+  /** What a request consists of, as the procedures that Iceberg does not have take it. */
+  static final List<CallArguments.Parameter> REQUEST =
+      List.of(
+          new CallArguments.Parameter("table", DataTypes.StringType, true),
+          new CallArguments.Parameter("sort_order", DataTypes.StringType, false),
+          new CallArguments.Parameter(
+              "options", DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType), false),
+          new CallArguments.Parameter("where", DataTypes.StringType, false),
+          new CallArguments.Parameter("branch", DataTypes.StringType, false));
+
   private static final List<String> ICEBERGS_STRATEGIES = List.of("binpack", "sort");
 
   @Override

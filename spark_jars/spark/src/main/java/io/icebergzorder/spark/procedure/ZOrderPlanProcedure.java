@@ -3,6 +3,7 @@ package io.icebergzorder.spark.procedure;
 import io.icebergzorder.spark.api.LeftFiles;
 import io.icebergzorder.spark.api.PlannedFileGroup;
 import io.icebergzorder.spark.api.RewritePlan;
+import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
@@ -12,7 +13,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * {@code zorder_plan}: what {@code rewrite_data_files(strategy => 'zorder')} would do with the same arguments, and why, if that is
- * nothing. It reads metadata only.
+ * nothing. It reads metadata only, unless it is to sample.
  */
 final class ZOrderPlanProcedure implements AddedProcedure {
   private static final StructType OUTPUT =
@@ -24,15 +25,8 @@ final class ZOrderPlanProcedure implements AddedProcedure {
           .add("reason", DataTypes.StringType, true)
           .add("plan", DataTypes.StringType, false);
 
-  /** What a request consists of. */
-  static final List<CallArguments.Parameter> PARAMETERS =
-      List.of(
-          new CallArguments.Parameter("table", DataTypes.StringType, true),
-          new CallArguments.Parameter("sort_order", DataTypes.StringType, false),
-          new CallArguments.Parameter(
-              "options", DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType), false),
-          new CallArguments.Parameter("where", DataTypes.StringType, false),
-          new CallArguments.Parameter("branch", DataTypes.StringType, false));
+  private static final String SAMPLED = "sampled";
+  private static final String PREDICATES = "predicates";
 
   @Override
   public String name() {
@@ -46,7 +40,10 @@ final class ZOrderPlanProcedure implements AddedProcedure {
 
   @Override
   public List<CallArguments.Parameter> parameters() {
-    return PARAMETERS;
+    List<CallArguments.Parameter> parameters = new ArrayList<>(RewriteDataFilesProcedure.REQUEST);
+    parameters.add(new CallArguments.Parameter(SAMPLED, DataTypes.BooleanType, false));
+    parameters.add(new CallArguments.Parameter(PREDICATES, DataTypes.createArrayType(DataTypes.StringType), false));
+    return parameters;
   }
 
   @Override
@@ -56,8 +53,14 @@ final class ZOrderPlanProcedure implements AddedProcedure {
 
   @Override
   public List<Object[]> call(SparkSession session, TableCatalog catalog, CallArguments arguments) {
-    RewritePlan plan =
+    boolean isSampled = arguments.flag(SAMPLED);
+    List<String> predicates = arguments.list(PREDICATES);
+    if (!isSampled && !predicates.isEmpty()) {
+      throw new IllegalArgumentException(String.format("Cannot use %s, because it is for %s", PREDICATES, SAMPLED));
+    }
+    RewritePlan planned =
         RewriteDataFilesProcedure.toPlan(session, catalog, RewriteDataFilesProcedure.request(arguments)).plan();
+    RewritePlan plan = isSampled ? planned.sampled(predicates) : planned;
     List<PlannedFileGroup> groups = plan.groups();
     int selected = groups.stream().mapToInt(group -> group.files().size()).sum();
     int left = plan.left().stream().map(LeftFiles::files).mapToInt(List::size).sum();

@@ -27,7 +27,7 @@ final class ZOrderRewriteProcedure implements AddedProcedure {
 
   @Override
   public List<CallArguments.Parameter> parameters() {
-    return ZOrderPlanProcedure.PARAMETERS;
+    return RewriteDataFilesProcedure.REQUEST;
   }
 
   @Override

@@ -1,0 +1,13 @@
+package io.icebergzorder.spark.api;
+
+import java.util.OptionalDouble;
+
+/**
+ * What filters read by a condition: the share of the bytes of a plan's files that partitions and lower/upper bounds do not rule out, in
+ * [0, 1].
+ *
+ * @param predicate the condition, as written
+ * @param before among the files of today; empty if there are none
+ * @param predicted among the new files, as predicted; empty if there are none
+ */
+public record PredicateScan(String predicate, OptionalDouble before, OptionalDouble predicted) {}
