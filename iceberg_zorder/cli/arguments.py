@@ -43,7 +43,7 @@ def checked_request(
         where=where,
         branch=branch,
         options=dict(options),
-        engine=_engine(engine, found, dict(conf), has_predicates=bool(predicates)),
+        engine=_engine(engine, found, dict(conf)),
         predicates=tuple(predicates),
     )
 
@@ -82,7 +82,7 @@ def checked_report_request(
         predicates=tuple(predicates),
         compared=compared,
         page=page,
-        engine=_engine(engine, found, dict(conf), has_predicates=False),
+        engine=_engine(engine, found, dict(conf)),
     )
 
 
@@ -130,13 +130,9 @@ def _identifier(table: str, act: str) -> tuple[str, ...]:
     return parts
 
 
-def _engine(name: EngineName, catalog: CatalogConfiguration, conf: dict[str, str], *, has_predicates: bool) -> Engine:
+def _engine(name: EngineName, catalog: CatalogConfiguration, conf: dict[str, str]) -> Engine:
     """Prepare the engine of a name; ``auto`` is Spark where it is installed."""
     if name == "spark" or (name == "auto" and find_spec("pyspark")):
-        if has_predicates:
-            raise InvalidInputError(
-                "Cannot use --predicate, because the engine spark does not measure conditions: use --engine pyiceberg"
-            )
         from iceberg_zorder.cli.spark_engine import SparkEngine
 
         return SparkEngine.of(catalog, conf)

@@ -20,7 +20,7 @@ from iceberg_zorder.spark.catalogs import SparkCatalog, spark_catalog
 from iceberg_zorder.spark.clustering import report
 from iceberg_zorder.spark.failures import failure_message
 from iceberg_zorder.spark.local import local_session, plugin_lines
-from iceberg_zorder.spark.plan import describe_plan
+from iceberg_zorder.spark.plan import describe_plan, dry_run
 from iceberg_zorder.spark.rewrite import rewrite_data_files
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class SparkEngine:
                 options=request.options,
                 branch=request.branch,
                 sampled=sampled,
+                predicates=request.predicates,
             )
 
         doing = f"Planning the rewrite of {request.table} by {request.by}"
@@ -76,14 +77,14 @@ class SparkEngine:
         """Carry out a request; raises as :class:`iceberg_zorder.cli.request.Engine`, and Interrupted when cancelled."""
 
         def rewrite(spark: SparkSession) -> RewriteResult:
-            return rewrite_data_files(
-                spark,
-                request.table,
-                request.sort_order,
-                where=request.where,
-                options=request.options,
-                branch=request.branch,
-            )
+            asked: dict[str, Any] = {
+                "where": request.where,
+                "options": request.options,
+                "branch": request.branch,
+            }
+            if request.predicates:
+                return dry_run(spark, request.table, request.sort_order, **asked, predicates=request.predicates)
+            return rewrite_data_files(spark, request.table, request.sort_order, **asked)
 
         doing = f"Rewriting {request.table} by {request.by}"
         return self._in_spark(rewrite, doing, output, done, message=lambda result: result.message)

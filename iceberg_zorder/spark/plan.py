@@ -1,4 +1,4 @@
-"""Plan a rewrite through the plugin's Java API, which has what a CALL cannot give: layouts, predictions, and JSON."""
+"""Plan a rewrite through the plugin's Java API, which has what a CALL cannot give: JSON, and dry runs by conditions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.request.arguments import OptionValue
+from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.spark.failures import rewrite_error
-from iceberg_zorder.spark.rewrite import RewriteCall
+from iceberg_zorder.spark.rewrite import RewriteCall, told_result
 
 
 def describe_plan(
@@ -24,6 +26,7 @@ def describe_plan(
     options: Mapping[str, OptionValue] | None = None,
     branch: str | None = None,
     sampled: bool = False,
+    predicates: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Plan what :func:`iceberg_zorder.spark.rewrite_data_files` would do with the same arguments.
 
@@ -35,11 +38,64 @@ def describe_plan(
         As for :func:`iceberg_zorder.spark.rewrite_data_files`.
     sampled : bool, optional
         Read a sample of the clustering columns, too, for the layouts and the predicted scan fractions.
+    predicates : sequence of str, optional
+        With ``sampled``, conditions in Spark SQL, of which it is told how much they read of the planned files, before
+        and after.
 
     Returns
     -------
     dict
         As :meth:`iceberg_zorder.pyiceberg.RewritePlan.to_dict`.
+
+    Raises
+    ------
+    InvalidInputError
+        When an argument is malformed, or Spark or the plugin refuses it, or there are conditions and no sample.
+    RewriteFailedError
+        When the manifests, or the sample, cannot be read.
+
+    Examples
+    --------
+    >>> plan = describe_plan(spark, "lake.db.events", ["user_id", "ts"])  # doctest: +SKIP
+    >>> [group["reason"] for group in plan["file_groups"]]  # doctest: +SKIP
+    ['6 files below min-file-size-bytes 402,653,184; no fewer than min-input-files 5']
+    """
+    if predicates and not sampled:
+        raise InvalidInputError("Cannot use predicates, because it is for sampled")
+    call = RewriteCall.of(table, columns, where=where, options=options, branch=branch)
+    try:
+        plan = _plan(spark, call)
+        described: dict[str, Any] = json.loads((plan.sampled(list(predicates)) if sampled else plan).toJson())
+    except (PySparkException, Py4JError) as error:
+        raise rewrite_error(error) from error
+    return described
+
+
+def dry_run(
+    spark: SparkSession,
+    table: str,
+    columns: Sequence[str] | str | None = None,
+    *,
+    where: str | None = None,
+    options: Mapping[str, OptionValue] | None = None,
+    branch: str | None = None,
+    predicates: Sequence[str] = (),
+) -> RewriteResult:
+    """Tell what a rewrite would do, and what conditions would read; nothing is written.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        As for :func:`describe_plan`.
+    table, columns, where, options, branch
+        As for :func:`iceberg_zorder.spark.rewrite_data_files`; the option ``dry-run`` is set.
+    predicates : sequence of str, optional
+        As for :func:`describe_plan`.
+
+    Returns
+    -------
+    RewriteResult
+        What :func:`iceberg_zorder.spark.rewrite_data_files` gives of a dry run, with the conditions.
 
     Raises
     ------
@@ -50,19 +106,24 @@ def describe_plan(
 
     Examples
     --------
-    >>> plan = describe_plan(spark, "lake.db.events", ["user_id", "ts"])  # doctest: +SKIP
-    >>> [group["reason"] for group in plan["file_groups"]]  # doctest: +SKIP
-    ['6 files below min-file-size-bytes 402,653,184; no fewer than min-input-files 5']
+    >>> result = dry_run(spark, "lake.db.events", ["user_id", "ts"], predicates=["user_id = 5"])  # doctest: +SKIP
+    >>> result.predicates  # doctest: +SKIP
+    (PredicateScan(predicate='user_id = 5', before=1.0, predicted=0.125),)
     """
-    call = RewriteCall.of(table, columns, where=where, options=options, branch=branch)
-    jvm: Any = spark.sparkContext._jvm
+    wanted = {**(options or {}), "dry-run": True}
+    call = RewriteCall.of(table, columns, where=where, options=wanted, branch=branch)
     try:
-        builder = jvm.io.icebergzorder.spark.api.ZOrderRewrite.of(spark._jsparkSession, call.table)
-        builder.sortOrder(call.sort_order).where(call.where).branch(call.branch)
-        for name, value in call.options:
-            builder.option(name, value)
-        plan = builder.plan()
-        described: dict[str, Any] = json.loads((plan.sampled() if sampled else plan).toJson())
+        text: str = _plan(spark, call).sampled(list(predicates)).execute().toJson()
     except (PySparkException, Py4JError) as error:
         raise rewrite_error(error) from error
-    return described
+    return told_result(text)
+
+
+def _plan(spark: SparkSession, call: RewriteCall) -> Any:
+    """Plan a checked request; raises what PySpark and Py4J do."""
+    jvm: Any = spark.sparkContext._jvm
+    builder = jvm.io.icebergzorder.spark.api.ZOrderRewrite.of(spark._jsparkSession, call.table)
+    builder.sortOrder(call.sort_order).where(call.where).branch(call.branch)
+    for name, value in call.options:
+        builder.option(name, value)
+    return builder.plan()

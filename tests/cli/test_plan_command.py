@@ -30,7 +30,8 @@ def test_both_engines_say_the_same(home: Path, catalog: Catalog) -> None:
     head = table.metadata.current_snapshot_id
     on_disk = sorted(home.rglob("*.parquet"))
 
-    done = run(home, *WHERE, "--catalog", "files", "--sampled", "--output", "json", command="plan")
+    asked = (*WHERE, "--sampled", "--predicate", "ts < 20", "--predicate", "`user id` = 7", "--output", "json")
+    done = run(home, *asked, "--catalog", "files", command="plan")
     assert done.returncode == 0, done.stderr
     assert "Planning the rewrite of files.db.events by `user id`,ts" in done.stderr
     on_spark = json.loads(done.stdout)
@@ -38,8 +39,10 @@ def test_both_engines_say_the_same(home: Path, catalog: Catalog) -> None:
     assert (group["data_files_count"], group["rows"], group["reason"]) == (3, 60, "rewrite-all is true")
     assert set(group["layout"]) == {"curve", "data_files_count", "hash", "scan_fractions", "scan_fractions_before"}
     assert (on_spark["snapshot_id"], on_spark["where"]) == (head, "ts < 60")
+    assert [each["predicate"] for each in on_spark["predicates"]] == ["ts < 20", "`user id` = 7"]
+    assert 0 < on_spark["predicates"][0]["before"] < 1
 
-    done = run_without_spark(home, *WHERE, "--sampled", "--output", "json", command="plan")
+    done = run_without_spark(home, *asked, command="plan")
     assert done.returncode == 0, done.stderr
     assert "sample: 100%, 60 rows" in done.stderr
     without = json.loads(done.stdout)
@@ -138,6 +141,11 @@ def test_nothing_to_do_is_a_plan(home: Path) -> None:
             ("db.events", "--by", "ts", "--where", "ts >>>"),
             "Cannot use the filter 'ts >>>' on files.db.events, because",
         ),
+        (
+            ("db.events", "--by", "ts", "--sampled", "--predicate", "nope = 1"),
+            "Cannot use the filter 'nope = 1' on files.db.events, because",
+        ),
+        (("db.events", "--by", "ts", "--predicate", "ts = 1"), "Cannot use --predicate, because it is for --sampled"),
         (("db.events", "--by", "ts", "--branch", "no"), "Cannot rewrite data files for branch no, because"),
     ],
 )

@@ -41,6 +41,20 @@ def test_rewrites_says_so_and_then_has_nothing_to_do(home: Path, catalog: Catalo
 
 
 @pytest.mark.full
+def test_a_dry_run_tells_the_same_of_both_engines(home: Path, catalog: Catalog) -> None:
+    metadata = catalog.load_table("db.events").metadata
+    asked = ("db.events", "--by", "`user id`,ts", *FORCED, "--dry-run", "--predicate", "ts < 20", "--output", "json")
+    told = [run(home, *asked, "--catalog", "files"), run_without_spark(home, *asked)]
+    assert [done.returncode for done in told] == [0, 0], [done.stderr for done in told]
+    on_spark, without = (json.loads(done.stdout) for done in told)
+    assert on_spark["dry_run"]
+    assert 0 < on_spark["predicates"][0]["before"] < 1
+    for key in ("predicates", "message", "rewritten_data_files_count", "added_data_files_count"):
+        assert on_spark[key] == without[key]
+    assert catalog.load_table("db.events").metadata == metadata
+
+
+@pytest.mark.full
 @pytest.mark.usefixtures("catalog")
 def test_catalog_of_arguments_and_quiet_text(home: Path) -> None:
     where = ("--catalog", "files", "--uri", f"sqlite:///{home}/catalog.db", "--warehouse", f"{home}/warehouse")
