@@ -6,9 +6,10 @@ The plain list ``a, b`` means ``zorder(a, b)``.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from iceberg_zorder.layout.columns import NameReader
+from iceberg_zorder.layout.columns import NameReader, quoted_name
 from iceberg_zorder.layout.curve import HILBERT, MAX_HILBERT_COLUMNS, ZORDER
 
 _CURVES = (ZORDER, HILBERT)
@@ -28,11 +29,22 @@ class PrefixColumn:
         Whether larger values come first.
     nulls_first : bool
         Whether NULL comes before all values.
+
+    Examples
+    --------
+    >>> PrefixColumn(("a", "b c"), descending=True, nulls_first=False).text
+    'a.`b c` DESC NULLS LAST'
     """
 
     parts: tuple[str, ...]
     descending: bool
     nulls_first: bool
+
+    @property
+    def text(self) -> str:
+        """The column as a sort order writes it, in full."""
+        direction, nulls = "DESC" if self.descending else "ASC", "FIRST" if self.nulls_first else "LAST"
+        return f"{quoted_name(self.parts)} {direction} NULLS {nulls}"
 
 
 @dataclass(frozen=True)
@@ -47,11 +59,35 @@ class SortOrder:
         The clustering columns in order, one or more, each as its parts.
     prefix : tuple of PrefixColumn
         Columns to sort by first.
+
+    Examples
+    --------
+    >>> order = parse_sort_order("day, hilbert(a, b.c)")
+    >>> order.text
+    'day ASC NULLS FIRST, hilbert(a, b.c)'
+    >>> order.renamed(lambda parts: (*parts, "x")).text
+    'day.x ASC NULLS FIRST, hilbert(a.x, b.c.x)'
     """
 
     curve: str
     columns: tuple[tuple[str, ...], ...]
     prefix: tuple[PrefixColumn, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """It in full, as :func:`parse_sort_order` reads it."""
+        prefix = "".join(f"{column.text}, " for column in self.prefix)
+        return f"{prefix}{self.curve}({', '.join(map(quoted_name, self.columns))})"
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], ...]:
+        """All columns, those of the prefix first, each as its parts."""
+        return (*(column.parts for column in self.prefix), *self.columns)
+
+    def renamed(self, name_of: Callable[[tuple[str, ...]], tuple[str, ...]]) -> SortOrder:
+        """Name each column anew, those of the prefix first."""
+        prefix = tuple(replace(column, parts=name_of(column.parts)) for column in self.prefix)
+        return replace(self, prefix=prefix, columns=tuple(map(name_of, self.columns)))
 
 
 def parse_sort_order(text: str) -> SortOrder:

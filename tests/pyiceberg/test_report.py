@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
 import uuid
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
+from pyiceberg.types import LongType, NestedField, StructType
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import report, rewrite_data_files
@@ -104,6 +106,36 @@ def test_columns_are_those_of_the_last_rewrite(catalog: SqlCatalog) -> None:
     rewrite_data_files(table, "p, zorder(s, a)", options=SMALL)
     assert report(table).cluster_by_keys == ("p", "s", "a")
     assert report(table, "x").cluster_by_keys == ("x",)
+
+
+def test_columns_of_the_last_rewrite_are_found_by_the_names_of_today(catalog: SqlCatalog) -> None:
+    table = days(catalog, 3)
+    with table.update_schema() as schema:
+        schema.add_column(("n",), StructType(NestedField(20, "in side", LongType(), required=False)))
+    rewrite_data_files(table, "p desc, hilbert(s, a, n.`in side`)", options=SMALL)
+    head = table.refresh().current_snapshot()
+    assert head is not None
+    with table.update_schema() as schema:
+        schema.rename_column("s", "u r l").rename_column("p", "part").rename_column("n", "m")
+    with table.update_schema() as schema:
+        schema.rename_column("a", "s").rename_column(("m", "in side"), "x")
+    found = report(table)
+    assert found.cluster_by_keys == ("part", "`u r l`", "s", "m.x")
+    assert "part DESC NULLS LAST, hilbert(`u r l`, s, m.x)" in shlex.split(found.findings[0].command or "")
+    assert found.history.last_layout_columns == "s,a,n.`in side`"
+    with table.update_schema() as schema:
+        schema.delete_column("m")
+    why = (
+        rf"^Cannot report on lake.db.days, because column 'n.in side' of the last rewrite \(snapshot {head.snapshot_id}\)"
+        " was dropped: name the columns that queries filter on$"
+    )
+    with pytest.raises(InvalidInputError, match=why):
+        report(table)
+    with table.update_schema() as schema:
+        schema.add_column(("n",), StructType(NestedField(20, "in side", LongType(), required=False)))
+    with pytest.raises(InvalidInputError, match=why):
+        report(table)
+    assert report(table, "s").cluster_by_keys == ("s",)
 
 
 def test_history_tells_what_has_come_since_and_who_undid_it(catalog: SqlCatalog) -> None:

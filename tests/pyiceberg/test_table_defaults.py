@@ -63,6 +63,11 @@ def test_a_plan_keeps_what_it_was_made_of(table: Table) -> None:
     ("properties", "why"),
     [
         ({"columns": "nope"}, "Cannot cluster by column 'nope'"),
+        (
+            {"columns": "b, zorder(a, old)"},
+            "^Cannot cluster by column 'old', because lake.db.t has no such column: it has a, b. The table's property "
+            r"zorder.columns = 'b, zorder\(a, old\)' names it: set that anew, or name the columns$",
+        ),
         ({"columns": "zorder(a"}, r"Cannot parse sort_order 'zorder\(a'"),
         ({"columns": "a", "options": "rewrite-all"}, "because 'rewrite-all' is not of the form name=value"),
         ({"columns": "a", "options": "=1"}, "because '=1' is not of the form name=value"),
@@ -75,3 +80,5 @@ def test_what_cannot_be_honoured_is_refused(table: Table, properties: dict[str, 
     remember(table, **properties)
     with pytest.raises(InvalidInputError, match=why):
         rewrite_data_files(table)
+    with pytest.raises(InvalidInputError, match=why):
+        report(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -190,6 +191,35 @@ def test_branches_and_what_the_table_remembers(spark: SparkSession, catalog: Cat
     assert found.cluster_by_keys == ("at", "id", "f")
     spark.sql(f"ALTER TABLE {full} SET TBLPROPERTIES ('zorder.columns'='day, zorder(name, e)')")
     assert same(spark, catalog, full, None).cluster_by_keys == ("day", "name", "e")
+
+
+def test_columns_of_the_last_rewrite_after_they_were_renamed_or_dropped(spark: SparkSession, catalog: Catalog) -> None:
+    full = make(spark, "report_renamed")
+    made = rewrite_data_files(spark, full, "day DESC, hilbert(id, s.`b c`)", options={"rewrite-all": True})
+    assert made.added_data_files_count
+    for before, after in (("id", "key"), ("name", "id"), ("s.`b c`", "e"), ("s", "t"), ("day", "`the day`")):
+        spark.sql(f"ALTER TABLE {full} RENAME COLUMN {before} TO {after}")
+    found = same(spark, catalog, full, None)
+    assert found.cluster_by_keys == ("`the day`", "key", "t.e")
+    assert found.history.last_layout_columns == "id,s.`b c`"
+    spark.sql(f"ALTER TABLE {full} DROP COLUMN t")
+    why = (
+        f"because column 's.b c' of the last rewrite (snapshot {found.snapshot_id}) was dropped: name the columns that"
+    )
+    assert why in refused_alike(spark, catalog, full)
+    spark.sql(f"ALTER TABLE {full} SET TBLPROPERTIES ('zorder.columns'='at, zorder(day, e)')")
+    why = "has no such column: it has key, .* The table's property zorder.columns = 'at, zorder\\(day, e\\)' names it: set that"
+    assert re.search(why, refused_alike(spark, catalog, full))
+
+
+def refused_alike(spark: SparkSession, catalog: Catalog, full: str) -> str:
+    """Report by both engines, and hold them to the same words of refusal."""
+    with pytest.raises(InvalidInputError) as ours:
+        report(spark, full)
+    with pytest.raises(InvalidInputError) as theirs:
+        report_without_spark(catalog.load_table(full.removeprefix(f"{CATALOG}.")))
+    assert str(ours.value) == str(theirs.value)
+    return str(ours.value)
 
 
 def test_a_table_without_data(spark: SparkSession, catalog: Catalog) -> None:

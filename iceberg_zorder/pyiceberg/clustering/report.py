@@ -10,10 +10,11 @@ from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
+from iceberg_zorder.pyiceberg.clustering.last_order import last_sort_order
 from iceberg_zorder.pyiceberg.clustering.table_facts import FactsRequest, table_facts
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot
-from iceberg_zorder.pyiceberg.plan.row_order import resolve
+from iceberg_zorder.pyiceberg.plan.row_order import remembered_sort_order, resolve
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.report.clustering_report import ClusteringReport
@@ -21,7 +22,6 @@ from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.report.measure import clustering_report
 from iceberg_zorder.request.arguments import sort_order_text
 from iceberg_zorder.request.sort_order import parse_sort_order
-from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY
 
 
 def report(
@@ -42,7 +42,8 @@ def report(
         The table; it has the newest metadata afterwards.
     columns : sequence of str, or str, optional
         The clustering columns, or a sort order, as for :func:`iceberg_zorder.pyiceberg.rewrite_data_files`; by default
-        what the table's property ``zorder.columns`` says, else those of the newest rewrite in the branch's snapshots.
+        what the table's property ``zorder.columns`` says, else those of the newest rewrite in the branch's snapshots,
+        also if they have been renamed since.
     where : str or pyiceberg.expressions.BooleanExpression, optional
         Report only on data files that may hold rows for which this is true.
     branch : str, optional
@@ -62,7 +63,7 @@ def report(
     Raises
     ------
     InvalidInputError
-        When an argument cannot be honoured, or no columns are named and no snapshot tells of any.
+        When an argument cannot be honoured, or no columns are named and no snapshot tells of any, or of dropped ones.
 
     Examples
     --------
@@ -94,7 +95,10 @@ def report(
                     f"Cannot report on snapshot {snapshot_id}, because {display_name(table)} has no such snapshot"
                 )
         snapshots = snapshots_to(table, snapshot)
-        by = _remembered_order(table, snapshots) if columns is None else sort_order_text(display_name(table), columns)
+        if columns is None:
+            by = _remembered_order(table, snapshots, case_sensitive=case_sensitive)
+        else:
+            by = sort_order_text(display_name(table), columns)
         order = resolve(table, parse_sort_order(by), case_sensitive=case_sensitive)
         listing = Listing(table, where, case_sensitive=case_sensitive)
         conditions = [(str(each), Listing(table, each, case_sensitive=case_sensitive)) for each in predicates]
@@ -106,13 +110,14 @@ def report(
         )
 
 
-def _remembered_order(table: Table, snapshots: Sequence[SnapshotFacts]) -> str:
+def _remembered_order(table: Table, snapshots: Sequence[SnapshotFacts], *, case_sensitive: bool) -> str:
     """Find the sort order that the table remembers, or write that of the newest rewrite of ours."""
-    if COLUMNS_PROPERTY in table.properties:
-        return table.properties[COLUMNS_PROPERTY]
+    remembered = remembered_sort_order(table, case_sensitive=case_sensitive)
+    if remembered is not None:
+        return remembered
     for each in reversed(snapshots):
         if each.is_layout:
-            return each.sort_order
+            return last_sort_order(table, each)
     raise InvalidInputError(
         f"Cannot report on {display_name(table)}, because no columns are named and no snapshot of it tells of a "
         "rewrite by any: name the columns that queries filter on"

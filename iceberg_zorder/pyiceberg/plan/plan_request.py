@@ -16,7 +16,7 @@ from iceberg_zorder.pyiceberg.catalog.renewal import refresh
 from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.plan.planner import Planner
-from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, resolve
+from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, remembered_sort_order, resolve
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.request.metrics_check import FAIL
@@ -60,7 +60,9 @@ class PlanRequest:
     def completed(self) -> PlanRequest:
         """Complete it by what the table remembers; what is written wins. Raises InvalidInputError."""
         name, properties = display_name(self.table), self.table.properties
-        sort_order = properties.get(COLUMNS_PROPERTY) if self.sort_order is None else self.sort_order
+        sort_order = self.sort_order
+        if sort_order is None:
+            sort_order = remembered_sort_order(self.table, case_sensitive=self.case_sensitive)
         if sort_order is None:
             raise InvalidInputError(
                 f"Cannot rewrite data files of {name}, because no columns are named, for example 'zorder(a, b)', and "

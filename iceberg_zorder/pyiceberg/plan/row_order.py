@@ -16,7 +16,8 @@ from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import domain
 from iceberg_zorder.pyiceberg.display import display_name, type_text
 from iceberg_zorder.pyiceberg.metrics_config import MetricsConfig, metrics_config
-from iceberg_zorder.request.sort_order import PrefixColumn, SortOrder
+from iceberg_zorder.request.sort_order import PrefixColumn, SortOrder, parse_sort_order
+from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY
 
 _LOG = logging.getLogger(__name__)
 
@@ -105,8 +106,8 @@ class RowOrder:
     def prefix_text(self) -> str:
         """The prefix as a sort order writes it, in full; empty without one."""
         return ", ".join(
-            f"{column.name} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
-            for column, (descending, nulls_first) in zip(self.prefix, self.prefix_orders, strict=True)
+            PrefixColumn(column.parts, *orders).text
+            for column, orders in zip(self.prefix, self.prefix_orders, strict=True)
         )
 
 
@@ -181,6 +182,40 @@ def resolve(
         sort_order.curve,
         tuple(field_id for _, field_id, _ in prefix) + tuple(field_id for _, field_id in columns),
     )
+
+
+def remembered_sort_order(table: Table, *, case_sensitive: bool) -> str | None:
+    """Read the sort order that a table remembers in its property ``zorder.columns``.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+    case_sensitive : bool
+        Whether names differ by case.
+
+    Returns
+    -------
+    str or None
+        The sort order as written; None where the table has none.
+
+    Raises
+    ------
+    InvalidInputError
+        When it is no sort order, or the table does not have one of its columns, maybe not any more.
+    """
+    text = table.properties.get(COLUMNS_PROPERTY)
+    if text is None:
+        return None
+    sort_order, resolver = parse_sort_order(text), _Resolver(table, table.spec(), case_sensitive, False)
+    try:
+        for parts in sort_order.names:
+            resolver.find(parts)
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            f"{error}. The table's property {COLUMNS_PROPERTY} = '{text}' names it: set that anew, or name the columns"
+        ) from error
+    return text
 
 
 class _Resolver:

@@ -1,6 +1,9 @@
 package io.icebergzorder.core;
 
 import java.util.List;
+import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * What {@code sort_order} asks for: {@code zorder(a, b)} or {@code hilbert(a, b)}, in any case, after optional
@@ -31,6 +34,25 @@ public record SortOrder(Curve curve, List<List<String>> columns, List<PrefixColu
    */
   public static SortOrder parse(String text) {
     return new SortOrderParser(text, "parse sort_order").sortOrder();
+  }
+
+  /** It in full, as {@link #parse} reads it. */
+  public String text() {
+    String before = prefix.stream().map(column -> column.text() + ", ").collect(Collectors.joining());
+    String names = columns.stream().map(ClusteringColumn::quoted).collect(Collectors.joining(", "));
+    return before + curve.label() + "(" + names + ")";
+  }
+
+  /** All columns, those of the prefix first, each as its parts. */
+  public List<List<String>> names() {
+    return Stream.concat(prefix.stream().map(PrefixColumn::parts), columns.stream()).toList();
+  }
+
+  /** The same by other names, which are asked for one by one, those of the prefix first. */
+  public SortOrder renamed(UnaryOperator<List<String>> nameOf) {
+    List<PrefixColumn> before =
+        prefix.stream().map(column -> new PrefixColumn(nameOf.apply(column.parts()), column.order())).toList();
+    return new SortOrder(curve, columns.stream().map(nameOf).toList(), before);
   }
 
   /** The parts of one name, as {@link ClusteringColumn#name} writes it. */

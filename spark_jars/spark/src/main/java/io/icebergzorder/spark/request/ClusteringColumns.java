@@ -80,6 +80,15 @@ public final class ClusteringColumns {
     return new ClusteringColumns(table, table.spec(), caseSensitive, false).order(sortOrder, List.of());
   }
 
+  /**
+   * Checks that a table has the columns of a sort order.
+   *
+   * @throws IllegalArgumentException if one of them is unknown or ambiguous
+   */
+  static void checkNames(Table table, SortOrder sortOrder, boolean caseSensitive) {
+    sortOrder.names().forEach(new ClusteringColumns(table, table.spec(), caseSensitive, false)::find);
+  }
+
   private RowOrder order(SortOrder sortOrder, List<ColumnWeight> weights) {
     List<ClusteringColumn> prefix = new ArrayList<>();
     List<PrefixOrder> prefixOrders = new ArrayList<>();

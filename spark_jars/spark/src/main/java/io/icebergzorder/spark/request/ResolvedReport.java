@@ -46,7 +46,7 @@ public record ResolvedReport(
     table.refresh();
     String branch = ResolvedRequest.branch(target, written.branch(), "report on");
     List<SnapshotFacts> snapshots = snapshots(table, branch);
-    String sortOrder = written.columns() == null ? remembered(table, snapshots) : written.columns();
+    String sortOrder = written.columns() == null ? remembered(target, snapshots) : written.columns();
     RowOrder order = ClusteringColumns.resolveForReport(table, SortOrder.parse(sortOrder), target.isCaseSensitive());
     List<Condition> predicates = Condition.of(target, written.predicates());
     Expression filter = ResolvedRequest.filter(target, written.where());
@@ -74,15 +74,16 @@ public record ResolvedReport(
   }
 
   /** The sort order that the table remembers, or that of the newest rewrite of ours. */
-  private static String remembered(Table table, List<SnapshotFacts> snapshots) {
-    String property = table.properties().get(TableDefaults.COLUMNS);
+  private static String remembered(CatalogTable target, List<SnapshotFacts> snapshots) {
+    Table table = target.table();
+    String property = TableDefaults.sortOrder(target);
     if (property != null) {
       return property;
     }
     return snapshots.stream()
         .filter(SnapshotFacts::isLayout)
         .reduce((older, newer) -> newer)
-        .map(SnapshotFacts::sortOrder)
+        .map(layout -> LastSortOrder.text(table, layout))
         .orElseThrow(
             () ->
                 new IllegalArgumentException(

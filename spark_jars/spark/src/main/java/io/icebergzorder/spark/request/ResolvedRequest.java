@@ -34,7 +34,7 @@ public record ResolvedRequest(
     Table table = target.table();
     // A caching catalog hands out tables as they were when they were first loaded.
     table.refresh();
-    RewriteRequest request = TableDefaults.complete(table, written);
+    RewriteRequest request = TableDefaults.complete(target, written);
     RewriteOptions options = RewriteOptions.of(request.options());
     SortOrder sortOrder = sortOrder(request);
     String branch = branch(target, request.branch(), "rewrite");

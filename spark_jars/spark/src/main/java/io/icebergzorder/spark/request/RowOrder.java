@@ -2,9 +2,9 @@ package io.icebergzorder.spark.request;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Curve;
+import io.icebergzorder.core.PrefixColumn;
 import io.icebergzorder.core.PrefixOrder;
 import java.util.List;
-import java.util.Locale;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -60,14 +60,7 @@ public record RowOrder(
   /** The prefix as a sort order writes it, in full; empty without one. */
   public String prefixText() {
     return IntStream.range(0, prefix.size())
-        .mapToObj(
-            i ->
-                String.format(
-                    Locale.ROOT,
-                    "%s %s NULLS %s",
-                    prefix.get(i).name(),
-                    prefixOrders.get(i).descending() ? "DESC" : "ASC",
-                    prefixOrders.get(i).nullsFirst() ? "FIRST" : "LAST"))
+        .mapToObj(i -> new PrefixColumn(prefix.get(i).parts(), prefixOrders.get(i)).text())
         .collect(Collectors.joining(", "));
   }
 }

@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.request;
 
+import io.icebergzorder.core.SortOrder;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.iceberg.Table;
@@ -17,13 +18,35 @@ final class TableDefaults {
   /**
    * Completes a request by what the table remembers; what the request says wins.
    *
-   * @throws IllegalArgumentException if the property of options is not of the form
+   * @throws IllegalArgumentException if it remembers what no rewrite can take
    */
-  static RewriteRequest complete(Table table, RewriteRequest request) {
-    String sortOrder = request.sortOrder() == null ? table.properties().get(COLUMNS) : request.sortOrder();
-    Map<String, String> options = options(table);
+  static RewriteRequest complete(CatalogTable target, RewriteRequest request) {
+    String sortOrder = request.sortOrder() == null ? sortOrder(target) : request.sortOrder();
+    Map<String, String> options = options(target.table());
     options.putAll(request.options());
     return new RewriteRequest(request.table(), sortOrder, options, request.where(), request.branch(), request.likeBuiltin());
+  }
+
+  /**
+   * The sort order that a table remembers, as it is written, or null.
+   *
+   * @throws IllegalArgumentException if it is no sort order, or the table does not have one of its columns, maybe not any more
+   */
+  static String sortOrder(CatalogTable target) {
+    String text = target.table().properties().get(COLUMNS);
+    if (text == null) {
+      return null;
+    }
+    SortOrder sortOrder = SortOrder.parse(text);
+    try {
+      ClusteringColumns.checkNames(target.table(), sortOrder, target.isCaseSensitive());
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(
+          String.format(
+              "%s. The table's property %s = '%s' names it: set that anew, or name the columns", e.getMessage(), COLUMNS, text),
+          e);
+    }
+    return text;
   }
 
   /**

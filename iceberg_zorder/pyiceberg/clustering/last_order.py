@@ -1,0 +1,70 @@
+"""Write the sort order of the last rewrite by the names that its columns have today."""
+
+from __future__ import annotations
+
+from pyiceberg.table import Table
+from pyiceberg.types import StructType
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.report.history import SnapshotFacts
+from iceberg_zorder.request.sort_order import parse_sort_order
+
+
+def last_sort_order(table: Table, layout: SnapshotFacts) -> str:
+    """Write the sort order of a rewrite of ours, whose summary has the names that its columns had then.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+    layout : SnapshotFacts
+        The rewrite. The schema of its snapshot tells which fields its columns are; where it has none, the names count.
+
+    Returns
+    -------
+    str
+        The sort order.
+
+    Raises
+    ------
+    InvalidInputError
+        When one of the columns was dropped.
+    """
+    snapshot = table.snapshot_by_id(layout.snapshot_id)
+    schema = None if snapshot is None or snapshot.schema_id is None else table.schemas().get(snapshot.schema_id)
+
+    def name_of_today(parts: tuple[str, ...]) -> tuple[str, ...]:
+        field_id = None if schema is None else _field_id(schema.as_struct(), parts)
+        if field_id is None:
+            return parts
+        found = _parts(table.schema().as_struct(), field_id)
+        if not found:
+            raise InvalidInputError(
+                f"Cannot report on {display_name(table)}, because column '{'.'.join(parts)}' of the last rewrite "
+                f"(snapshot {layout.snapshot_id}) was dropped: name the columns that queries filter on"
+            )
+        return found
+
+    return parse_sort_order(layout.sort_order).renamed(name_of_today).text
+
+
+def _field_id(struct: StructType, parts: tuple[str, ...]) -> int | None:
+    """Find the field of a name; names differ by case, for summaries have them as the schema does."""
+    for field in struct.fields:
+        if field.name == parts[0]:
+            if len(parts) == 1:
+                return field.field_id
+            return _field_id(field.field_type, parts[1:]) if isinstance(field.field_type, StructType) else None
+    return None
+
+
+def _parts(struct: StructType, field_id: int) -> tuple[str, ...]:
+    """Find the names on the way down to a field; none if it is not there."""
+    for field in struct.fields:
+        if field.field_id == field_id:
+            return (field.name,)
+        inside = _parts(field.field_type, field_id) if isinstance(field.field_type, StructType) else ()
+        if inside:
+            return (field.name, *inside)
+    return ()
