@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.request.sort_order import parse_column_weights, parse_sort_order
+
+_LOG = logging.getLogger(__name__)
+_WEIGHTS = "column-weights"
 
 COLUMNS_PROPERTY = "zorder.columns"
 """The sort order, as a rewrite takes it."""
@@ -54,6 +59,63 @@ def remembered_options(table: str, properties: Mapping[str, str]) -> dict[str, s
             )
         options[name] = value
     return options
+
+
+def completed_options(
+    table: str,
+    properties: Mapping[str, str],
+    options: Mapping[str, str],
+    sort_order: str | None = None,
+    *,
+    case_sensitive: bool = False,
+) -> dict[str, str]:
+    """Complete the options of a call by those that a table remembers; what the call says wins.
+
+    Remembered weights were set for the remembered columns: a call that names others does without them, and is told.
+
+    Parameters
+    ----------
+    table : str
+        The table's name, for messages.
+    properties : mapping of str to str
+        Its properties.
+    options : mapping of str to str
+        What the call says.
+    sort_order : str, optional
+        The sort order, if the call says it.
+    case_sensitive : bool, optional
+        Whether names of columns differ by case.
+
+    Returns
+    -------
+    dict of str to str
+        The options.
+
+    Raises
+    ------
+    InvalidInputError
+        When the property is not of the form, or the sort order, or remembered weights that might be taken, are not.
+
+    Examples
+    --------
+    >>> properties = {"zorder.options": "cuts=adaptive; column-weights=a=3,b=0.5"}
+    >>> completed_options("db.t", properties, {"rewrite-all": "true"}, "zorder(B, a, c)")
+    {'cuts': 'adaptive', 'column-weights': 'a=3,b=0.5', 'rewrite-all': 'true'}
+    >>> completed_options("db.t", properties, {"rewrite-all": "true"}, "zorder(b, c)")
+    {'cuts': 'adaptive', 'rewrite-all': 'true'}
+    """
+    remembered = remembered_options(table, properties)
+    weights = remembered.get(_WEIGHTS)
+    if sort_order is not None and weights is not None and _WEIGHTS not in options:
+        weighted = {_folded(parts, case_sensitive) for parts, _ in parse_column_weights(weights)}
+        if not weighted <= {_folded(parts, case_sensitive) for parts in parse_sort_order(sort_order).columns}:
+            _LOG.warning("Ignored %s = '%s' that %s remembers: they are of other columns", _WEIGHTS, weights, table)
+            del remembered[_WEIGHTS]
+    return {**remembered, **options}
+
+
+def _folded(parts: tuple[str, ...], case_sensitive: bool) -> tuple[str, ...]:
+    return parts if case_sensitive else tuple(part.lower() for part in parts)
 
 
 def options_property(options: Mapping[str, str]) -> str:

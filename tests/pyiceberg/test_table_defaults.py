@@ -48,6 +48,33 @@ def test_what_a_call_names_wins(table: Table) -> None:
     assert plan_rewrite(table, "a", options={"rewrite-all": False}).groups == ()
 
 
+@pytest.mark.parametrize(
+    ("by", "options", "taken"),
+    [
+        (None, {}, "A=2,b=1"),
+        ("zorder(B, a)", {}, "A=2,b=1"),
+        ("b", {}, None),
+        ("a, zorder(b)", {}, None),
+        ("b", {"column-weights": "b=5"}, "b=5"),
+    ],
+)
+def test_weights_of_other_columns_are_not_taken(
+    table: Table, by: str | None, options: dict[str, str], taken: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    remember(table, columns="a, b", options="rewrite-all=true; column-weights=A=2,b=1")
+    plan = plan_rewrite(table, by, options=options)
+    assert plan.request.written_options.get("column-weights") == taken
+    assert plan.to_dict()["options"]["rewrite-all"] == "true"
+    ignored = "Ignored column-weights = 'A=2,b=1' that lake.db.t remembers: they are of other columns"
+    assert ([ignored] if taken is None else []) == [each for each in caplog.messages if "weights" in each]
+
+
+def test_weights_are_of_columns_by_their_case_if_that_counts(table: Table) -> None:
+    remember(table, options="column-weights=A=2")
+    assert plan_rewrite(table, "a").request.written_options == {"column-weights": "A=2"}
+    assert plan_rewrite(table, "a", case_sensitive=True).request.written_options == {}
+
+
 def test_a_plan_keeps_what_it_was_made_of(table: Table) -> None:
     remember(table, columns="a, b", options="rewrite-all=true")
     plan = plan_rewrite(table).sampled()

@@ -25,8 +25,8 @@ from iceberg_zorder.request.sort_order import parse_sort_order
 from iceberg_zorder.request.table_defaults import (
     COLUMNS_PROPERTY,
     OPTIONS_PROPERTY,
+    completed_options,
     options_property,
-    remembered_options,
 )
 
 
@@ -68,7 +68,9 @@ class PlanRequest:
                 f"Cannot rewrite data files of {name}, because no columns are named, for example 'zorder(a, b)', and "
                 f"it has no property {COLUMNS_PROPERTY}"
             )
-        options = {**remembered_options(name, properties), **self.written_options}
+        options = completed_options(
+            name, properties, self.written_options, self.sort_order, case_sensitive=self.case_sensitive
+        )
         return replace(self, sort_order=sort_order, written_options=options)
 
     @cached_property

@@ -1,9 +1,15 @@
 package io.icebergzorder.spark.request;
 
+import io.icebergzorder.core.ColumnWeight;
 import io.icebergzorder.core.SortOrder;
+import io.icebergzorder.core.ZOrderOptions;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.apache.iceberg.Table;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** What a table remembers of its layout, for requests that do not say: its properties {@code zorder.columns}, {@code zorder.options}. */
 final class TableDefaults {
@@ -13,18 +19,50 @@ final class TableDefaults {
   /** Options, as {@code name=value} with semicolons between. */
   static final String OPTIONS = "zorder.options";
 
+  private static final Logger LOG = LoggerFactory.getLogger(TableDefaults.class);
+
   private TableDefaults() {}
 
   /**
-   * Completes a request by what the table remembers; what the request says wins.
+   * Completes a request by what the table remembers; what the request says wins. One that names columns does without remembered weights
+   * of others.
    *
    * @throws IllegalArgumentException if it remembers what no rewrite can take
    */
   static RewriteRequest complete(CatalogTable target, RewriteRequest request) {
     String sortOrder = request.sortOrder() == null ? sortOrder(target) : request.sortOrder();
     Map<String, String> options = options(target.table());
+    if (request.sortOrder() != null && !request.options().containsKey(ZOrderOptions.COLUMN_WEIGHTS)) {
+      removeWeightsOfOthers(options, target, SortOrder.parse(request.sortOrder()));
+    }
     options.putAll(request.options());
     return new RewriteRequest(request.table(), sortOrder, options, request.where(), request.branch(), request.likeBuiltin());
+  }
+
+  /** Removes remembered weights if they are not all of clustering columns that a request names: they were set for others. */
+  private static void removeWeightsOfOthers(Map<String, String> options, CatalogTable target, SortOrder sortOrder) {
+    String weights = options.get(ZOrderOptions.COLUMN_WEIGHTS);
+    if (weights == null) {
+      return;
+    }
+    boolean areOfThese =
+        ColumnWeight.parse(weights).stream()
+            .allMatch(
+                weight ->
+                    sortOrder.columns().stream()
+                        .anyMatch(column -> isSame(column, weight.parts(), target.isCaseSensitive())));
+    if (!areOfThese) {
+      LOG.warn(
+          "Ignored {} = '{}' that {} remembers: they are of other columns", ZOrderOptions.COLUMN_WEIGHTS, weights, target.name());
+      options.remove(ZOrderOptions.COLUMN_WEIGHTS);
+    }
+  }
+
+  private static boolean isSame(List<String> parts, List<String> others, boolean isCaseSensitive) {
+    return parts.size() == others.size()
+        && IntStream.range(0, parts.size())
+            .allMatch(
+                i -> isCaseSensitive ? parts.get(i).equals(others.get(i)) : parts.get(i).equalsIgnoreCase(others.get(i)));
   }
 
   /**
