@@ -10,6 +10,8 @@ from iceberg_zorder.request.sort_order import parse_column_weights, parse_sort_o
 
 _LOG = logging.getLogger(__name__)
 _WEIGHTS = "column-weights"
+_DRY_RUN = "dry-run"
+_OF_ONE_CALL = "is for one call: none would write anything then"
 
 COLUMNS_PROPERTY = "zorder.columns"
 """The sort order, as a rewrite takes it."""
@@ -35,7 +37,7 @@ def remembered_options(table: str, properties: Mapping[str, str]) -> dict[str, s
     Raises
     ------
     InvalidInputError
-        When the property is not of the form.
+        When the property is not of the form, or rewrites would write nothing for it.
 
     Examples
     --------
@@ -45,6 +47,10 @@ def remembered_options(table: str, properties: Mapping[str, str]) -> dict[str, s
     Traceback (most recent call last):
     iceberg_zorder.errors.InvalidInputError: Cannot use property zorder.options = 'rewrite-all' of db.t, because \
 'rewrite-all' is not of the form name=value
+    >>> remembered_options("db.t", {"zorder.options": "dry-run=true"})
+    Traceback (most recent call last):
+    iceberg_zorder.errors.InvalidInputError: Cannot use property zorder.options = 'dry-run=true' of db.t, because \
+'dry-run=true' is for one call: none would write anything then
     """
     text = properties.get(OPTIONS_PROPERTY, "")
     options: dict[str, str] = {}
@@ -52,13 +58,20 @@ def remembered_options(table: str, properties: Mapping[str, str]) -> dict[str, s
         name, equals, value = (part.strip() for part in pair.partition("="))
         if not name and not equals:
             continue
-        if not name or not equals or name in options:
-            why = "sets an option twice" if name in options else "is not of the form name=value"
+        if why := _why_refused(name if equals else "", options):
             raise InvalidInputError(
                 f"Cannot use property {OPTIONS_PROPERTY} = '{text}' of {table}, because '{pair.strip()}' {why}"
             )
         options[name] = value
     return options
+
+
+def _why_refused(name: str, before: Mapping[str, str]) -> str | None:
+    if not name:
+        return "is not of the form name=value"
+    if name in before:
+        return "sets an option twice"
+    return _OF_ONE_CALL if name == _DRY_RUN else None
 
 
 def completed_options(
@@ -146,10 +159,8 @@ def options_property(options: Mapping[str, str]) -> str:
 call: none would write anything then
     """
     for name, value in options.items():
-        if name == "dry-run":
-            raise InvalidInputError(
-                f"Cannot have a table remember {name}, because that is for one call: none would write anything then"
-            )
+        if name == _DRY_RUN:
+            raise InvalidInputError(f"Cannot have a table remember {name}, because that {_OF_ONE_CALL}")
         if ";" in value:
             raise InvalidInputError(
                 f"Cannot have a table remember {name} = '{value}', because semicolons stand between options there"

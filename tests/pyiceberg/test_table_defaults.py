@@ -99,6 +99,12 @@ def test_a_plan_keeps_what_it_was_made_of(table: Table) -> None:
         ({"columns": "a", "options": "rewrite-all"}, "because 'rewrite-all' is not of the form name=value"),
         ({"columns": "a", "options": "=1"}, "because '=1' is not of the form name=value"),
         ({"columns": "a", "options": "cuts=even; cuts=adaptive"}, "because 'cuts=adaptive' sets an option twice"),
+        ({"columns": "a", "options": "cuts=even; cuts"}, "because 'cuts' is not of the form name=value"),
+        (
+            {"columns": "a", "options": "cuts=even; dry-run = false"},
+            "^Cannot use property zorder.options = 'cuts=even; dry-run = false' of lake.db.t, because 'dry-run = false' is for "
+            "one call: none would write anything then$",
+        ),
         ({"columns": "a", "options": "cuts=odd"}, "Cannot set cuts to 'odd'"),
         ({"columns": "a", "options": "no-such=1"}, "no-such"),
     ],

@@ -90,7 +90,7 @@ final class TableDefaults {
   /**
    * The options that a table remembers, as they are written.
    *
-   * @throws IllegalArgumentException if the property is not of the form
+   * @throws IllegalArgumentException if the property is not of the form, or rewrites would write nothing for it
    */
   static Map<String, String> options(Table table) {
     String text = table.properties().getOrDefault(OPTIONS, "");
@@ -101,18 +101,24 @@ final class TableDefaults {
       }
       int equals = pair.indexOf('=');
       String name = pair.substring(0, Math.max(equals, 0)).strip();
-      if (name.isEmpty() || options.containsKey(name)) {
+      String why = whyRefused(name, options);
+      if (why != null) {
         throw new IllegalArgumentException(
             String.format(
-                "Cannot use property %s = '%s' of %s, because '%s' %s",
-                OPTIONS,
-                text,
-                table.name(),
-                pair.strip(),
-                name.isEmpty() ? "is not of the form name=value" : "sets an option twice"));
+                "Cannot use property %s = '%s' of %s, because '%s' %s", OPTIONS, text, table.name(), pair.strip(), why));
       }
       options.put(name, pair.substring(equals + 1).strip());
     }
     return options;
+  }
+
+  private static String whyRefused(String name, Map<String, String> before) {
+    if (name.isEmpty()) {
+      return "is not of the form name=value";
+    }
+    if (before.containsKey(name)) {
+      return "sets an option twice";
+    }
+    return name.equals(ZOrderOptions.DRY_RUN) ? "is for one call: none would write anything then" : null;
   }
 }
