@@ -7,14 +7,11 @@ rounds doubles. Each class and name here says what to do when a release moves it
 from __future__ import annotations
 
 import copy
-import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar, cast
 
 from pyiceberg.avro.codecs import CODEC_MAPPING_ICEBERG_TO_AVRO, KNOWN_CODECS, AvroCompressionCodec
-from pyiceberg.avro.decoder import BinaryDecoder
-from pyiceberg.avro.file import AvroFile, AvroOutputFile
-from pyiceberg.avro.reader import DoubleReader, OptionReader, Reader, StructReader
+from pyiceberg.avro.file import AvroFile, AvroOutputFile, Block
 from pyiceberg.conversions import to_bytes
 from pyiceberg.io import FileIO, OutputFile
 from pyiceberg.manifest import (
@@ -45,6 +42,7 @@ from pyiceberg.types import DoubleType, FloatType, IntegerType, ListType, Nested
 from pyiceberg.utils.concurrent import ExecutorFactory
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.compat.fast_readers import fast_read
 
 _T = TypeVar("_T")
 _AVRO_CODEC = "write.avro.compression-codec"
@@ -92,32 +90,23 @@ class _DeleteManifestWriter(ManifestWriterV2):
 
 
 class _EntriesFile(AvroFile[ManifestEntry]):
-    """Reads manifests with the doubles that they have: PyIceberg's compiled decoder rounds them to 32 bits.
+    """Reads manifests faster, and doubles as they are there: PyIceberg's compiled decoder rounds them to 32 bits.
 
-    It exchanges the readers of doubles in the tree ``AvroFile.reader``. When a release's decoder is right (the tests of
-    partitions by doubles pass without), ``AvroFile`` does.
+    It goes through the blocks by ``AvroFile._read_block``. When a release's decoder is right (the tests of partitions
+    by doubles pass without) and its readers are as fast, ``AvroFile`` does.
     """
 
-    def __enter__(self) -> _EntriesFile:
-        super().__enter__()
-        self.reader = _with_exact_doubles(self.reader)
-        return self
-
-
-def _with_exact_doubles(reader: Reader) -> Reader:
-    if isinstance(reader, DoubleReader):
-        return _ExactDoubleReader()  # type: ignore[no-untyped-call]
-    if isinstance(reader, OptionReader):
-        return OptionReader(_with_exact_doubles(reader.option))
-    if isinstance(reader, StructReader):
-        fields = tuple((place, _with_exact_doubles(field)) for place, field in reader.field_readers)
-        return StructReader(fields, reader.create_struct, reader.struct)
-    return reader
-
-
-class _ExactDoubleReader(DoubleReader):
-    def read(self, decoder: BinaryDecoder) -> float:
-        return float(struct.unpack("<d", decoder.read(8))[0])
+    def entries(self) -> Iterator[ManifestEntry]:
+        """Read all entries."""
+        read = fast_read(self.reader)
+        while True:
+            try:
+                count = self._read_block()
+            except EOFError:
+                return
+            decoder = cast(Block[ManifestEntry], self.block).block_decoder
+            for _ in range(count):
+                yield read(decoder)
 
 
 class _OptionalFields(PartitionSpec):
@@ -147,15 +136,18 @@ def read_entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
     list of pyiceberg.manifest.ManifestEntry
         The entries that are not deleted, with the sequence numbers that they inherit.
     """
-    with _EntriesFile(
+    file = _EntriesFile(
         io.new_input(manifest.manifest_path),
         MANIFEST_ENTRY_SCHEMAS[3],
         read_types={-1: ManifestEntry, 2: DataFile},
         read_enums={0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
-    ) as entries:
+    )
+    with file:
         # As ManifestFile.fetch_manifest_entry does: when a release moves it, it will show how there.
         return [
-            _inherit_from_manifest(entry, manifest) for entry in entries if entry.status != ManifestEntryStatus.DELETED
+            _inherit_from_manifest(entry, manifest)
+            for entry in file.entries()
+            if entry.status != ManifestEntryStatus.DELETED
         ]
 
 

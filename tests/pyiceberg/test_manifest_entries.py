@@ -1,0 +1,87 @@
+"""Entries of manifests are read as PyIceberg reads them, whatever they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.avro.decoder import BinaryDecoder, StreamingBinaryDecoder, new_decoder
+from pyiceberg.avro.reader import BinaryReader, DoubleReader, IntegerReader, MapReader, OptionReader
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.typedef import Record
+
+from iceberg_zorder.pyiceberg.compat.fast_readers import fast_read
+from iceberg_zorder.pyiceberg.compat.manifests import read_entries
+from tests.pyiceberg.committing import commit_files
+from tests.pyiceberg.lake import data_files, equality_delete, position_delete
+
+DECODERS = [new_decoder, StreamingBinaryDecoder]
+KINDS: tuple[Any, ...] = (IntegerReader, BinaryReader, DoubleReader)
+INTEGER, BINARY, DOUBLE = (kind() for kind in KINDS)
+
+
+def values(record: Any) -> Any:
+    """A record with all that is in it, for PyIceberg's records of files are equal when their paths are."""
+    if isinstance(record, Record):
+        return [values(record[place]) for place in range(len(record))]
+    return dict(record) if isinstance(record, Mapping) else record
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_entries_are_those_that_pyiceberg_reads(catalog: SqlCatalog, version: int) -> None:
+    rows = pa.table(
+        {
+            "id": pa.array([1, None, 3], pa.int64()),
+            "day": pa.array([1, 2, None], pa.date32()),
+            "s": pa.array(["a", "b", None]),
+            "x": pa.array([1.5, float("nan"), None]),
+        }
+    )
+    table = catalog.create_table("db.t", rows.schema, properties={"format-version": str(version)})
+    with table.update_spec() as spec:
+        spec.add_identity("day").add_identity("s")
+    table.append(rows)
+    table.append(rows.slice(1))
+    if version > 1:
+        files = data_files(table)
+        commit_files(table, equality_delete(table, [{"id": 7}], ["id"], files[0].partition))
+        commit_files(table, position_delete(table, files[1], [0]))
+    snapshot = table.refresh().current_snapshot()
+    assert snapshot is not None
+    manifests = snapshot.manifests(table.io)
+    assert len(manifests) == (2 if version == 1 else 4)
+    for manifest in manifests:
+        ours, theirs = read_entries(manifest, table.io), manifest.fetch_manifest_entry(table.io)
+        assert len(ours) == len(theirs) > 0
+        for mine, other in zip(ours, theirs, strict=True):
+            # They leave the fields out that they do not know of this version.
+            length = len(other.data_file)
+            assert values(mine)[:4] == values(other)[:4]
+            assert values(mine.data_file)[:length] == values(other.data_file)
+            assert type(mine.data_file) is type(other.data_file)
+            assert mine.data_file.spec_id == other.data_file.spec_id
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_blocks_of_maps_may_tell_their_size(decoder: Any) -> None:
+    # Two pairs in a block of four bytes, one in a block that does not tell, and the end.
+    integers = bytes([3, 8, 2, 4, 6, 8, 2, 10, 12, 0])
+    read = fast_read(MapReader(INTEGER, INTEGER))
+    assert read(decoder(integers + b"\x02")) == {1: 2, 3: 4, 5: 6}
+    kept = bytes([3, 8, 2, 2, 65, 4, 0, 2, 6, 2, 66, 0])
+    stream: BinaryDecoder = decoder(kept + b"\x02")
+    assert fast_read(OptionReader(MapReader(INTEGER, BINARY)))(decoder(b"\x02" + kept)) == {
+        1: b"A",
+        2: b"",
+        3: b"B",
+    }
+    assert fast_read(MapReader(INTEGER, BINARY))(stream) == {1: b"A", 2: b"", 3: b"B"}
+    assert stream.read_int() == 1, "and no byte more"
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_doubles_keep_their_digits(decoder: Any) -> None:
+    encoded = bytes.fromhex("9a9999999999b93f")
+    assert fast_read(DOUBLE)(decoder(encoded)) == 0.1
