@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyiceberg.conversions import to_bytes
 from pyiceberg.manifest import DataFile
 from pyiceberg.types import (
     BooleanType,
+    DateType,
     DecimalType,
     DoubleType,
     FloatType,
     IcebergType,
+    IntegerType,
+    LongType,
     NestedField,
     PrimitiveType,
     StringType,
+    TimestampNanoType,
+    TimestampType,
+    TimestamptzNanoType,
+    TimestamptzType,
+    TimeType,
 )
 
 from iceberg_zorder.layout.columns import ClusteringColumn
@@ -27,6 +37,14 @@ from iceberg_zorder.pyiceberg.content_files import bounds, of_field
 from iceberg_zorder.report.data_files import ColumnBounds
 
 _MAX_LONG = (1 << 63) - 1
+_TIMES = (TimeType, TimestampType, TimestamptzType, TimestampNanoType, TimestamptzNanoType)
+_WIDTHS: dict[type[IcebergType], np.dtype[Any]] = {
+    **dict.fromkeys((IntegerType, DateType), np.dtype("<i4")),
+    **dict.fromkeys((LongType, *_TIMES), np.dtype("<i8")),
+    FloatType: np.dtype("<f4"),
+    DoubleType: np.dtype("<f8"),
+}
+"""How bounds of numbers are kept, unless the column was of a smaller type when its file was written."""
 
 
 def column_bounds(
@@ -51,11 +69,30 @@ def column_bounds(
     ColumnBounds
         The bounds, and the share of values.
     """
-    pairs = [bounds(file, field) for file in files]
-    kind = _arrow_type(field.field_type)
-    ends = [pa.array([pair[end] for pair in pairs], kind) for end in range(2)]
+    ends = _ends(files, field)
     lower, upper = (encode(each if length is None else cut(each, length), column.type) for each in ends)
-    return ColumnBounds(column, lower, upper, np.array([_valued(file, field.field_id) for file in files], np.float64))
+    return ColumnBounds(column, lower, upper, _valued(files, field.field_id))
+
+
+def _ends(files: Sequence[DataFile], field: NestedField) -> list[pa.Array]:
+    kind = _arrow_type(field.field_type)
+    width = _WIDTHS.get(type(field.field_type))
+    if width is not None:
+        kept = [(file.lower_bounds, file.upper_bounds) for file in files]
+        encoded = [[of_field(pair[end], field.field_id, None) for pair in kept] for end in range(2)]
+        if {len(each) for end in encoded for each in end if each is not None} <= {width.itemsize}:
+            return [_of_width(each, width).cast(kind) for each in encoded]
+    pairs = [bounds(file, field) for file in files]
+    return [pa.array([pair[end] for pair in pairs], kind) for end in range(2)]
+
+
+def _of_width(encoded: Sequence[bytes | None], width: np.dtype[Any]) -> pa.Array:
+    """Decode bounds all at once, as :func:`iceberg_zorder.pyiceberg.content_files.bounds` does one by one."""
+    is_missing = np.array([each is None for each in encoded], np.bool_)
+    values = np.zeros(len(encoded), width)
+    values[~is_missing] = np.frombuffer(b"".join(each for each in encoded if each is not None), width)
+    # NaN bounds nothing.
+    return pa.array(values, mask=is_missing | np.isnan(values))
 
 
 def _arrow_type(kind: IcebergType) -> pa.DataType:
@@ -70,12 +107,11 @@ def _arrow_type(kind: IcebergType) -> pa.DataType:
     return pa.int64() if domain(str(kind)) == "long" else pa.large_binary()
 
 
-def _valued(file: DataFile, field_id: int) -> float:
-    rows = of_field(file.value_counts, field_id, file.record_count)
-    if rows <= 0:
-        return 0.0
-    without = of_field(file.null_value_counts, field_id, 0) + of_field(file.nan_value_counts, field_id, 0)
-    return max(0.0, min(1.0, 1 - without / rows))
+def _valued(files: Sequence[DataFile], field_id: int) -> npt.NDArray[np.float64]:
+    rows = np.array([of_field(file.value_counts, field_id, file.record_count) for file in files], np.int64)
+    counts = ((file.null_value_counts, file.nan_value_counts) for file in files)
+    without = np.array([of_field(nulls, field_id, 0) + of_field(nans, field_id, 0) for nulls, nans in counts], np.int64)
+    return np.where(rows > 0, np.clip(1 - without / np.maximum(rows, 1), 0.0, 1.0), 0.0)
 
 
 def bound(key: int | bytes, kind: PrimitiveType) -> bytes:
