@@ -15,6 +15,7 @@ from iceberg_zorder.pyiceberg.clustering.table_facts import FactsRequest, table_
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot
 from iceberg_zorder.pyiceberg.plan.row_order import remembered_sort_order, resolve
+from iceberg_zorder.pyiceberg.scan.garbage import without_garbage_collection
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.report.clustering_report import ClusteringReport
@@ -84,7 +85,7 @@ def report(
     (1.0, 1)
     >>> catalog.close(); directory.cleanup()
     """
-    with renewed(table):
+    with renewed(table), without_garbage_collection():
         refresh(table)
         name = branch or MAIN_BRANCH
         snapshot = branch_snapshot(table, name, "report on data files")

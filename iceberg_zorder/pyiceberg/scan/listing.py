@@ -15,6 +15,7 @@ from iceberg_zorder.pyiceberg.compat.manifests import read_entries
 from iceberg_zorder.pyiceberg.content_files import is_unpartitioned, sequence_number
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.scan.delete_index import DeleteIndex
+from iceberg_zorder.pyiceberg.scan.garbage import without_garbage_collection
 from iceberg_zorder.pyiceberg.scan.predicates import file_filter
 
 
@@ -45,6 +46,10 @@ class Listing:
 
     def tasks(self, snapshot: Snapshot) -> list[DataFileTask]:
         """List the data files of a snapshot; its manifests are read."""
+        with without_garbage_collection():
+            return self._tasks(snapshot)
+
+    def _tasks(self, snapshot: Snapshot) -> list[DataFileTask]:
         table, io = self._table, self._table.io
         specs, schema = table.specs(), table.schema()
         manifest_filters = {
