@@ -12,7 +12,7 @@ from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.request import ReportRequest, RewriteRequest
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, load_table
-from iceberg_zorder.pyiceberg.clustering.report import report
+from iceberg_zorder.pyiceberg.clustering.report import remembered_order, report
 from iceberg_zorder.pyiceberg.rewrite import execute, plan_rewrite, rewrite_data_files
 from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.request.result import RewriteResult
@@ -75,7 +75,7 @@ class PyIcebergEngine:
     def report(self, request: ReportRequest, output: Output) -> tuple[ClusteringReport, ClusteringReport | None]:
         """Report on a table; raises as :class:`iceberg_zorder.cli.request.Engine`."""
 
-        def report_by(sort_order: str | None, snapshot_id: int | None) -> ClusteringReport:
+        def report_by(sort_order: str, snapshot_id: int | None) -> ClusteringReport:
             return report(
                 table,
                 sort_order,
@@ -88,11 +88,10 @@ class PyIcebergEngine:
         with failures(f"report on {request.table}"), output.progress() as say, warnings(output):
             say(f"Reading the metadata of {request.table}")
             table = load_table(self.catalog, request.identifier)
-            found = report_by(request.sort_order, None)
-            if request.compared is None:
-                return found, None
             # What is compared is by the same columns, though an older snapshot may tell of others.
-            return found, report_by(request.sort_order or found.cluster_by, request.compared)
+            sort_order = request.sort_order or remembered_order(table, request.branch)
+            found = report_by(sort_order, None)
+            return found, None if request.compared is None else report_by(sort_order, request.compared)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from pyiceberg.types import LongType, NestedField, StructType
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import report, rewrite_data_files
+from iceberg_zorder.pyiceberg.clustering.report import remembered_order
 from iceberg_zorder.render.report_text import report_text
 from iceberg_zorder.report.clustering_report import ClusteringReport
 from tests.pyiceberg.committing import commit, commit_files, files_of, head_id, rewritten
@@ -244,6 +245,24 @@ def test_a_branch_has_a_report_of_its_own(catalog: SqlCatalog) -> None:
     assert report(table, ["a"]).total_file_count == 2
     with pytest.raises(InvalidInputError, match="Cannot report on data files for branch nope"):
         report(table, ["a"], branch="nope")
+
+
+def test_commands_rewrite_what_was_reported_on(catalog: SqlCatalog) -> None:
+    table = days(catalog, 5)
+    found = report(table, ["a"], where=r"a >= 0 AND s <> 'it\'s'")
+    commands = [shlex.split(finding.command) for finding in found.findings if finding.command]
+    assert commands
+    assert all(command[command.index("--where") + 1] == r"a >= 0 AND s <> 'it\'s'" for command in commands)
+
+
+def test_the_order_of_the_last_rewrite_is_remembered_with_its_prefix_and_curve(catalog: SqlCatalog) -> None:
+    table = days(catalog, 5)
+    rewrite_data_files(table, "a DESC, hilbert(s, x)", options=SMALL)
+    order = remembered_order(table)
+    by_default, by_name = report(table), report(table, order, snapshot_id=table.current_snapshot().snapshot_id)  # type: ignore[union-attr]
+    assert [column.attainable for column in by_name.columns] == [column.attainable for column in by_default.columns]
+    assert "hilbert(s, x)" in order
+    assert "DESC" in order
 
 
 def test_text_fits_a_terminal_and_json_has_it_all(catalog: SqlCatalog) -> None:

@@ -105,10 +105,17 @@ def report(
         conditions = [(str(each), Listing(table, each, case_sensitive=case_sensitive)) for each in predicates]
         # Rows are spread over the files in their order: one that every engine finds.
         tasks = sorted(listing.tasks(snapshot) if snapshot else [], key=lambda task: task.data_file.file_path)
-        filtered = None if where is None else str(where)
-        return clustering_report(
-            table_facts(FactsRequest(table, name, by, filtered, order, snapshots, conditions), tasks)
-        )
+        filtered, command_where = None if where is None else str(where), where if isinstance(where, str) else None
+        request = FactsRequest(table, name, by, filtered, order, snapshots, conditions, command_where)
+        return clustering_report(table_facts(request, tasks))
+
+
+def remembered_order(table: Table, branch: str | None = None) -> str:
+    """Find the sort order that a report is by if no columns are named; arguments and errors as for :func:`report`."""
+    with renewed(table):
+        refresh(table)
+        snapshot = branch_snapshot(table, branch or MAIN_BRANCH, "report on data files")
+        return _remembered_order(table, snapshots_to(table, snapshot), case_sensitive=True)
 
 
 def _remembered_order(table: Table, snapshots: Sequence[SnapshotFacts], *, case_sensitive: bool) -> str:

@@ -52,6 +52,8 @@ class FactsRequest:
         The branch's snapshots, oldest first.
     predicates : sequence of (str, Listing)
         Conditions, as they were written and as they choose files.
+    command_where : str or None, optional
+        The filter as the command of a rewrite takes it, if it can be written so.
     """
 
     table: Table
@@ -61,6 +63,7 @@ class FactsRequest:
     order: RowOrder
     snapshots: Sequence[SnapshotFacts]
     predicates: Sequence[tuple[str, Listing]]
+    command_where: str | None = None
 
 
 def table_facts(request: FactsRequest, tasks: Sequence[DataFileTask]) -> TableFacts:
@@ -128,8 +131,9 @@ def _rewrite_command(request: FactsRequest) -> RewriteCommand:
     def command(options: Mapping[str, str]) -> str:
         given = [word for name, value in options.items() for word in ("--option", f"{name}={value}")]
         branch = [] if request.branch == MAIN_BRANCH else ["--branch", request.branch]
+        where = [] if request.command_where is None else ["--where", request.command_where]
         name = quoted_name(request.table.name())
-        return shlex.join(["iceberg-zorder", "rewrite", name, "--by", request.sort_order, *given, *branch])
+        return shlex.join(["iceberg-zorder", "rewrite", name, "--by", request.sort_order, *where, *given, *branch])
 
     return command
 

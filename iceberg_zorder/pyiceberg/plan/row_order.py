@@ -12,7 +12,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.layout.columns import ClusteringColumn, quoted_text
 from iceberg_zorder.layout.keys import domain
 from iceberg_zorder.pyiceberg.display import display_name, type_text
 from iceberg_zorder.pyiceberg.metrics_config import MetricsConfig, metrics_config
@@ -285,7 +285,7 @@ class _Resolver:
             raise InvalidInputError(
                 f"Cannot cluster by column {column.name}, because {display_name(self._table)} keeps no lower/upper "
                 f"bounds for it (metrics mode {mode}), so no file could be skipped: ALTER TABLE ... SET TBLPROPERTIES "
-                f"('write.metadata.metrics.column.{name}' = 'full') first"
+                f"({quoted_text(f'write.metadata.metrics.column.{name}')} = 'full') first"
             )
 
     def weights(

@@ -78,7 +78,7 @@ public final class TableReport {
         FileSizeRules.of(table, request.options(), snapshotId, bytesByPartition(files), request.where() != null);
     MetricsConfig metrics = MetricsConfig.forTable(table);
     String branch = request.branch().equals(SnapshotRef.MAIN_BRANCH) ? null : request.branch();
-    RewriteCall rewrite = new RewriteCall(request.target().parts(), request.sortOrder(), branch);
+    RewriteCall rewrite = new RewriteCall(request.target().parts(), request.sortOrder(), request.where(), branch);
     return new TableFacts(
         table.name(),
         ClusteringColumn.quoted(request.target().parts()),

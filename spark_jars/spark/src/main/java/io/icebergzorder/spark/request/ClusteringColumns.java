@@ -238,8 +238,8 @@ public final class ClusteringColumns {
       throw new IllegalArgumentException(
           String.format(
               "Cannot cluster by column %s, because %s keeps no lower/upper bounds for it (metrics mode %s), so no file"
-                  + " could be skipped: ALTER TABLE ... SET TBLPROPERTIES ('%s' = 'full') first",
-              column.name(), table.name(), mode, METRICS_MODE + name));
+                  + " could be skipped: ALTER TABLE ... SET TBLPROPERTIES (%s = 'full') first",
+              column.name(), table.name(), mode, ClusteringColumn.quotedText(METRICS_MODE + name)));
     }
   }
 
