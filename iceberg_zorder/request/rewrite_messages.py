@@ -47,6 +47,23 @@ average over the columns 40.0% today, 100.0% after. To rewrite them anyway, set 
     )
 
 
+def why_left_after_all(table: str, groups: int, before: float, actual: float) -> str:
+    """Say why file groups are left whose new files were written already.
+
+    Examples
+    --------
+    >>> why_left_after_all("lake.db.t", 2, 0.4, 1)
+    'Left 2 file groups of lake.db.t as they were, and deleted their new files, because those would be read more, \
+whatever was predicted: scan fraction on average over the columns 40.0% today, 100.0% after. To rewrite them anyway, \
+set option rewrite-all to true.'
+    """
+    return (
+        f"Left {groups:,} file groups of {table} as they were, and deleted their new files, because those would be "
+        f"read more, whatever was predicted: scan fraction on average over the columns {_percent(before)} today, "
+        f"{_percent(actual)} after. To rewrite them anyway, set option rewrite-all to true."
+    )
+
+
 def gains_and_losses(
     before: Mapping[str, float],
     predicted: Mapping[str, float],

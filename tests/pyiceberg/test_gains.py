@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import re
 import struct
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
@@ -60,8 +63,26 @@ def of_small_partitions(catalog: SqlCatalog, partitions: int = 30) -> Table:
     return table
 
 
+def of_sparse_events(catalog: Catalog, name: str = "db.t") -> Table:
+    """Events of a day each in two partitions, in the first of which the few that are of orders have all the bytes."""
+    rng = np.random.default_rng(9)
+    schema = pa.schema([("p", pa.int64()), ("user", pa.int64()), ("ts", pa.int64()), ("payload", pa.binary())])
+    table = catalog.create_table(name, schema)
+    with table.update_spec() as update:
+        update.add_field("p", IdentityTransform(), "p")
+    for day in range(20):
+        for partition, share in enumerate((0.1, 1.0)):
+            is_order = rng.random(2_000) < share
+            users, ts = rng.integers(0, 50_000, 2_000), day * 86_400 + np.sort(rng.integers(0, 86_400, 2_000))
+            payload = [rng.bytes(300) if each and not partition else None for each in is_order]
+            columns = [pa.array(each, mask=~is_order) for each in (users, ts)]
+            table.append(pa.table([np.full(2_000, partition), *columns, pa.array(payload, pa.binary())], schema))
+    return table
+
+
 def measured(files: Sequence[DataFile], table: Table, values: Mapping[str, np.ndarray]) -> dict[str, float]:
     """For each column, the share of bytes that a filter on each of the values reads, on average."""
+    files = [file for file in files if file.lower_bounds]
     sizes = np.array([file.file_size_in_bytes for file in files])
     found = {}
     for name, each in values.items():
@@ -137,6 +158,43 @@ def test_daily_appends_are_not_made_worse_and_the_column_that_pays_is_named(
     )
     assert again.message.endswith(" after. To rewrite them anyway, set option rewrite-all to true.")
     assert [each.file_path for each in data_files(table)] == [each.file_path for each in files]
+
+
+def test_new_files_that_turn_out_worse_are_not_committed(catalog: SqlCatalog, tmp_path: Path) -> None:
+    table = of_sparse_events(catalog)
+    rows = table.scan().to_arrow().sort_by([("p", "ascending"), ("ts", "ascending"), ("user", "ascending")])
+    values = {name: rows.filter(rows["p"].to_numpy() == 0)[name].drop_null().to_numpy() for name in ("user", "ts")}
+    files = {partition: files_of(table, partition) for partition in (0, 1)}
+    sizes = sum(file.file_size_in_bytes for file in files[0])
+    plan = plan_rewrite(table, ["user", "ts"]).sampled()
+    result = execute(plan)
+    assert len(plan.groups) == 2, "predicted by rows, of which those without values have no bytes"
+    assert result.rewritten_data_files_count == len(files[1])
+    assert files_of(table, 0) == files[0]
+    assert result.message is not None
+    said = re.search(
+        r"Left 1 file groups of lake\.db\.t as they were.* columns ([\d.]+)% today, ([\d.]+)% after", result.message
+    )
+    assert said
+    assert float(said[1]) == pytest.approx(100 * mean(measured(files[0], table, values)), abs=0.5)
+    assert float(said[2]) > float(said[1])
+    on_disk = {str(file) for file in tmp_path.rglob("*.parquet")}
+    assert {each.file_path.removeprefix("file://") for each in (*files[0], *files[1], *data_files(table))} == on_disk
+    after = table.scan().to_arrow().sort_by([("p", "ascending"), ("ts", "ascending"), ("user", "ascending")])
+    assert after.drop_columns("payload") == rows.drop_columns("payload")
+
+    again = rewrite_data_files(table, ["user", "ts"])
+    assert (again.rewritten_data_files_count, again.added_data_files_count) == (0, 0)
+    assert again.message is not None
+    everything = rewrite_data_files(table, ["user", "ts"], options={"rewrite-all": True})
+    assert everything.rewritten_data_files_count == len(files[0]) + result.added_data_files_count
+    new = files_of(table, 0)
+    assert sum(file.file_size_in_bytes for file in new) < 1.5 * sizes
+    assert mean(measured(new, table, values)) > mean(measured(files[0], table, values))
+
+
+def files_of(table: Table, partition: int) -> list[DataFile]:
+    return [file for file in data_files(table) if file.partition[0] == partition]
 
 
 def test_small_partitions_do_not_become_one_file_each(catalog: SqlCatalog) -> None:

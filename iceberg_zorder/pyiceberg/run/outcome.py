@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from iceberg_zorder.pyiceberg.commit.batches import Batch
 from iceberg_zorder.pyiceberg.file_groups import size_of
@@ -10,7 +10,7 @@ from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.scan_fractions import MeasuredGroup, ScanFractions
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.request.result import ColumnScan, RewriteResult
-from iceberg_zorder.request.rewrite_messages import DRY_RUN
+from iceberg_zorder.request.rewrite_messages import DRY_RUN, why_left_after_all
 
 Written = Sequence[tuple[MeasuredGroup, DataFiles]]
 """File groups, and their new files."""
@@ -24,10 +24,13 @@ class WrittenFiles:
         self._measured: dict[int, MeasuredGroup] = {}
         self._planned: list[MeasuredGroup] = []
         self._committed: list[tuple[MeasuredGroup, DataFiles]] = []
+        self._left: list[tuple[MeasuredGroup, DataFiles]] = []
+        self._mean: Callable[[Mapping[str, float]], float | None] = lambda _: None
 
     def begin(self, plan: RewritePlan) -> None:
         """Take note of a sampled plan, whose file groups come next."""
         self._measure = plan.measure
+        self._mean = plan.order.mean
         self._measured = {group.index: each.measured for group, each in zip(plan.groups, plan.layouts, strict=True)}
         self._planned = self._planned or list(self._measured.values())
 
@@ -39,6 +42,25 @@ class WrittenFiles:
     def actual(self, written: Written) -> dict[str, float]:
         """Measure, by column, the scan fractions among new files."""
         return self._measure.measured(written) if self._measure else {}
+
+    def are_worse(self, written: Written) -> bool:
+        """Tell whether new files are read more than those of today, on average over the columns."""
+        before, actual = self._means(written)
+        return before is not None and actual is not None and actual > before
+
+    def left(self, written: Written) -> None:
+        """Take note of what is not committed, because it is worse."""
+        self._left += written
+
+    def why_left(self, table: str) -> str | None:
+        """Say what was not committed, and why; None if all was."""
+        before, actual = self._means(self._left)
+        return why_left_after_all(table, len(self._left), before or 0.0, actual or 0.0) if self._left else None
+
+    def _means(self, written: Written) -> tuple[float | None, float | None]:
+        assert self._measure is not None or not written  # noqa: S101
+        before = self._measure.before([group for group, _ in written]) if self._measure else {}
+        return self._mean(before), self._mean(self.actual(written))
 
     def committed(self, written: Written) -> None:
         """Take note of what was committed."""

@@ -89,7 +89,7 @@ class RewriteRunner:
             tally.rewritten_bytes,
             tally.failed_files,
             tally.removed_delete_files,
-            joined([message, *warnings]),
+            joined([message, *warnings, self._written.why_left(self._name)]),
             scan_fractions,
         )
 
@@ -211,6 +211,8 @@ class RewriteRunner:
                     if isinstance(outcome, Exception):
                         self._failed("a file group", group, outcome)
                         continue
+                    if self._is_left(group, outcome):
+                        continue
                     batch.append((group, outcome))
                     if len(batch) == size:
                         due, batch = batch, []
@@ -220,6 +222,17 @@ class RewriteRunner:
         except BaseException:
             delete_files(self._table, [file.file_path for _, files in batch for file in files])
             raise
+
+    def _is_left(self, group: FileGroup, files: list[DataFile]) -> bool:
+        """Leave a file group whose new files turn out to be read more, unless it is to be rewritten all the same."""
+        if self._options.rewrite_all or group.is_for_deletes:
+            return False
+        written = self._written.files([(group, files)])
+        if not self._written.are_worse(written):
+            return False
+        delete_files(self._table, [file.file_path for file in files])
+        self._written.left(written)
+        return True
 
     def _sampled(self, plan: RewritePlan) -> RewritePlan:
         """Take the layouts of a plan that has file groups, or fit them to those that can be read."""

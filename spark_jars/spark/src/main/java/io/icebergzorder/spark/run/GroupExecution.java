@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.Predicate;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
 import org.apache.iceberg.actions.RemoveDanglingDeleteFiles;
@@ -31,12 +32,29 @@ final class GroupExecution {
   private final Table table;
   private final RewriteOptions options;
   private final RewriteCommit commit;
+  private final Predicate<RewriteFileGroup> isWorse;
 
-  GroupExecution(SparkSession session, Table table, RewriteOptions options, RewriteCommit commit) {
+  /**
+   * Prepares.
+   *
+   * @param isWorse whether the new files of a file group are not worth to be committed
+   */
+  GroupExecution(
+      SparkSession session, Table table, RewriteOptions options, RewriteCommit commit, Predicate<RewriteFileGroup> isWorse) {
     this.session = session;
     this.table = table;
     this.options = options;
     this.commit = commit;
+    this.isWorse = isWorse;
+  }
+
+  /** Leaves a file group as it was, if its new files are not worth to be committed. */
+  private boolean isLeft(RewriteFileGroup group) {
+    boolean isLeft = isWorse.test(group);
+    if (isLeft) {
+      commit.abort(List.of(group));
+    }
+    return isLeft;
   }
 
   /**
@@ -52,12 +70,14 @@ final class GroupExecution {
   }
 
   /** All file groups in one commit: one that fails stops the others. */
-  private static final class OneCommit implements FileGroupPool.Outcomes {
+  private final class OneCommit implements FileGroupPool.Outcomes {
     private final Collection<RewriteFileGroup> done = new ConcurrentLinkedQueue<>();
 
     @Override
     public void done(RewriteFileGroup group) {
-      done.add(group);
+      if (!isLeft(group)) {
+        done.add(group);
+      }
     }
 
     @Override
@@ -77,7 +97,9 @@ final class GroupExecution {
       commit.abort(outcomes.done);
       throw stopped(e, "Nothing was committed, and the new files were deleted.");
     }
-    commit.commit(outcomes.done);
+    if (!outcomes.done.isEmpty()) {
+      commit.commit(outcomes.done);
+    }
     return ImmutableRewriteDataFiles.Result.builder()
         .rewriteResults(outcomes.done.stream().map(RewriteFileGroup::asResult).toList())
         .build();
@@ -95,7 +117,9 @@ final class GroupExecution {
 
     @Override
     public void done(RewriteFileGroup group) {
-      commits.offer(group);
+      if (!isLeft(group)) {
+        commits.offer(group);
+      }
     }
 
     @Override
@@ -147,7 +171,7 @@ final class GroupExecution {
           unknown.get(0));
     }
     int failed = commits.failures().size();
-    if (commits.committed().isEmpty()) {
+    if (commits.committed().isEmpty() && failed + groupFailures.size() > 0) {
       Throwable first = failed > 0 ? commits.failures().get(0) : groupFailures.element();
       throw new RuntimeException(
           String.format(

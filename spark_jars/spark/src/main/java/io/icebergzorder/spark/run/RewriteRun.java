@@ -82,7 +82,7 @@ public final class RewriteRun {
             measurement::summary);
     GroupRewriter rewriter = new GroupRewriter(session, table, plan.order());
     RewriteDataFiles.Result result =
-        new GroupExecution(session.spark(), table, plan.options(), commit)
+        new GroupExecution(session.spark(), table, plan.options(), commit, measurement::isWorse)
             .run(new FileGroupPool(rewriter, jobs(session, plan, fitted), unsampled(fitted)));
     Outcome outcome = measurement.outcome(result, messages);
     LOG.info(

@@ -10,12 +10,14 @@ import io.icebergzorder.spark.sample.FittedGroup;
 import io.icebergzorder.spark.sample.FittedLayouts;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
@@ -30,6 +32,8 @@ final class RunMeasurement {
   private final FittedLayouts fitted;
   private final Map<Integer, FittedGroup> byIndex = new HashMap<>();
   private final Map<Integer, ScanMeasurement.MeasuredGroup> measured = new HashMap<>();
+  private final List<FittedGroup> left = new ArrayList<>();
+  private final List<ScanMeasurement.MeasuredGroup> leftFiles = new ArrayList<>();
   private long since;
 
   /**
@@ -60,6 +64,43 @@ final class RunMeasurement {
     return summary;
   }
 
+  /**
+   * Whether the new files of a file group that may be left are read more than its files of today, on average over the columns; it is
+   * noted as left then.
+   */
+  synchronized boolean isWorse(RewriteFileGroup group) {
+    FittedGroup of = byIndex.get(group.info().globalIndex());
+    if (!plan.mayLeaveGroups() || of.group().isForDeletes()) {
+      return false;
+    }
+    ScanMeasurement.MeasuredGroup files = measure(group);
+    if (!(mean(List.of(files)) > ScanFractions.mean(plan.order(), of.before()))) {
+      return false;
+    }
+    left.add(of);
+    leftFiles.add(files);
+    return true;
+  }
+
+  private double mean(List<ScanMeasurement.MeasuredGroup> files) {
+    return ScanFractions.mean(plan.order(), ScanFractions.measured(plan.order(), files));
+  }
+
+  private Stream<String> whyLeft() {
+    return left.isEmpty()
+        ? Stream.empty()
+        : Stream.of(
+            String.format(
+                Locale.ROOT,
+                "Left %,d file groups of %s as they were, and deleted their new files, because those would be read more, whatever was"
+                    + " predicted: scan fraction on average over the columns %.1f%% today, %.1f%% after. To rewrite them anyway, set"
+                    + " option rewrite-all to true.",
+                left.size(),
+                plan.target().name(),
+                100 * ScanFractions.mean(plan.order(), FittedLayouts.before(plan.order(), left)),
+                100 * mean(leftFiles)));
+  }
+
   private ScanMeasurement.MeasuredGroup measure(RewriteFileGroup group) {
     GroupBounds bounds = fitted.bounds().get();
     group.addedFiles().forEach(bounds::add);
@@ -84,7 +125,7 @@ final class RunMeasurement {
         isAll ? fitted.before() : FittedLayouts.before(plan.order(), groups),
         isAll ? fitted.predicted() : fitted.predicted(plan.order(), groups),
         actual,
-        messages);
+        Stream.concat(messages.stream(), whyLeft()).toList());
   }
 
   /** Fractions as people read them. */
