@@ -6,10 +6,12 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
+import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.SnapshotUtil;
 
 /**
@@ -83,7 +85,7 @@ public record ResolvedReport(
     return snapshots.stream()
         .filter(SnapshotFacts::isLayout)
         .reduce((older, newer) -> newer)
-        .map(layout -> LastSortOrder.text(table, layout))
+        .map(layout -> sortOrder(table, layout))
         .orElseThrow(
             () ->
                 new IllegalArgumentException(
@@ -91,5 +93,41 @@ public record ResolvedReport(
                         "Cannot report on %s, because no columns are named and no snapshot of it tells of a rewrite by any:"
                             + " name the columns that queries filter on",
                         table.name())));
+  }
+
+  /**
+   * Writes the sort order of a rewrite of ours, whose summary has the names that its columns had then. The schema of its snapshot
+   * tells which fields they are; where it has none, the names count.
+   *
+   * @throws IllegalArgumentException if one of the columns was dropped
+   */
+  private static String sortOrder(Table table, SnapshotFacts layout) {
+    Snapshot snapshot = table.snapshot(layout.id());
+    Schema schema = snapshot == null || snapshot.schemaId() == null ? null : table.schemas().get(snapshot.schemaId());
+    return SortOrder.parse(layout.sortOrder()).renamed(parts -> nameOfToday(table, layout.id(), schema, parts)).text();
+  }
+
+  private static List<String> nameOfToday(Table table, long snapshotId, Schema schema, List<String> parts) {
+    Types.NestedField field = schema == null ? null : field(schema.asStruct(), parts);
+    if (field == null) {
+      return parts;
+    }
+    if (table.schema().findField(field.fieldId()) == null) {
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot report on %s, because column '%s' of the last rewrite (snapshot %d) was dropped: name the columns that queries"
+                  + " filter on",
+              table.name(), String.join(".", parts), snapshotId));
+    }
+    return ClusteringColumns.parts(table.schema(), field.fieldId());
+  }
+
+  /** The field of a name, or null. Names differ by case, for summaries have them as the schema does. */
+  private static Types.NestedField field(Types.StructType struct, List<String> parts) {
+    Types.NestedField found = struct.field(parts.get(0));
+    if (parts.size() == 1 || found == null) {
+      return found;
+    }
+    return found.type().isStructType() ? field(found.type().asStructType(), parts.subList(1, parts.size())) : null;
   }
 }
