@@ -28,7 +28,7 @@ COLUMNS = {
     "holey": f"IF(id % 5 = 0, NULL, concat(repeat('y', 100), {NUMBER}))",
     "some": f"IF(id % 4 = 0, concat('a common prefix ', {NUMBER}), {NUMBER})",
     "fine": f"concat({NUMBER}, ' and so on, longer than is kept')",
-    "one": "'the same in every row of it'",
+    "one": "repeat('the same in every row of it ', 100)",
     "part": "concat('a value of a partition ', cast(id % 3 AS string))",
 }
 MODES = {"number": "none", "counted": "counts", "bin": "truncate(12)", "s.`a b`": "none"}
@@ -74,7 +74,9 @@ def test_dry_runs_say_the_same(spark: SparkSession, catalog: Catalog, by: str, c
     ours = rewrite_without_spark(catalog.load_table(f"db.{NAME}"), by, options=options)
     theirs = rewrite_data_files(spark, FULL, by, options=options)
     assert ours.message == theirs.message
-    assert "bounds of clustering column" in (ours.message or ""), "or else nothing is compared"
+    # Before it mends anything, fix samples long values whole, by which the constant is known for one.
+    is_known = (by, check) == ("zorder(one, fine)", "fix")
+    assert ("bounds of clustering column" in (ours.message or "")) != is_known, "or else nothing is compared"
     predicted = {each.column: each.predicted for each in ours.scan_fractions}
     assert predicted == pytest.approx({each.column: each.predicted for each in theirs.scan_fractions}, rel=1e-9)
 
