@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def rewritten_partitions(
     places: npt.NDArray[np.int64],
     columns: Sequence[ClusteringColumn],
     expected_files: ExpectedFiles,
-    leading_orders: tuple[tuple[bool, bool], ...] = (),
+    request: LayoutRequest,
 ) -> dict[int, SampledGroup]:
     """Lay out every partition by a sample of its rows.
 
@@ -46,8 +47,8 @@ def rewritten_partitions(
         The columns of the sample.
     expected_files : callable
         From the bytes of a partition to the number of its files.
-    leading_orders : tuple of (bool, bool), optional
-        As for :class:`iceberg_zorder.layout.fit.LayoutRequest`.
+    request : LayoutRequest
+        What is asked of the layouts, but for the number of files.
 
     Returns
     -------
@@ -65,7 +66,7 @@ def rewritten_partitions(
     for number in np.unique(files.partitions).tolist():
         mine = order[ends[number] : ends[number + 1]]
         fitted, held_out = sample.take(mine[::2]), sample.take(mine[1::2])
-        wanted = LayoutRequest(expected_files(int(sizes[number])), leading_orders=leading_orders)
+        wanted = replace(request, files=expected_files(int(sizes[number])))
         layout = fit(columns, fitted, wanted) if wanted.files > 1 else one_file
         found[number] = SampledGroup(layout, fitted, held_out, int(rows[number]), int(sizes[number]))
     return found

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.report.attainable import ExpectedFiles, new_files, rewritten_partitions
 from iceberg_zorder.report.clustering_report import (
@@ -108,8 +109,8 @@ class TableFacts:
         Of each clustering column, its metrics mode.
     sizes : FileSizes
         What sizes are right.
-    leading_orders : tuple of (bool, bool)
-        As for a layout: of the leading columns, whether larger values, and whether NULL, come first.
+    layout : LayoutRequest
+        What a rewrite asks of a layout; the number of files is that of ``sizes``.
     of_old_specs, with_deletes : ndarray of bool, shape (files,)
         Which files are of another partition spec than the current one, and to which delete files apply.
     position_delete_files, equality_delete_files : int
@@ -131,7 +132,7 @@ class TableFacts:
     partition_names: Sequence[str]
     metrics: Sequence[str]
     sizes: FileSizes
-    leading_orders: tuple[tuple[bool, bool], ...]
+    layout: LayoutRequest
     of_old_specs: npt.NDArray[np.bool_]
     with_deletes: npt.NDArray[np.bool_]
     position_delete_files: int
@@ -217,7 +218,7 @@ class _Measured:
         self._sample, self._places = spread_rows(files, rows)
         columns = [bounds.column for bounds in files.columns]
         self.groups = rewritten_partitions(
-            files, self._sample, self._places, columns, facts.sizes.expected_files, facts.leading_orders
+            files, self._sample, self._places, columns, facts.sizes.expected_files, facts.layout
         )
         self._new_files = new_files(self.groups, columns) if facts.predicates and self.groups else files
 

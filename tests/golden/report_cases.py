@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.layout.columns import ClusteringColumn, quoted_name
+from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.layout.keys import VALUE, encode
 from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
@@ -49,7 +50,7 @@ class ReportCase:
     sizes: list[int]
     partition_names: list[str]
     target: int = 1000
-    leading_orders: tuple[tuple[bool, bool], ...] = ()
+    layout: LayoutRequest = LayoutRequest(1)  # noqa: RUF009
     old_specs: list[int] = field(default_factory=list)
     with_deletes: list[int] = field(default_factory=list)
     snapshots: tuple[SnapshotFacts, ...] = ()
@@ -74,7 +75,7 @@ class ReportCase:
             partition_names=self.partition_names,
             metrics=[column.metrics for column in self.columns],
             sizes=FileSizes(self.target, self.target * 3 // 4, self.target * 9 // 5, 5, self.expected_files),
-            leading_orders=self.leading_orders,
+            layout=self.layout,
             of_old_specs=np.isin(np.arange(count), self.old_specs),
             with_deletes=np.isin(np.arange(count), self.with_deletes),
             position_delete_files=len(self.with_deletes),
@@ -113,7 +114,14 @@ def report_document(case: ReportCase) -> dict[str, Any]:
         "sizes": case.sizes,
         "partition_names": case.partition_names,
         "target": case.target,
-        "leading_orders": [list(each) for each in case.leading_orders],
+        "layout": {
+            "cuts": case.layout.cuts,
+            "curve": case.layout.curve,
+            "leading_orders": [list(each) for each in case.layout.leading_orders],
+            "boundaries": case.layout.boundaries,
+            "size_tolerance": case.layout.size_tolerance,
+            "weights": list(case.layout.weights),
+        },
         "old_specs": case.old_specs,
         "with_deletes": case.with_deletes,
         "snapshots": [[s.snapshot_id, s.timestamp_ms, s.operation, dict(s.summary)] for s in case.snapshots],
@@ -275,6 +283,7 @@ def _deep() -> ReportCase:
             SnapshotFacts(10, 4_000, "append", {}),
         ),
         added_by=[8] * 100 + [9] * 10 + [10] * 38 + [3] * 2,
+        layout=LayoutRequest(1, "even", "hilbert"),
         predicates=(0, 1),
     )
 
@@ -364,5 +373,5 @@ def _prefix() -> ReportCase:
         [draw.randrange(100, 1_000) for _ in range(count)],
         [900] * count,
         [""],
-        leading_orders=((True, True),),
+        layout=LayoutRequest(1, leading_orders=((True, True),), boundaries=100, size_tolerance=0.1, weights=(3.0, 0.5)),
     )

@@ -119,6 +119,19 @@ def test_both_engines_report_the_same(spark: SparkSession, catalog: Catalog, par
     same(spark, catalog, full, "f DESC NULLS FIRST, zorder(name)", predicates=PREDICATES, where="f IS NULL AND p <> 1")
 
 
+@pytest.mark.parametrize(
+    "options", ["column-weights=ID=9,at=0.5;boundaries=50", "cuts=even;size-tolerance=0", "column-weights=name=2,id=1"]
+)
+def test_options_and_weights_that_are_remembered(spark: SparkSession, catalog: Catalog, options: str) -> None:
+    full = make(spark, "report_options", properties={"zorder.options": options})
+    found = same(spark, catalog, full, "hilbert(id, at)")
+    spark.sql(f"ALTER TABLE {full} UNSET TBLPROPERTIES ('zorder.options')")
+    plain = same(spark, catalog, full, "hilbert(id, at)")
+    are_others = "name" in options
+    attained = [[column.attainable for column in each.columns] for each in (found, plain)]
+    assert (attained[0] == attained[1]) == are_others
+
+
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_deletes_specs_and_history(spark: SparkSession, catalog: Catalog, version: int) -> None:
     full = make(spark, f"report_history_{version}", version=version, properties={"write.delete.mode": "merge-on-read"})

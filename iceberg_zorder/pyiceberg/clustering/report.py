@@ -22,7 +22,9 @@ from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.report.measure import clustering_report
 from iceberg_zorder.request.arguments import sort_order_text
+from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
+from iceberg_zorder.request.table_defaults import completed_options
 
 
 def report(
@@ -100,13 +102,17 @@ def report(
             by = _remembered_order(table, snapshots, case_sensitive=case_sensitive)
         else:
             by = sort_order_text(display_name(table), columns)
-        order = resolve(table, parse_sort_order(by), case_sensitive=case_sensitive)
+        options = rewrite_options(
+            completed_options(display_name(table), table.properties, {}, by, case_sensitive=case_sensitive)
+        )
+        weights = options.layout.column_weights
+        order = resolve(table, parse_sort_order(by), weights, case_sensitive=case_sensitive)
         listing = Listing(table, where, case_sensitive=case_sensitive)
         conditions = [(str(each), Listing(table, each, case_sensitive=case_sensitive)) for each in predicates]
         # Rows are spread over the files in their order: one that every engine finds.
         tasks = sorted(listing.tasks(snapshot) if snapshot else [], key=lambda task: task.data_file.file_path)
         filtered, command_where = None if where is None else str(where), where if isinstance(where, str) else None
-        request = FactsRequest(table, name, by, filtered, order, snapshots, conditions, command_where)
+        request = FactsRequest(table, name, by, filtered, order, options, snapshots, conditions, command_where)
         return clustering_report(table_facts(request, tasks))
 
 

@@ -28,8 +28,7 @@ from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.report.findings import RewriteCommand
 from iceberg_zorder.report.history import SnapshotFacts, layout_history
 from iceberg_zorder.report.measure import FileSizes, PredicateFacts, TableFacts
-from iceberg_zorder.request.rewrite_options import rewrite_options
-from iceberg_zorder.request.table_defaults import remembered_options
+from iceberg_zorder.request.rewrite_options import RewriteOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +47,8 @@ class FactsRequest:
         The filter, for people.
     order : RowOrder
         The clustering columns.
+    options : RewriteOptions
+        What the table remembers.
     snapshots : sequence of SnapshotFacts
         The branch's snapshots, oldest first.
     predicates : sequence of (str, Listing)
@@ -61,6 +62,7 @@ class FactsRequest:
     sort_order: str
     where: str | None
     order: RowOrder
+    options: RewriteOptions
     snapshots: Sequence[SnapshotFacts]
     predicates: Sequence[tuple[str, Listing]]
     command_where: str | None = None
@@ -83,7 +85,7 @@ def table_facts(request: FactsRequest, tasks: Sequence[DataFileTask]) -> TableFa
     """
     table = request.table
     listed = _Listed(request, [task.data_file for task in tasks])
-    options = rewrite_options(remembered_options(display_name(table), table.properties))
+    options = request.options
     of_partitions = np.bincount(listed.files.partitions, listed.files.sizes).astype(np.int64)
     is_filtered = request.where is not None
     found = found_target(options, request.snapshots, of_partitions, is_filtered=is_filtered)
@@ -109,7 +111,7 @@ def table_facts(request: FactsRequest, tasks: Sequence[DataFileTask]) -> TableFa
             options.min_input_files,
             sizes.expected_output_files,
         ),
-        leading_orders=request.order.leading_orders,
+        layout=request.order.layout_request(options.layout),
         of_old_specs=np.array([task.data_file.spec_id != spec_id for task in tasks], np.bool_),
         with_deletes=np.array([bool(task.position_deletes or task.equality_deletes) for task in tasks], np.bool_),
         position_delete_files=len(delete_files) - by_equality,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pyiceberg.table import Table
 
 from iceberg_zorder.layout.columns import ClusteringColumn
-from iceberg_zorder.layout.fit import LayoutRequest, fit
+from iceberg_zorder.layout.fit import fit
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
@@ -194,17 +194,8 @@ def _more_files(files: int, most: int) -> Iterator[int]:
 
 
 def _layout(context: SampleContext, sample: DrawnSample, files: int) -> Layout:
-    order, options = context.order, context.options
-    wanted = LayoutRequest(
-        files,
-        options.cuts,
-        order.curve,
-        order.leading_orders,
-        options.boundaries,
-        options.size_tolerance,
-        order.weights,
-    )
-    return fit(order.all, sample.fitted, wanted)
+    wanted = context.order.layout_request(context.options, files)
+    return fit(context.order.all, sample.fitted, wanted)
 
 
 def _is_of_clusters(sample: DrawnSample, layout: Layout) -> bool:

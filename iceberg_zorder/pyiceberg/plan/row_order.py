@@ -13,9 +13,11 @@ from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructT
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn, quoted_text
+from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.layout.keys import domain
 from iceberg_zorder.pyiceberg.display import display_name, type_text
 from iceberg_zorder.pyiceberg.metrics_config import MetricsConfig, metrics_config
+from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.request.sort_order import PrefixColumn, SortOrder, parse_sort_order
 from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY
 
@@ -73,6 +75,18 @@ class RowOrder:
     def leading_orders(self) -> tuple[tuple[bool, bool], ...]:
         """How the columns that a layout splits first are sorted: the partition fields, then the prefix."""
         return ((False, False),) * len(self.partition) + self.prefix_orders
+
+    def layout_request(self, options: ZOrderOptions, files: int = 1) -> LayoutRequest:
+        """Ask for a layout of so many files."""
+        return LayoutRequest(
+            files,
+            options.cuts,
+            self.curve,
+            self.leading_orders,
+            options.boundaries,
+            options.size_tolerance,
+            self.weights,
+        )
 
     def mean(self, fractions: Mapping[str, float]) -> float | None:
         """Average scan fractions over columns by their weights, those of the prefix weighing 1; None without any.

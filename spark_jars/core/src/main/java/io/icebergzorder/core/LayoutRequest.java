@@ -27,4 +27,9 @@ public record LayoutRequest(
   public LayoutRequest {
     leadingOrders = List.copyOf(leadingOrders);
   }
+
+  /** The same for another number of files. */
+  public LayoutRequest of(int number) {
+    return new LayoutRequest(number, cuts, curve, leadingOrders, maxBoundaries, sizeTolerance, weights);
+  }
 }

@@ -101,8 +101,9 @@ class ReportGoldenTest {
       addedBy = new long[files.count()];
       Arrays.fill(addedBy, -1);
     }
+    JsonNode layout = golden.get("layout");
     List<PrefixOrder> leading = new ArrayList<>();
-    golden.get("leading_orders").forEach(each -> leading.add(new PrefixOrder(each.get(0).booleanValue(), each.get(1).booleanValue())));
+    layout.get("leading_orders").forEach(each -> leading.add(new PrefixOrder(each.get(0).booleanValue(), each.get(1).booleanValue())));
     List<String> metrics = new ArrayList<>();
     golden.get("columns").forEach(column -> metrics.add(column.get("metrics").textValue()));
     List<String> partitionNames = new ArrayList<>();
@@ -124,7 +125,14 @@ class ReportGoldenTest {
         metrics,
         new TableFacts.FileSizes(
             target, target * 3 / 4, target * 9 / 5, 5, size -> (int) Math.max(1, (size + target - 1) / target)),
-        leading,
+        new LayoutRequest(
+            1,
+            layout.get("cuts").textValue(),
+            Curve.of(layout.get("curve").textValue()),
+            leading,
+            layout.get("boundaries").intValue(),
+            layout.get("size_tolerance").doubleValue(),
+            MAPPER.convertValue(layout.get("weights"), double[].class)),
         flags(golden.get("old_specs"), files.count()),
         flags(golden.get("with_deletes"), files.count()),
         withDeletes,

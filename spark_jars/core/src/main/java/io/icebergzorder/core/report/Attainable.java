@@ -1,12 +1,10 @@
 package io.icebergzorder.core.report;
 
-import io.icebergzorder.core.BoxTree;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Curve;
 import io.icebergzorder.core.EvenCuts;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
-import io.icebergzorder.core.PrefixOrder;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanPrediction.SampledGroup;
 import java.util.Arrays;
@@ -18,9 +16,6 @@ import java.util.stream.IntStream;
 
 /** What a full rewrite is predicted to attain. */
 final class Attainable {
-  private static final int BOUNDARIES = 4_096;
-  private static final double SIZE_TOLERANCE = 0.25;
-
   private Attainable() {}
 
   /**
@@ -28,10 +23,11 @@ final class Attainable {
    *
    * @param rows the rows, and the files that they are of
    * @param expectedFiles from the bytes of a partition to the number of its files
+   * @param request what is asked of the layouts, but for the number of files
    * @return by the number of each partition that has files: its rows, and their layout
    */
   static Map<Integer, SampledGroup> partitions(
-      DataFiles files, SpreadRows rows, LongToIntFunction expectedFiles, List<PrefixOrder> leadingOrders) {
+      DataFiles files, SpreadRows rows, LongToIntFunction expectedFiles, LayoutRequest request) {
     int count = files.partitionNumbers();
     long[] ofRows = new long[count];
     long[] sizes = new long[count];
@@ -42,20 +38,18 @@ final class Attainable {
     int[] numbers = Arrays.stream(rows.places()).map(file -> files.partitions()[file]).toArray();
     int[][] rowsOf = DataFiles.placesByNumber(numbers, count);
     List<ClusteringColumn> columns = files.columns().stream().map(ColumnBounds::column).toList();
-    Layout oneFile = Layout.fit(columns, take(rows.sample(), new int[0]), request(1, EvenCuts.KIND, leadingOrders));
+    LayoutRequest ofOne =
+        new LayoutRequest(1, EvenCuts.KIND, Curve.ZORDER, request.leadingOrders(), 1, request.sizeTolerance(), new double[0]);
+    Layout oneFile = Layout.fit(columns, take(rows.sample(), new int[0]), ofOne);
     Map<Integer, SampledGroup> found = new TreeMap<>();
     for (int number : Arrays.stream(files.partitions()).distinct().toArray()) {
       Sample fitted = take(rows.sample(), everyOther(rowsOf[number], 0));
       Sample heldOut = take(rows.sample(), everyOther(rowsOf[number], 1));
       int wanted = expectedFiles.applyAsInt(sizes[number]);
-      Layout layout = wanted > 1 ? Layout.fit(columns, fitted, request(wanted, BoxTree.KIND, leadingOrders)) : oneFile;
+      Layout layout = wanted > 1 ? Layout.fit(columns, fitted, request.of(wanted)) : oneFile;
       found.put(number, new SampledGroup(layout, fitted, heldOut, ofRows[number], sizes[number]));
     }
     return found;
-  }
-
-  private static LayoutRequest request(int files, String cuts, List<PrefixOrder> leadingOrders) {
-    return new LayoutRequest(files, cuts, Curve.ZORDER, leadingOrders, BOUNDARIES, SIZE_TOLERANCE, new double[0]);
   }
 
   private static int[] everyOther(int[] places, int first) {

@@ -46,7 +46,7 @@ final class Measurement {
     long expected = Arrays.stream(sizes).map(size -> facts.sizes().expectedFiles().applyAsInt(size)).sum();
     long wanted = Math.min(Math.max(ROWS_OF_A_FILE * expected, LEAST_ROWS), MOST_ROWS);
     this.rows = SpreadRows.of(files, (int) wanted);
-    this.groups = Attainable.partitions(files, rows, facts.sizes().expectedFiles(), facts.leadingOrders());
+    this.groups = Attainable.partitions(files, rows, facts.sizes().expectedFiles(), facts.layout());
   }
 
   ClusteringReport report() {

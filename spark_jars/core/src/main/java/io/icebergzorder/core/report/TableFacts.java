@@ -1,6 +1,6 @@
 package io.icebergzorder.core.report;
 
-import io.icebergzorder.core.PrefixOrder;
+import io.icebergzorder.core.LayoutRequest;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -20,7 +20,7 @@ import java.util.stream.LongStream;
  * @param partitionNames of each partition, by its number; empty where the table has none
  * @param metrics of each clustering column, its metrics mode
  * @param sizes what sizes are right
- * @param leadingOrders as for a layout: how each of the leading columns is sorted
+ * @param layout what a rewrite asks of a layout; the number of files is that of {@code sizes}
  * @param ofOldSpecs which files are of another partition spec than the current one
  * @param withDeletes to which files delete files apply
  * @param positionDeleteFiles position delete files that apply to the data files, deletion vectors included
@@ -39,7 +39,7 @@ public record TableFacts(
     List<String> partitionNames,
     List<String> metrics,
     FileSizes sizes,
-    List<PrefixOrder> leadingOrders,
+    LayoutRequest layout,
     boolean[] ofOldSpecs,
     boolean[] withDeletes,
     int positionDeleteFiles,

@@ -89,7 +89,7 @@ public final class TableReport {
         listed.partitions().stream().map(this::name).toList(),
         fields.stream().map(each -> metrics.columnMode(table.schema().findColumnName(each.fieldId())).toString()).toList(),
         new TableFacts.FileSizes(sizes.target(), sizes.least(), sizes.most(), sizes.minInputFiles(), sizes.expectedFiles()),
-        request.order().leadingOrders(),
+        request.order().layoutRequest(request.options().layout(), 1),
         listed.ofOldSpecs(),
         listed.withDeletes(),
         listed.positionDeleteFiles(),

@@ -76,8 +76,8 @@ public final class ClusteringColumns {
   }
 
   /** The same for a report, which tells of columns without lower/upper bounds. */
-  static RowOrder resolveForReport(Table table, SortOrder sortOrder, boolean caseSensitive) {
-    return new ClusteringColumns(table, table.spec(), caseSensitive, false).order(sortOrder, List.of());
+  static RowOrder resolveForReport(Table table, SortOrder sortOrder, ZOrderOptions options, boolean caseSensitive) {
+    return new ClusteringColumns(table, table.spec(), caseSensitive, false).order(sortOrder, options.columnWeights());
   }
 
   /**

@@ -49,10 +49,11 @@ public record ResolvedReport(
     String branch = ResolvedRequest.branch(target, written.branch(), "report on");
     List<SnapshotFacts> snapshots = snapshots(table, branch);
     String sortOrder = written.columns() == null ? remembered(target, snapshots) : written.columns();
-    RowOrder order = ClusteringColumns.resolveForReport(table, SortOrder.parse(sortOrder), target.isCaseSensitive());
+    SortOrder parsed = SortOrder.parse(sortOrder);
+    RewriteOptions options = RewriteOptions.of(TableDefaults.options(target, parsed));
+    RowOrder order = ClusteringColumns.resolveForReport(table, parsed, options.layout(), target.isCaseSensitive());
     List<Condition> predicates = Condition.of(target, written.predicates());
     Expression filter = ResolvedRequest.filter(target, written.where());
-    RewriteOptions options = RewriteOptions.of(TableDefaults.options(table));
     return new ResolvedReport(target, branch, snapshots, sortOrder, order, options, written.where(), filter, predicates);
   }
 

@@ -2,8 +2,10 @@ package io.icebergzorder.spark.request;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Curve;
+import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.PrefixColumn;
 import io.icebergzorder.core.PrefixOrder;
+import io.icebergzorder.core.ZOrderOptions;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -45,6 +47,12 @@ public record RowOrder(
   /** How the columns that a layout splits first are sorted: the partition fields, then the columns of the prefix. */
   public List<PrefixOrder> leadingOrders() {
     return Stream.concat(partition.stream().map(field -> PrefixOrder.OF_KEYS), prefixOrders.stream()).toList();
+  }
+
+  /** What is asked of a layout of so many files. */
+  public LayoutRequest layoutRequest(ZOrderOptions options, int files) {
+    return new LayoutRequest(
+        files, options.cuts(), curve, leadingOrders(), options.maxBoundaries(), options.sizeTolerance(), weights);
   }
 
   /** The names of the clustering columns. */

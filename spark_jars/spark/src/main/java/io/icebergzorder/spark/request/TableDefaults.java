@@ -39,6 +39,13 @@ final class TableDefaults {
     return new RewriteRequest(request.table(), sortOrder, options, request.where(), request.branch(), request.likeBuiltin());
   }
 
+  /** The options that a table remembers for a sort order. */
+  static Map<String, String> options(CatalogTable target, SortOrder sortOrder) {
+    Map<String, String> options = options(target.table());
+    removeWeightsOfOthers(options, target, sortOrder);
+    return options;
+  }
+
   /** Removes remembered weights if they are not all of clustering columns that a request names: they were set for others. */
   private static void removeWeightsOfOthers(Map<String, String> options, CatalogTable target, SortOrder sortOrder) {
     String weights = options.get(ZOrderOptions.COLUMN_WEIGHTS);

@@ -3,9 +3,8 @@ package io.icebergzorder.spark.sample;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Clusters;
 import io.icebergzorder.core.Layout;
-import io.icebergzorder.core.LayoutRequest;
+import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanPrediction;
-import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.JobDescription;
 import io.icebergzorder.spark.internals.RewriteSession;
@@ -91,7 +90,7 @@ public final class LayoutFitter {
         orStopped(stopped, () -> byGroup(layouts(draw), SampledLayout::toPredictFrom));
     MetricsFindings metrics = MetricsFindings.of(plan, kept, sampled.values(), keyLengths);
     LayoutChoice choice =
-        new LayoutChoice(plan, metrics, (sample, files) -> Layout.fit(order.all(), sample, request(files)));
+        new LayoutChoice(plan, metrics, this::fit);
     return orStopped(stopped, () -> choice.of(sampled, () -> new GroupBounds(table, order, keyLengths), failures));
   }
 
@@ -154,10 +153,14 @@ public final class LayoutFitter {
     return layouts.values();
   }
 
+  private Layout fit(Sample sample, int files) {
+    return Layout.fit(order.all(), sample, order.layoutRequest(plan.options().layout(), files));
+  }
+
   private Map<PlannedGroup, SampledLayout> layouts(List<Sampler.Drawn> drawn) {
     return byGroup(
         drawn.stream()
-            .map(sample -> new SampledLayout(sample, Layout.fit(order.all(), sample.fitted(), request(sample.scan().group().expectedFiles()))))
+            .map(sample -> new SampledLayout(sample, fit(sample.fitted(), sample.scan().group().expectedFiles())))
             .toList(),
         layout -> layout);
   }
@@ -195,18 +198,6 @@ public final class LayoutFitter {
   private long mostRows() {
     long wanted = GroupScan.rows(plan.groups(), plan.options().layout());
     return Math.max(1, Math.min(wanted, plan.groups().stream().mapToLong(PlannedGroup::rows).sum()));
-  }
-
-  private LayoutRequest request(int files) {
-    ZOrderOptions wanted = plan.options().layout();
-    return new LayoutRequest(
-        files,
-        wanted.cuts(),
-        order.curve(),
-        order.leadingOrders(),
-        wanted.maxBoundaries(),
-        wanted.sizeTolerance(),
-        order.weights());
   }
 
   /** Warns of columns that separate nothing in any file group. */
