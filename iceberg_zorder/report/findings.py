@@ -80,14 +80,18 @@ def _counts(column: ColumnReport, which: str) -> dict[str, int]:
 
 
 def _of_layout(report: ClusteringReport, rewrite: RewriteCommand) -> Iterator[Finding]:
-    loose = {
-        column.name: {"scan_fraction": column.scan_fraction, "attainable": column.attainable}
+    known = {
+        column.name: (column.scan_fraction, column.attainable)
         for column in report.columns
-        if column.scan_fraction is not None
-        and column.attainable is not None
-        and column.scan_fraction > LOOSE * column.attainable
+        if column.scan_fraction is not None and column.attainable is not None
     }
-    if loose:
+    loose = {
+        name: {"scan_fraction": scan_fraction, "attainable": attainable}
+        for name, (scan_fraction, attainable) in known.items()
+        if scan_fraction > LOOSE * attainable
+    }
+    # With few files another layout that is as good may favour another column.
+    if sum(now for now, _ in known.values()) > LOOSE * sum(attainable for _, attainable in known.values()):
         names = ", ".join(
             f"{name} {100 * each['scan_fraction']:.1f}% instead of {100 * each['attainable']:.1f}%"
             for name, each in loose.items()

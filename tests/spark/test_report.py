@@ -74,7 +74,7 @@ def test_a_predicate_reads_the_files_that_bounds_leave(table: Table) -> None:
 def test_the_command_of_a_finding_can_be_called(spark: SparkSession) -> None:
     table = create(
         spark,
-        "SELECT id, id * 7919 % 10007 AS `b c` FROM range(0, 20000, 1, 6)",
+        "SELECT id, id * 7919 % 10007 AS `b c` FROM range(0, 60000, 1, 18)",
         properties={"write.target-file-size-bytes": "20000"},
     )
     before = json.loads(call(table, "columns => 'zorder(id, `b c`)'")[0].report)
