@@ -75,7 +75,7 @@ class PyIcebergEngine:
     def report(self, request: ReportRequest, output: Output) -> tuple[ClusteringReport, ClusteringReport | None]:
         """Report on a table; raises as :class:`iceberg_zorder.cli.request.Engine`."""
 
-        def report_by(sort_order: str, snapshot_id: int | None) -> ClusteringReport:
+        def report_by(sort_order: str | None, snapshot_id: int | None) -> ClusteringReport:
             return report(
                 table,
                 sort_order,
@@ -88,10 +88,11 @@ class PyIcebergEngine:
         with failures(f"report on {request.table}"), output.progress() as say, warnings(output):
             say(f"Reading the metadata of {request.table}")
             table = load_table(self.catalog, request.identifier)
+            if request.compared is None:
+                return report_by(request.sort_order, None), None
             # What is compared is by the same columns, though an older snapshot may tell of others.
             sort_order = request.sort_order or remembered_order(table, request.branch)
-            found = report_by(sort_order, None)
-            return found, None if request.compared is None else report_by(sort_order, request.compared)
+            return report_by(sort_order, None), report_by(sort_order, request.compared)
 
 
 @contextmanager

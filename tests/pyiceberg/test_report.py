@@ -272,6 +272,8 @@ def test_the_order_of_the_last_rewrite_is_remembered_with_its_prefix_and_curve(c
     table = days(catalog, 5)
     rewrite_data_files(table, "a DESC, hilbert(s, x)", options=SMALL)
     order = remembered_order(table)
+    remembered = catalog.create_table("db.t", table.schema(), properties={"zorder.columns": "A, s"})
+    assert remembered_order(remembered) == "A, s", "names differ by case only where that is asked for"
     by_default, by_name = report(table), report(table, order, snapshot_id=table.current_snapshot().snapshot_id)  # type: ignore[union-attr]
     assert [column.attainable for column in by_name.columns] == [column.attainable for column in by_default.columns]
     assert "hilbert(s, x)" in order
