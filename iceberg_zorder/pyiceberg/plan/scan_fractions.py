@@ -101,6 +101,10 @@ class ScanFractions:
         """The names of the columns."""
         return [column.name for column in self._order.named]
 
+    def mean(self, fractions: Mapping[str, float]) -> float | None:
+        """Average over the columns by their weights; None without any."""
+        return self._order.mean(fractions)
+
     def before(self, groups: Sequence[MeasuredGroup]) -> dict[str, float]:
         """Measure, by column, among the data files of today."""
         return self.measured([(each, each.today) for each in groups])

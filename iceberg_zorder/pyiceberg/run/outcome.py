@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from iceberg_zorder.pyiceberg.commit.batches import Batch
 from iceberg_zorder.pyiceberg.file_groups import size_of
@@ -25,12 +25,10 @@ class WrittenFiles:
         self._planned: list[MeasuredGroup] = []
         self._committed: list[tuple[MeasuredGroup, DataFiles]] = []
         self._left: list[tuple[MeasuredGroup, DataFiles]] = []
-        self._mean: Callable[[Mapping[str, float]], float | None] = lambda _: None
 
     def begin(self, plan: RewritePlan) -> None:
         """Take note of a sampled plan, whose file groups come next."""
         self._measure = plan.measure
-        self._mean = plan.order.mean
         self._measured = {group.index: each.measured for group, each in zip(plan.groups, plan.layouts, strict=True)}
         self._planned = self._planned or list(self._measured.values())
 
@@ -54,13 +52,15 @@ class WrittenFiles:
 
     def why_left(self, table: str) -> str | None:
         """Say what was not committed, and why; None if all was."""
+        if not self._left:
+            return None
         before, actual = self._means(self._left)
-        return why_left_after_all(table, len(self._left), before or 0.0, actual or 0.0) if self._left else None
+        return why_left_after_all(table, len(self._left), before or 0.0, actual or 0.0)
 
     def _means(self, written: Written) -> tuple[float | None, float | None]:
-        assert self._measure is not None or not written  # noqa: S101
-        before = self._measure.before([group for group, _ in written]) if self._measure else {}
-        return self._mean(before), self._mean(self.actual(written))
+        assert self._measure is not None  # noqa: S101
+        before = self._measure.before([group for group, _ in written])
+        return self._measure.mean(before), self._measure.mean(self.actual(written))
 
     def committed(self, written: Written) -> None:
         """Take note of what was committed."""
