@@ -102,12 +102,14 @@ final class RunMeasurement {
   }
 
   private ScanMeasurement.MeasuredGroup measure(RewriteFileGroup group) {
-    GroupBounds bounds = fitted.bounds().get();
-    group.addedFiles().forEach(bounds::add);
-    FittedGroup of = byIndex.get(group.info().globalIndex());
-    ScanMeasurement.MeasuredGroup files = bounds.measured(of.lookedFor(), of.rows());
-    measured.put(group.info().globalIndex(), files);
-    return files;
+    return measured.computeIfAbsent(
+        group.info().globalIndex(),
+        index -> {
+          GroupBounds bounds = fitted.bounds().get();
+          group.addedFiles().forEach(bounds::add);
+          FittedGroup of = byIndex.get(index);
+          return bounds.measured(of.lookedFor(), of.rows());
+        });
   }
 
   /** The scan fractions of the file groups that were committed. */
