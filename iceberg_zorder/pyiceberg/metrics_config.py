@@ -13,10 +13,10 @@ from pyiceberg.types import IcebergType
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.nested_fields import children
+from iceberg_zorder.request.metrics_check import COLUMN_MODE
 
 _LOG = logging.getLogger(__name__)
 _DEFAULT = "write.metadata.metrics.default"
-_COLUMN = "write.metadata.metrics.column."
 _INFERRED = "write.metadata.metrics.max-inferred-column-defaults"
 _TRUNCATE = re.compile(r"truncate\((\d+)\)", re.IGNORECASE)
 
@@ -108,8 +108,8 @@ def metrics_config(table: Table) -> MetricsConfig:
         if ordered.transform.preserves_order and (name := schema.find_column_name(ordered.source_id)):
             columns[name] = promoted
     for key, text in properties.items():
-        if key.startswith(_COLUMN):
-            columns[key[len(_COLUMN) :]] = _mode(text, default)
+        if key.startswith(COLUMN_MODE):
+            columns[key[len(COLUMN_MODE) :]] = _mode(text, default)
     return MetricsConfig(columns, default)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from iceberg_zorder.layout.columns import quoted_text
 from iceberg_zorder.report.clustering_report import ClusteringReport, ColumnReport, Finding
+from iceberg_zorder.request.metrics_check import set_mode
 
 LOOSE = 1.2
 """How many times the attainable scan fraction is found fault with."""
@@ -44,8 +44,7 @@ def find(report: ClusteringReport, rewrite: RewriteCommand, table_in_sql: str) -
 
 def _of_columns(report: ClusteringReport, rewrite: RewriteCommand, table: str) -> Iterator[Finding]:
     for column in report.columns:
-        mode = quoted_text(f"write.metadata.metrics.column.{column.field}")
-        in_full = f"ALTER TABLE {table} SET TBLPROPERTIES ({mode} = 'full')"
+        in_full = set_mode(table, column.field, "full")
         if column.metrics_mode in ("none", "counts"):
             yield Finding(
                 "bounds-not-kept",

@@ -17,12 +17,39 @@ from iceberg_zorder.layout.columns import quoted_text
 
 WARN, FAIL, FIX = "warn", "fail", "fix"
 """What is done about columns whose bounds do not serve: the values of the option ``metrics-check``."""
+COLUMN_MODE = "write.metadata.metrics.column."
+"""What the table properties of metrics modes begin with; the full name of a column follows."""
 LONGEST = 256
 """Longer beginnings are not asked for: bounds are kept in full then."""
 _ENOUGH = 95
 _DEFAULT = 16
 _CODINGS = {"string": "utf-8", "binary": "latin-1"}
 _UNITS = {"string": "characters", "binary": "bytes"}
+
+
+def set_mode(table: str, field: str, mode: str) -> str:
+    r"""Write the statement that sets a column's metrics mode.
+
+    Parameters
+    ----------
+    table : str
+        The table's name, as SQL has it.
+    field : str
+        The column's full name in properties.
+    mode : str
+        The mode.
+
+    Returns
+    -------
+    str
+        The statement.
+
+    Examples
+    --------
+    >>> print(set_mode("lake.db.t", "it's", "full"))
+    ALTER TABLE lake.db.t SET TBLPROPERTIES ('write.metadata.metrics.column.it\'s' = 'full')
+    """
+    return f"ALTER TABLE {table} SET TBLPROPERTIES ({quoted_text(COLUMN_MODE + field)} = '{mode}')"
 
 
 def is_truncated(type_name: str) -> bool:
@@ -203,7 +230,7 @@ by it as well as they could."
     @property
     def key(self) -> str:
         """The table property that sets its mode."""
-        return f"write.metadata.metrics.column.{self.field}"
+        return COLUMN_MODE + self.field
 
     @property
     def warning(self) -> str:
@@ -241,7 +268,7 @@ by it as well as they could."
 
     @property
     def _command(self) -> str:
-        return f"ALTER TABLE {self.sql_name} SET TBLPROPERTIES ({quoted_text(self.key)} = '{self.wanted}')"
+        return set_mode(self.sql_name, self.field, self.wanted)
 
 
 @dataclass(frozen=True)

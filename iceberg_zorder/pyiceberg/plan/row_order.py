@@ -12,12 +12,13 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.layout.columns import ClusteringColumn, quoted_text
+from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.layout.keys import domain
 from iceberg_zorder.pyiceberg.display import display_name, type_text
 from iceberg_zorder.pyiceberg.metrics_config import MetricsConfig, metrics_config
 from iceberg_zorder.request.layout_options import ZOrderOptions
+from iceberg_zorder.request.metrics_check import set_mode
 from iceberg_zorder.request.sort_order import PrefixColumn, SortOrder, parse_sort_order
 from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY
 
@@ -298,8 +299,8 @@ class _Resolver:
         if not mode.keeps_bounds:
             raise InvalidInputError(
                 f"Cannot cluster by column {column.name}, because {display_name(self._table)} keeps no lower/upper "
-                f"bounds for it (metrics mode {mode}), so no file could be skipped: ALTER TABLE ... SET TBLPROPERTIES "
-                f"({quoted_text(f'write.metadata.metrics.column.{name}')} = 'full') first"
+                f"bounds for it (metrics mode {mode}), so no file could be skipped: "
+                f"{set_mode('...', name, 'full')} first"
             )
 
     def weights(

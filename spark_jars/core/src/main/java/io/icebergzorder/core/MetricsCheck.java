@@ -18,6 +18,9 @@ import java.util.OptionalInt;
  * @param wanted the shortest beginning that would do, longer than what is kept and at most {@link #MOST}; empty if only whole values do
  */
 public record MetricsCheck(long pairs, long separated, OptionalInt wanted) {
+  /** What the table properties of metrics modes begin with; the full name of a column follows. */
+  public static final String COLUMN_MODE = "write.metadata.metrics.column.";
+
   /** The longest beginning that is worth keeping instead of whole values. */
   public static final int MOST = 256;
 
@@ -26,6 +29,17 @@ public record MetricsCheck(long pairs, long separated, OptionalInt wanted) {
 
   private static final int ENOUGH_PERCENT = 95;
   private static final int PERCENT = 100;
+
+  /**
+   * Writes the statement that sets a column's metrics mode.
+   *
+   * @param table the table's name, as SQL has it
+   * @param field the column's full name in properties
+   */
+  public static String setMode(String table, String field, String mode) {
+    return "ALTER TABLE %s SET TBLPROPERTIES (%s = '%s')"
+        .formatted(table, ClusteringColumn.quotedText(COLUMN_MODE + field), mode);
+  }
 
   /**
    * What is known of a column in one file group.

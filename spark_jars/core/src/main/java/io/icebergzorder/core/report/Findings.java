@@ -1,6 +1,6 @@
 package io.icebergzorder.core.report;
 
-import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.MetricsCheck;
 import io.icebergzorder.core.report.ClusteringReport.ColumnReport;
 import io.icebergzorder.core.report.ClusteringReport.Finding;
 import io.icebergzorder.core.report.ClusteringReport.SizeReport;
@@ -59,9 +59,7 @@ final class Findings {
 
   private void addOfColumn(ColumnReport column, String table) {
     String name = column.name();
-    String inFull =
-        "ALTER TABLE %s SET TBLPROPERTIES (%s = 'full')"
-            .formatted(table, ClusteringColumn.quotedText("write.metadata.metrics.column." + column.field()));
+    String inFull = MetricsCheck.setMode(table, column.field(), "full");
     boolean areKept = !WITHOUT_BOUNDS.contains(column.metricsMode());
     if (!areKept) {
       add(

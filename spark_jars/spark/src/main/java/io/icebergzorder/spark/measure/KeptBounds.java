@@ -1,6 +1,7 @@
 package io.icebergzorder.spark.measure;
 
 import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.MetricsCheck;
 import io.icebergzorder.spark.request.RowOrder;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
@@ -14,7 +15,6 @@ import org.apache.iceberg.Table;
 
 /** What new files keep in lower/upper bounds of the columns that rows are ordered by: their metrics modes. */
 public final class KeptBounds {
-  private static final String PROPERTY = "write.metadata.metrics.column.";
 
   private final Map<ClusteringColumn, MetricsModes.MetricsMode> modes;
 
@@ -39,7 +39,7 @@ public final class KeptBounds {
 
   /** The name of the table property that says what is kept of a column. */
   public static String property(ClusteringColumn column) {
-    return PROPERTY + String.join(".", column.parts());
+    return MetricsCheck.COLUMN_MODE + String.join(".", column.parts());
   }
 
   /** The mode of a column, as a property has it. */

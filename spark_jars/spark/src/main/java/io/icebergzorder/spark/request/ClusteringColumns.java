@@ -2,6 +2,7 @@ package io.icebergzorder.spark.request;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.ColumnWeight;
+import io.icebergzorder.core.MetricsCheck;
 import io.icebergzorder.core.Keys;
 import io.icebergzorder.core.PrefixColumn;
 import io.icebergzorder.core.PrefixOrder;
@@ -36,7 +37,6 @@ public final class ClusteringColumns {
   /** The place of a clustering column that files are partitioned by. */
   private static final int IGNORED = -1;
 
-  private static final String METRICS_MODE = "write.metadata.metrics.column.";
 
   private final Table table;
   private final boolean caseSensitive;
@@ -238,8 +238,8 @@ public final class ClusteringColumns {
       throw new IllegalArgumentException(
           String.format(
               "Cannot cluster by column %s, because %s keeps no lower/upper bounds for it (metrics mode %s), so no file"
-                  + " could be skipped: ALTER TABLE ... SET TBLPROPERTIES (%s = 'full') first",
-              column.name(), table.name(), mode, ClusteringColumn.quotedText(METRICS_MODE + name)));
+                  + " could be skipped: %s first",
+              column.name(), table.name(), mode, MetricsCheck.setMode("...", name, "full")));
     }
   }
 

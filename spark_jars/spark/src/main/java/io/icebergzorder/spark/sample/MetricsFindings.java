@@ -125,11 +125,8 @@ public final class MetricsFindings {
   }
 
   private String command(Finding finding) {
-    return String.format(
-        "ALTER TABLE %s SET TBLPROPERTIES (%s = '%s')",
-        ClusteringColumn.quoted(plan.target().parts()),
-        ClusteringColumn.quotedText(KeptBounds.property(finding.column())),
-        finding.wanted());
+    String field = String.join(".", finding.column().parts());
+    return MetricsCheck.setMode(ClusteringColumn.quoted(plan.target().parts()), field, finding.wanted());
   }
 
   private boolean areFixed() {
