@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
@@ -30,13 +30,6 @@ from tests.pyiceberg.lake import equality_delete, rewrite
 
 # The bytes of files are of the engine's own writers.
 MEASURED = ("zorder.scan-fraction.", "zorder.rewrite-duration-ms")
-
-
-@pytest.fixture(scope="module")
-def catalog(spark: SparkSession, lake_dir: Any) -> Catalog:
-    return load_catalog(
-        CATALOG, type="sql", uri=f"sqlite:///{lake_dir}/catalog.db", warehouse=f"file://{lake_dir}/warehouse"
-    )
 
 
 def make(spark: SparkSession, name: str, partitioned: str = "", properties: str = "'format-version'='2'") -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
@@ -19,10 +19,7 @@ NAMES = ("leaving_without_spark", "leaving_with_spark")
 
 
 @pytest.fixture
-def catalog(lake_dir: Path) -> Iterator[Catalog]:
-    catalog = load_catalog(
-        CATALOG, type="sql", uri=f"sqlite:///{lake_dir}/catalog.db", warehouse=f"file://{lake_dir}/warehouse"
-    )
+def catalog(catalog: Catalog) -> Iterator[Catalog]:
     yield catalog
     for name in NAMES:
         catalog.purge_table(f"db.{name}")

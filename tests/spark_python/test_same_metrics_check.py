@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
@@ -44,7 +42,7 @@ SORT_ORDERS = [
 
 
 @pytest.fixture(scope="module")
-def catalog(spark: SparkSession, lake_dir: Path) -> Catalog:
+def catalog(spark: SparkSession, catalog: Catalog) -> Catalog:
     columns = ", ".join(f"{value} AS {name}" for name, value in COLUMNS.items())
     spark.sql(f"DROP TABLE IF EXISTS {FULL}")
     properties = ", ".join(f"'{METRICS}{name.replace('`', '')}' = '{mode}'" for name, mode in MODES.items())
@@ -52,9 +50,7 @@ def catalog(spark: SparkSession, lake_dir: Path) -> Catalog:
         f"CREATE TABLE {FULL} USING iceberg PARTITIONED BY (p) TBLPROPERTIES ('format-version' = '2', {properties}) AS "
         f"SELECT id, id % 3 AS p, {columns}, named_struct('a b', id * 17 % 401) AS s FROM range(0, 6000, 1, 3)"
     )
-    return load_catalog(
-        CATALOG, type="sql", uri=f"sqlite:///{lake_dir}/catalog.db", warehouse=f"file://{lake_dir}/warehouse"
-    )
+    return catalog
 
 
 def given(spark: SparkSession, check: str, **options: str) -> dict[str, str]:

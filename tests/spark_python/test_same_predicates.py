@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from py4j.protocol import Py4JJavaError
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import Catalog
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -42,13 +41,6 @@ CONDITIONS = (
     "true",
 )
 """Of columns to cluster by, of others, of one that tables are partitioned by, and of all, or none, of the rows."""
-
-
-@pytest.fixture(scope="module")
-def catalog(spark: SparkSession, lake_dir: Path) -> Catalog:
-    return load_catalog(
-        CATALOG, type="sql", uri=f"sqlite:///{lake_dir}/catalog.db", warehouse=f"file://{lake_dir}/warehouse"
-    )
 
 
 def create(spark: SparkSession, name: str, partitioned: str = "") -> str:

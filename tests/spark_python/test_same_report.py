@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import pytest
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
@@ -44,13 +43,6 @@ PREDICATES = (
     "name = '\U0001f600 common prefix 5'",
     "NOT ok AND day <> DATE '1970-01-01'",
 )
-
-
-@pytest.fixture(scope="module")
-def catalog(spark: SparkSession, lake_dir: Path) -> Catalog:
-    return load_catalog(
-        CATALOG, type="sql", uri=f"sqlite:///{lake_dir}/catalog.db", warehouse=f"file://{lake_dir}/warehouse"
-    )
 
 
 def make(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pyiceberg.catalog import load_catalog
+from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
@@ -21,11 +20,9 @@ TABLE = f"{CATALOG}.db.same_defaults"
 class Engines:
     """Plans of both engines of a table, whose properties Spark sets."""
 
-    def __init__(self, spark: SparkSession, lake_dir: Path) -> None:
+    def __init__(self, spark: SparkSession, catalog: Catalog) -> None:
         self._spark = spark
-        self._catalog = load_catalog(
-            CATALOG, type="sql", uri=f"sqlite:///{lake_dir}/catalog.db", warehouse=f"file://{lake_dir}/warehouse"
-        )
+        self._catalog = catalog
 
     def remember(self, **properties: str) -> None:
         texts = ", ".join(f"'zorder.{name}' = '{value}'" for name, value in properties.items())
@@ -51,10 +48,10 @@ class Engines:
 
 
 @pytest.fixture
-def engines(spark: SparkSession, lake_dir: Path) -> Iterator[Engines]:
+def engines(spark: SparkSession, catalog: Catalog) -> Iterator[Engines]:
     spark.sql(f"CREATE TABLE {TABLE} (a BIGINT, b BIGINT, n STRUCT<x: INT>) USING iceberg")
     spark.sql(f"INSERT INTO {TABLE} SELECT id, -id, named_struct('x', CAST(id AS INT)) FROM range(0, 100, 1, 1)")
-    yield Engines(spark, lake_dir)
+    yield Engines(spark, catalog)
     spark.sql(f"DROP TABLE {TABLE} PURGE")
 
 

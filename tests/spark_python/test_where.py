@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.table import Table
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform, TruncateTransform
@@ -31,15 +30,6 @@ SPECS = {
         PartitionField(3, 1003, BucketTransform(3), "l_bucket"),
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def catalog(spark: SparkSession, lake_dir: Path) -> Iterator[Catalog]:
-    catalog = load_catalog(
-        CATALOG, type="sql", uri=f"sqlite:///{lake_dir}/catalog.db", warehouse=f"file://{lake_dir}/warehouse"
-    )
-    yield catalog
-    catalog.close()
 
 
 @pytest.fixture(scope="module", params=list(SPECS))
