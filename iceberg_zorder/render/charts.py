@@ -22,6 +22,8 @@ _FEW = 600
 """Of more boxes than that no edges are drawn, and they are drawn as pixels."""
 _UPRIGHT = 8
 """So many labels have room beside each other."""
+_MOST_BARS = 32
+_NARROW = 100
 _SIZE = (5.2, 3.2)
 _SQUARE = (5.2, 4.6)
 _DPI = 144
@@ -151,13 +153,13 @@ def depth_chart(histogram: Mapping[str, int]) -> str:
     return svg[0]
 
 
-def sizes_chart(sizes: npt.NDArray[np.int64], target: int) -> str:
+def sizes_chart(sizes: Mapping[str, int], target: int) -> str:
     """Draw how many files have which size, the target among them.
 
     Parameters
     ----------
-    sizes : ndarray of int64, shape (files,)
-        Bytes of each file.
+    sizes : mapping of str to int
+        How many files are of a class, by the bytes of the smallest in it.
     target : int
         The size in bytes that is asked for.
 
@@ -167,15 +169,32 @@ def sizes_chart(sizes: npt.NDArray[np.int64], target: int) -> str:
         An SVG.
     """
     with _chart("sizes", _SIZE) as (svg, chart):
-        present = np.maximum(sizes, 1)
-        ends = np.geomspace(min(present.min(), target) / 1.5, max(present.max(), target) * 1.5, 25)
-        chart.hist(present, bins=list(ends), color=_NOW)
+        edges, counts = _bars(sizes)
+        chart.stairs(counts, edges, fill=True, color=_NOW)
         chart.axvline(target, color=_ATTAINABLE, linewidth=1.5, label="target")
         chart.set_xscale("log")
+        least, most = min(edges[0], target) / 1.3, max(edges[-1], target) * 1.3
+        chart.set(xlim=(least, most))
+        chart.minorticks_off()
+        if most < _NARROW * least:
+            # A power of ten or none is in there.
+            chart.set_xticks(np.geomspace(least, most, 5)[1:-1])
         chart.xaxis.set_major_formatter(lambda size, _: _bytes(size))
         chart.set(xlabel="size", ylabel="data files")
         _legend(chart)
     return svg[0]
+
+
+def _bars(sizes: Mapping[str, int]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Join classes, eight of which lie between a power of two and the next, to as many bars as have room."""
+    # A class is named by a whole number, which the power may be a little below.
+    eighths = np.array([int(8 * np.log2(max(int(size), 1)) + 1e-9) for size in sizes])
+    width = next(each for each in (1, 2, 4, 8, 16, 32) if np.ptp(eighths // each) < _MOST_BARS)
+    places = eighths // width
+    first, bars = int(places.min()), int(np.ptp(places)) + 1
+    counts = np.zeros(bars, np.int64)
+    np.add.at(counts, places - first, list(sizes.values()))
+    return np.exp2(np.arange(first, first + bars + 1) * width / 8), counts
 
 
 def _bytes(size: float) -> str:

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
 from jinja2 import Environment
 from rich.filesize import decimal
 
@@ -24,8 +22,8 @@ class Boxes(Protocol):
         """One or two."""
 
     @property
-    def sizes(self) -> npt.NDArray[np.int64]:
-        """Bytes of each file."""
+    def sizes(self) -> Mapping[str, int]:
+        """How many files are of which size, by the smallest one of each class."""
 
 
 def report_page(reports: Sequence[tuple[Mapping[str, Any], Boxes | None]]) -> str:

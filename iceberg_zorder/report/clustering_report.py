@@ -120,7 +120,8 @@ class ClusteringReport:
     """How well a table is clustered. ``docs/report.md`` tells the keys; none is taken away while ``version`` is 1.
 
     The names that Snowflake's ``SYSTEM$CLUSTERING_INFORMATION`` has mean what they mean there, with data files in the
-    place of its micro-partitions: a constant file has one value in each clustering column.
+    place of its micro-partitions: a constant file has one value in each clustering column. ``sort_order`` is what the
+    report is by as a rewrite takes it, None in reports of versions that did not tell it.
     """
 
     version: int
@@ -129,6 +130,7 @@ class ClusteringReport:
     snapshot_id: int | None
     where: str | None
     cluster_by_keys: tuple[str, ...]
+    sort_order: str | None = field(default=None, kw_only=True)
     total_file_count: int
     total_constant_file_count: int
     total_bytes: int
@@ -155,19 +157,19 @@ class ClusteringReport:
         """The columns as a sort order."""
         return ", ".join(self.cluster_by_keys)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Describe the report by what JSON has; the files' boxes are for pictures only."""
+    def to_dict(self, *, boxes: bool = False) -> dict[str, Any]:
+        """Describe the report by what JSON has; with ``boxes`` also by the files' boxes, which are for pictures."""
         described = asdict(replace(self, boxes=None))
         del described["boxes"]
-        return described
+        return {**described, "boxes": self.boxes.to_dict()} if boxes and self.boxes else described
 
-    def to_json(self) -> str:
-        """Write the report as JSON."""
-        return json.dumps(self.to_dict(), indent=2)
+    def to_json(self, *, boxes: bool = False) -> str:
+        """Write the report as JSON; arguments as for :meth:`to_dict`."""
+        return json.dumps(self.to_dict(boxes=boxes), indent=2)
 
     @staticmethod
     def from_json(text: str) -> ClusteringReport:
-        """Read a report back from JSON; the files' boxes are not in there.
+        """Read a report back from JSON, with the files' boxes if they are in there.
 
         Parameters
         ----------
@@ -198,6 +200,7 @@ class ClusteringReport:
             "history": partial(_one, LayoutHistory),
             "partitions": partial(_each, PartitionReport),
             "findings": partial(_each, Finding),
+            "boxes": FileBoxes.from_dict,
         }
         return ClusteringReport(
             **{name: parts.get(name, _as_is)(value) for name, value in values.items() if name in known}

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from decimal import Decimal
+from math import isqrt
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +23,9 @@ MOST_BOXES = 5_000
 """Of more files so many are shown, evenly taken: a picture has no room for more."""
 _TICKS = 5
 _LONGEST_LABEL = 24
+_CLASSES = 8
+"""So many classes of sizes lie between a power of two and the next."""
+_UNREADABLE = re.compile("\ufffd+")
 _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECONDS = {"timestamp": 1, "timestamptz": 1, "timestamp_ns": 1000, "timestamptz_ns": 1000}
 
@@ -51,12 +58,32 @@ class FileBoxes:
     ----------
     axes : tuple of Axis
         One or two.
-    sizes : ndarray of int64, shape (files,)
-        Bytes of each file of the table.
+    sizes : mapping of str to int
+        How many files of the table are of which size, in classes by :func:`size_classes`: a picture shows no more, and
+        the bytes of each file would make the largest part of a report.
     """
 
     axes: tuple[Axis, ...]
-    sizes: npt.NDArray[np.int64]
+    sizes: Mapping[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the boxes by what JSON has."""
+        axes = [{**asdict(axis), "lower": axis.lower.tolist(), "upper": axis.upper.tolist()} for axis in self.axes]
+        return {"axes": axes, "sizes": dict(self.sizes)}
+
+    @staticmethod
+    def from_dict(described: Mapping[str, Any]) -> FileBoxes:
+        """Make boxes of what :meth:`to_dict` describes; keys of later versions are passed over."""
+        axes = tuple(
+            Axis(
+                axis["name"],
+                np.array(axis["lower"], np.float64),
+                np.array(axis["upper"], np.float64),
+                tuple((place, label) for place, label in axis["ticks"]),
+            )
+            for axis in described["axes"]
+        )
+        return FileBoxes(axes, described["sizes"])
 
 
 def file_boxes(files: DataFiles, sample: Sample) -> FileBoxes:
@@ -88,7 +115,38 @@ def file_boxes(files: DataFiles, sample: Sample) -> FileBoxes:
     count = min(files.count, MOST_BOXES)
     shown = files.take(np.arange(count) * files.count // max(count, 1))
     axes = tuple(_axis(bounds, keys) for bounds, keys in zip(shown.columns[:2], sample.columns, strict=False))
-    return FileBoxes(axes, files.sizes.astype(np.int64))
+    return FileBoxes(axes, size_classes(files.sizes.astype(np.int64)))
+
+
+def size_classes(sizes: npt.NDArray[np.int64]) -> dict[str, int]:
+    """Count files by size, in classes of which each is a little wider than the one before.
+
+    Parameters
+    ----------
+    sizes : ndarray of int64, shape (files,)
+        Bytes of each file, 0 or more.
+
+    Returns
+    -------
+    dict of str to int
+        By the smallest size that belongs to a class, which is an eighth power root of a power of two, rounded up: how
+        many files are of it. Empty classes are left out.
+
+    Examples
+    --------
+    >>> size_classes(np.array([0, 1000, 1023, 1024, 1100, 1117]))
+    {'0': 1, '940': 2, '1024': 2, '1117': 1}
+    """
+    octaves = int(sizes.max(initial=0)).bit_length()
+    begins = sorted({0, *(_root_of_two(eighths) for eighths in range(_CLASSES * octaves))})
+    found, counts = np.unique(np.searchsorted(begins, sizes, "right") - 1, return_counts=True)
+    return {str(begins[each]): count for each, count in zip(found.tolist(), counts.tolist(), strict=True)}
+
+
+def _root_of_two(eighths: int) -> int:
+    """Raise two to a number of eighths and round up, in whole numbers: every machine finds the same."""
+    root = isqrt(isqrt(isqrt(1 << eighths)))
+    return root + int(root**_CLASSES < 1 << eighths)
 
 
 def _axis(bounds: ColumnBounds, rows: KeyColumn) -> Axis:
@@ -127,7 +185,8 @@ def _text(key: int | bytes, kind: str) -> str:
         unscaled = int.from_bytes(key, "big") - (1 << 127) if isinstance(key, bytes) else key
         return str(Decimal((unscaled < 0, tuple(map(int, str(abs(unscaled)))), -int(kind.rpartition(",")[2][:-1]))))
     if isinstance(key, bytes):
-        return key.decode(errors="replace") if kind == "string" else key.hex()
+        # Rows that are spread between bounds may end within a character; decoders differ in how many marks they leave.
+        return _UNREADABLE.sub("\ufffd", key.decode(errors="replace")) if kind == "string" else key.hex()
     if kind in ("float", "double"):
         bits = key if key >= 0 else key ^ np.iinfo(np.int64).max
         return f"{np.array(bits, np.int64).view(np.float64):.6g}"

@@ -101,6 +101,8 @@ class TableFacts:
         The snapshot; None of a table that has none.
     where : str or None
         The filter that leaves the data files, if there is one.
+    sort_order : str
+        What the report is by, as a rewrite takes it.
     files : DataFiles
         The data files.
     partition_names : sequence of str
@@ -128,6 +130,7 @@ class TableFacts:
     branch: str
     snapshot_id: int | None
     where: str | None
+    sort_order: str
     files: DataFiles
     partition_names: Sequence[str]
     metrics: Sequence[str]
@@ -199,6 +202,7 @@ def clustering_report(facts: TableFacts) -> ClusteringReport:
         facts.history,
         len(partitions),
         tuple(sorted(partitions, key=_saved, reverse=True)),
+        sort_order=facts.sort_order,
     )
     findings = find(report, facts.rewrite_command, facts.sql_name)
     return replace(report, findings=findings, boxes=measured.boxes() if files.count else None)

@@ -20,7 +20,9 @@ def report(
     *,
     where: str | None = None,
     branch: str | None = None,
+    snapshot_id: int | None = None,
     predicates: Sequence[str] = (),
+    boxes: bool = False,
 ) -> ClusteringReport:
     """Report how well a table is clustered by columns; only its metadata is read.
 
@@ -37,14 +39,17 @@ def report(
         Report only on data files that may hold rows for which this condition is true.
     branch : str, optional
         The branch, by default main.
+    snapshot_id : int, optional
+        One of the table's snapshots, by default the branch's newest.
     predicates : sequence of str, optional
         Conditions whose scan fractions are to be reported, too.
+    boxes : bool, optional
+        Have the report's ``boxes``, too, which the page with pictures needs.
 
     Returns
     -------
     ClusteringReport
-        What :func:`iceberg_zorder.pyiceberg.report` gives of the same table, but that commands are CALLs, and that it
-        has no boxes for pictures.
+        What :func:`iceberg_zorder.pyiceberg.report` gives of the same table, but that commands are CALLs.
 
     Raises
     ------
@@ -72,5 +77,9 @@ def report(
     if predicates:
         texts = ", ".join(string_literal(each, escaped_string_literals=escaped) for each in predicates)
         arguments["predicates"] = f"array({texts})"
+    if snapshot_id is not None:
+        arguments["snapshot_id"] = str(snapshot_id)
+    if boxes:
+        arguments["boxes"] = "true"
     call = procedure_call(catalog_of(spark, table, "report on"), "zorder_report", arguments)
     return ClusteringReport.from_json(first_row(spark, call)["report"])

@@ -21,6 +21,7 @@ from iceberg_zorder.layout.layout_json import layout_hash, to_json
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.request.sort_order import parse_column_weights, parse_sort_order
 from iceberg_zorder.sample.sampled_row_groups import ManifestFile, sampled_row_groups
+from tests.golden.box_cases import boxes_document
 from tests.golden.cases import COLUMN_WEIGHTS, SORT_ORDERS, Case, cases, row_group_cases
 from tests.golden.metrics_check_cases import metrics_cases, metrics_document
 from tests.golden.report_cases import report_cases, report_document
@@ -102,6 +103,7 @@ def main() -> None:
     documents["column_weights"] = [column_weights_document(text) for text in COLUMN_WEIGHTS]
     documents["sampled_row_groups"] = [row_groups_document(case) for case in row_group_cases()]
     documents["metrics_check"] = {"cases": [metrics_document(case) for case in metrics_cases()]}
+    documents["boxes"] = boxes_document()
     documents.update((case.name, report_document(case)) for case in report_cases())
     for name, content in documents.items():
         text = json.dumps(content, ensure_ascii=True, indent=None, separators=(",", ":"))

@@ -71,6 +71,7 @@ class ReportCase:
             branch="main",
             snapshot_id=self.snapshots[-1].snapshot_id if self.snapshots else None,
             where=None,
+            sort_order=", ".join(column.name for column in (bounds.column for bounds in files.columns)),
             files=files,
             partition_names=self.partition_names,
             metrics=[column.metrics for column in self.columns],
@@ -96,6 +97,7 @@ class ReportCase:
 def report_document(case: ReportCase) -> dict[str, Any]:
     """A case, and what must come of it."""
     sample, places = spread_rows(case.files(), SPREAD)
+    report = report_of(case)
     return {
         "columns": [
             {
@@ -136,7 +138,8 @@ def report_document(case: ReportCase) -> dict[str, Any]:
                 ]
                 for column in sample.columns
             ],
-            "report": report_of(case).to_dict(),
+            "report": report.to_dict(),
+            "boxes": None if report.boxes is None else report.boxes.to_dict(),
         },
     }
 

@@ -31,6 +31,7 @@ def test_no_file_is_missing_or_extra() -> None:
         "column_weights",
         "sampled_row_groups",
         "metrics_check",
+        "boxes",
     }
 
 

@@ -18,6 +18,7 @@ from playwright.sync_api import Page, sync_playwright
 from pyiceberg.catalog.sql import SqlCatalog
 
 from iceberg_zorder.pyiceberg import report, rewrite_data_files
+from iceberg_zorder.render.charts import sizes_chart
 from iceberg_zorder.render.report_page import report_page
 from iceberg_zorder.report.clustering_report import ClusteringReport
 
@@ -92,6 +93,22 @@ def test_page_of_a_table_without_files_has_no_charts(tmp_path: Path) -> None:
         page = page_of(report(catalog.create_table("db.empty", pa.schema([("a", pa.int64())])), ["a"]))
     assert "<svg" not in page
     assert "lake.db.empty" in page
+
+
+SIZES = [{"536870912": 3}, {"0": 2, "1": 1}, {"0": 1, str(2**62): 2}, {str(size): 1 for size in range(10, 5_000, 7)}]
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("target", [1, 1_000, 512 << 20])
+def test_sizes_are_labelled_in_bytes(sizes: dict[str, int], target: int) -> None:
+    svg = sizes_chart(sizes, target)
+    labels = re.findall(r"<text[^>]*>([0-9.e+]+ [kMGT]?B)</text>", svg)
+    assert len(labels) > 1
+    assert "mathdefault" not in svg
+    # No more bars than have room, and none is left out: the outline steps twice at each.
+    outline = re.search(r'<g id="patch_3">\s*<path d="(.*?)"', svg, re.DOTALL)
+    assert outline is not None
+    assert outline[1].count("L") <= 2 * 32 + 2
 
 
 @pytest.mark.full

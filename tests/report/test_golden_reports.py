@@ -5,9 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.layout.keys import encode
+from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.report.clustering_report import ClusteringReport
+from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
+from iceberg_zorder.report.file_boxes import file_boxes
+from tests.golden.box_cases import boxes_document
 from tests.golden.generate import DIRECTORY
 from tests.golden.report_cases import report_cases, report_document, report_of
 
@@ -35,5 +43,32 @@ def test_the_cases_are_of_every_finding_that_files_alone_show() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_report_is_read_back_from_its_json(name: str) -> None:
-    report = replace(report_of(CASES[name]), boxes=None)
-    assert ClusteringReport.from_json(report.to_json()) == report
+    report = report_of(CASES[name])
+    assert ClusteringReport.from_json(report.to_json()) == replace(report, boxes=None)
+    text = report.to_json(boxes=True)
+    assert ClusteringReport.from_json(text).to_json(boxes=True) == text
+    assert ("boxes" in json.loads(text)) == (report.total_file_count > 0)
+
+
+def test_boxes() -> None:
+    golden = json.loads((DIRECTORY / "boxes.json").read_text(encoding="utf-8"))
+    assert json.loads(json.dumps(boxes_document())) == golden
+
+
+def test_of_many_files_some_are_shown() -> None:
+    count = 12_001
+    keys = encode(pa.array(range(count)), "long")
+    ones = np.ones(count, np.int64)
+    files = DataFiles(
+        0 * ones, ones, ones, (ColumnBounds(ClusteringColumn(("c",), "long"), keys, keys, np.ones(count)),)
+    )
+    found = file_boxes(files, Sample((keys,)))
+    (axis,) = found.axes
+    assert [round(place * count) for place in axis.lower] == [file * count // 5_000 for file in range(5_000)]
+    assert found.sizes == {"1": count}
+
+
+def test_a_report_of_before_sort_orders_were_told_can_be_read() -> None:
+    values = report_of(CASES["report_deep"]).to_dict()
+    del values["sort_order"]
+    assert ClusteringReport.from_json(json.dumps(values)).sort_order is None

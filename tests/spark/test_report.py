@@ -71,6 +71,28 @@ def test_a_predicate_reads_the_files_that_bounds_leave(table: Table) -> None:
         assert found["scan_fraction"] == pytest.approx(sum(read) / table.bytes(), rel=1e-12)
 
 
+def test_snapshots_and_boxes_are_asked_for(spark: SparkSession) -> None:
+    table = create(spark, "SELECT id, 3 - id AS b FROM range(0, 1000, 1, 4)")
+    spark.sql(f"INSERT INTO {table.full_name} SELECT id, id FROM range(1000)")
+    plain, *_ = call(table, "columns => 'id'")
+    first = spark.sql(f"SELECT snapshot_id FROM {table.full_name}.snapshots ORDER BY committed_at").first()
+    assert first is not None
+    before, *_ = call(table, f"columns => 'id, b', snapshot_id => {first.snapshot_id}, boxes => true")
+    assert json.loads(plain.report).keys() & {"sort_order", "boxes"} == {"sort_order"}
+    report = json.loads(before.report)
+    assert (report["snapshot_id"], report["total_rows"], before.total_file_count) == (first.snapshot_id, 1_000, 4)
+    assert plain.total_rows == 2_000
+    ids, b = report["boxes"]["axes"]
+    assert (ids["name"], b["name"], len(ids["lower"]), sum(report["boxes"]["sizes"].values())) == ("id", "b", 4, 4)
+    assert sorted(round(place, 2) for place in ids["lower"]) == [0, 0.25, 0.5, 0.75]
+    # The other column falls where this one rises.
+    assert all(
+        upper == pytest.approx(1 - lower, abs=0.01) for lower, upper in zip(ids["lower"], b["upper"], strict=True)
+    )
+    assert [place for place, _ in ids["ticks"]] == [0, 0.25, 0.5, 0.75, 1]
+    assert abs(int(ids["ticks"][2][1]) - 500) < 10
+
+
 def test_the_command_of_a_finding_can_be_called(spark: SparkSession) -> None:
     table = create(
         spark,
@@ -98,6 +120,8 @@ def test_the_command_of_a_finding_can_be_called(spark: SparkSession) -> None:
         ("columns => 'b', where => 'nope = 1'", ["filter 'nope = 1'"]),
         ("columns => 'b', predicates => array('b <')", ["filter 'b <'"]),
         ("columns => 'b', predicates => array('b = 1', CAST(NULL AS STRING))", ["predicate that is NULL"]),
+        ("columns => 'b', snapshot_id => 5", ["Cannot report on snapshot 5", "has no such snapshot"]),
+        ("columns => 'b', branch => 'nope', snapshot_id => 5", ["no such branch"]),
         ("where => 'b = 1'", ["no columns are named", "no snapshot of it tells of a rewrite"]),
     ],
 )

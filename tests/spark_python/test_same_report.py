@@ -69,7 +69,7 @@ def insert(spark: SparkSession, full: str, start: int) -> None:
 
 def described(found: ClusteringReport) -> dict[str, Any]:
     """A report without the commands of its findings, in which the engines differ."""
-    values = found.to_dict()
+    values = found.to_dict(boxes=True)
     for finding in values["findings"]:
         del finding["command"]
     return values
@@ -83,8 +83,8 @@ def same(
     predicates: tuple[str, ...] = (),
     **more: Any,
 ) -> ClusteringReport:
-    """Report by both engines, and hold them to the same."""
-    ours = report(spark, full, columns, predicates=predicates, **more)
+    """Report by both engines, and hold them to the same, boxes included."""
+    ours = report(spark, full, columns, predicates=predicates, boxes=True, **more)
     theirs = report_without_spark(
         catalog.load_table(full.removeprefix(f"{CATALOG}.")), columns, predicates=predicates, **more
     )
@@ -217,12 +217,14 @@ def test_columns_of_the_last_rewrite_after_they_were_renamed_or_dropped(spark: S
     assert re.search(why, refused_alike(spark, catalog, full))
 
 
-def refused_alike(spark: SparkSession, catalog: Catalog, full: str) -> str:
+def refused_alike(
+    spark: SparkSession, catalog: Catalog, full: str, columns: str | None = None, snapshot_id: int | None = None
+) -> str:
     """Report by both engines, and hold them to the same words of refusal."""
     with pytest.raises(InvalidInputError) as ours:
-        report(spark, full)
+        report(spark, full, columns, snapshot_id=snapshot_id)
     with pytest.raises(InvalidInputError) as theirs:
-        report_without_spark(catalog.load_table(full.removeprefix(f"{CATALOG}.")))
+        report_without_spark(catalog.load_table(full.removeprefix(f"{CATALOG}.")), columns, snapshot_id=snapshot_id)
     assert str(ours.value) == str(theirs.value)
     return str(ours.value)
 
@@ -233,3 +235,56 @@ def test_a_table_without_data(spark: SparkSession, catalog: Catalog) -> None:
     spark.sql(f"CREATE TABLE {full} ({SCHEMA}) USING iceberg PARTITIONED BY (p)")
     found = same(spark, catalog, full, predicates=PREDICATES)
     assert (found.total_file_count, found.snapshot_id, found.findings) == (0, None, ())
+
+
+BOXES = ("name, s.`b c`", "s.x, f", "at, day", "d, e", "g DESC, hilbert(ok, name)", "later")
+"""Sort orders of which pictures show the first two columns: cut texts, bytes, NaN, NULLs, decimals below zero."""
+
+
+def test_boxes_are_the_same(spark: SparkSession, catalog: Catalog) -> None:
+    full = make(spark, "report_boxes", "PARTITIONED BY (p)", properties={"write.metadata.metrics.column.f": "counts"})
+    spark.sql(f"INSERT INTO {full} (name, p) VALUES ('\U0010ffff\U0001f600', 5), (NULL, 5)")
+    spark.sql(f"ALTER TABLE {full} ADD COLUMN later BIGINT")
+    for order in BOXES:
+        found = same(spark, catalog, full, order, where="p <> 1")
+        assert found.boxes is not None
+        assert [axis.name for axis in found.boxes.axes] == list(found.cluster_by_keys[:2])
+        assert {len(axis.lower) for axis in found.boxes.axes} == {found.total_file_count}
+        assert sum(found.boxes.sizes.values()) == found.total_file_count
+    assert report(spark, full, "id").boxes is None
+
+
+def test_snapshots_of_before(spark: SparkSession, catalog: Catalog) -> None:
+    full = make(spark, "report_before", properties={"write.delete.mode": "merge-on-read"})
+    rewrite_data_files(spark, full, "p, hilbert(id, at)", options={"rewrite-all": True})
+    spark.sql(f"DELETE FROM {full} WHERE id % 7 = 1")
+    spark.sql(f"ALTER TABLE {full} RENAME COLUMN id TO key")
+    spark.sql(f"ALTER TABLE {full} RENAME COLUMN day TO id")
+    assert same(spark, catalog, full, None, ("key < 700",), where="key < 5000").sort_order is not None
+    spark.sql(f"ALTER TABLE {full} ADD COLUMN later BIGINT")
+    spark.sql(f"ALTER TABLE {full} ADD PARTITION FIELD bucket(2, key)")
+    spark.sql(f"ALTER TABLE {full} DROP COLUMN ok")
+    spark.sql(f"INSERT INTO {full} (key, at, later) VALUES (1, now(), 5), (2, now(), 6)")
+    asked = ("key = 700", "id < DATE '1970-01-01' OR later = 5", "later IS NULL")
+    history = spark.sql(f"SELECT snapshot_id, operation FROM {full}.snapshots ORDER BY committed_at").collect()
+    assert [each.operation for each in history] == [*["append"] * 4, "replace", "delete", "append"]
+    counts = []
+    for snapshot, _ in history:
+        found = same(spark, catalog, full, "id, zorder(later, key)", asked, snapshot_id=snapshot)
+        assert (found.snapshot_id, found.cluster_by_keys) == (snapshot, ("id", "later", "key"))
+        chosen = same(spark, catalog, full, "key, at", asked, snapshot_id=snapshot, where="key < 1000")
+        counts.append((found.total_file_count, chosen.total_file_count, found.files_with_deletes > 0))
+    first, _, _, fourth, laid_out, deleted, newest = counts
+    # Rows of the other inserts have other ids.
+    assert (fourth[0], fourth[1], first[1] > 0) == (4 * first[0], first[1], True)
+    assert 0 < laid_out[1] < laid_out[0]
+    assert (deleted, newest[0] - deleted[0]) == ((*laid_out[:2], True), newest[1] - deleted[1])
+
+    # What no columns are named for is what was remembered then, and an unknown snapshot is named.
+    by_default = same(spark, catalog, full, None, snapshot_id=history[5].snapshot_id)
+    assert by_default.sort_order == "p ASC NULLS FIRST, hilbert(key, at)"
+    assert "no snapshot of it tells of a rewrite" in refused_alike(
+        spark, catalog, full, snapshot_id=history[3].snapshot_id
+    )
+    why = refused_alike(spark, catalog, full, "key", snapshot_id=5)
+    assert why == f"Cannot report on snapshot 5, because {full} has no such snapshot"

@@ -101,6 +101,7 @@ def table_facts(request: FactsRequest, tasks: Sequence[DataFileTask]) -> TableFa
         branch=request.branch,
         snapshot_id=request.snapshots[-1].snapshot_id if request.snapshots else None,
         where=request.where,
+        sort_order=request.sort_order,
         files=listed.files,
         partition_names=listed.partition_names,
         metrics=[str(config.mode(schema.find_column_name(each) or "")) for each in request.order.field_ids],

@@ -59,10 +59,13 @@ class GoldenTest {
   /** See {@link MetricsCheckTest}. */
   static final String METRICS_CHECK = "metrics_check";
 
+  /** See {@link FileBoxesTest}. */
+  static final String BOXES = "boxes";
+
   /** What the names of reports begin with, see {@link ReportGoldenTest}. */
   static final String REPORT = "report_";
 
-  private static final Set<String> OTHERS = Set.of(SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK);
+  private static final Set<String> OTHERS = Set.of(SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, BOXES);
 
   private static final Path DIRECTORY =
       Path.of(System.getProperty("basedir", ".")).resolve("../../tests/golden").normalize();

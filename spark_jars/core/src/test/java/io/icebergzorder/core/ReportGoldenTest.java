@@ -87,6 +87,15 @@ class ReportGoldenTest {
     assertEquals(expected.toString(), actual.toString());
   }
 
+  @ParameterizedTest
+  @MethodSource("cases")
+  void boxesAreTheSame(String name) throws IOException {
+    JsonNode golden = GoldenTest.read(name);
+    JsonNode boxes = MAPPER.readTree(ClusteringReport.of(facts(golden), true).toJson()).path("boxes");
+    JsonNode expected = golden.get("expected").get("boxes");
+    assertEquals(expected.isNull() ? "" : expected.toString(), boxes.toString());
+  }
+
   private static TableFacts facts(JsonNode golden) {
     DataFiles files = files(golden);
     String name = golden.get("name").textValue();
@@ -120,6 +129,7 @@ class ReportGoldenTest {
         "main",
         snapshots.isEmpty() ? null : (Long) snapshots.get(snapshots.size() - 1).id(),
         null,
+        files.columns().stream().map(column -> column.column().name()).collect(Collectors.joining(", ")),
         files,
         partitionNames,
         metrics,

@@ -5,7 +5,7 @@ import java.util.Map;
 
 /**
  * How well a table is clustered. {@code docs/report.md} tells the keys of {@link #toJson}, which are the components here; what may be
- * null is a boxed number.
+ * null is a boxed number. {@code boxes} is null unless it was asked for.
  */
 public record ClusteringReport(
     String table,
@@ -13,6 +13,7 @@ public record ClusteringReport(
     Long snapshotId,
     String where,
     List<String> clusterByKeys,
+    String sortOrder,
     int totalFileCount,
     int totalConstantFileCount,
     long totalBytes,
@@ -30,7 +31,8 @@ public record ClusteringReport(
     int equalityDeleteFiles,
     LayoutHistory history,
     List<PartitionReport> partitions,
-    List<Finding> findings) {
+    List<Finding> findings,
+    FileBoxes boxes) {
   /** A clustering column. */
   public record ColumnReport(
       String name,
@@ -85,7 +87,12 @@ public record ClusteringReport(
 
   /** Computes a report. */
   public static ClusteringReport of(TableFacts facts) {
-    return new Measurement(facts).report();
+    return of(facts, false);
+  }
+
+  /** Computes a report; where there are files, also what pictures of them show, if that is asked for. */
+  public static ClusteringReport of(TableFacts facts, boolean withBoxes) {
+    return new Measurement(facts).report(withBoxes);
   }
 
   /** The report as JSON, with the keys of the PyIceberg engine's. */
@@ -96,8 +103,8 @@ public record ClusteringReport(
   /** The same with findings. */
   ClusteringReport with(List<Finding> found) {
     return new ClusteringReport(
-        table, branch, snapshotId, where, clusterByKeys, totalFileCount, totalConstantFileCount, totalBytes, totalRows,
+        table, branch, snapshotId, where, clusterByKeys, sortOrder, totalFileCount, totalConstantFileCount, totalBytes, totalRows,
         averageOverlaps, averageDepth, fileDepthHistogram, measuredFileCount, columns, predicates, fileSizes, filesOfOldSpecs,
-        filesWithDeletes, positionDeleteFiles, equalityDeleteFiles, history, partitions, found);
+        filesWithDeletes, positionDeleteFiles, equalityDeleteFiles, history, partitions, found, boxes);
   }
 }

@@ -49,7 +49,7 @@ final class Measurement {
     this.groups = Attainable.partitions(files, rows, facts.sizes().expectedFiles(), facts.layout());
   }
 
-  ClusteringReport report() {
+  ClusteringReport report(boolean withBoxes) {
     List<PartitionReport> partitions = partitions();
     partitions.sort(Comparator.comparingDouble(Measurement::saved).reversed());
     ClusteringReport report =
@@ -59,6 +59,7 @@ final class Measurement {
             facts.snapshotId(),
             facts.where(),
             columns.stream().map(ClusteringColumn::name).toList(),
+            facts.sortOrder(),
             files.count(),
             count(constant),
             files.bytes(),
@@ -76,7 +77,8 @@ final class Measurement {
             facts.equalityDeleteFiles(),
             facts.history(),
             partitions,
-            List.of());
+            List.of(),
+            withBoxes && files.count() > 0 ? FileBoxes.of(files, rows.sample()) : null);
     return report.with(Findings.in(report, facts.rewriteCommand(), facts.sqlName()));
   }
 

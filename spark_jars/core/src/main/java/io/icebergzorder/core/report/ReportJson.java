@@ -8,6 +8,7 @@ import io.icebergzorder.core.report.ClusteringReport.PartitionReport;
 import io.icebergzorder.core.report.ClusteringReport.PredicateReport;
 import io.icebergzorder.core.report.ClusteringReport.SizeReport;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 
 /** Reports as programs read them: the keys, and their order, are those of {@code ClusteringReport.to_dict} in Python. */
@@ -33,6 +34,7 @@ final class ReportJson {
     root.put("snapshot_id", report.snapshotId());
     root.put("where", report.where());
     root.put("cluster_by_keys", report.clusterByKeys());
+    root.put("sort_order", report.sortOrder());
     root.put("total_file_count", report.totalFileCount());
     root.put("total_constant_file_count", report.totalConstantFileCount());
     root.put("total_bytes", report.totalBytes());
@@ -52,6 +54,9 @@ final class ReportJson {
     root.put("total_partition_count", report.partitions().size());
     root.put("partitions", report.partitions().stream().map(ReportJson::described).toList());
     root.put("findings", report.findings().stream().map(ReportJson::described).toList());
+    if (report.boxes() != null) {
+      root.put("boxes", described(report.boxes()));
+    }
     return root;
   }
 
@@ -119,6 +124,22 @@ final class ReportJson {
     node.put("average_depth", partition.averageDepth());
     node.put("scan_fractions", partition.scanFractions());
     node.put("attainable", partition.attainable());
+    return node;
+  }
+
+  private static Map<String, Object> described(FileBoxes boxes) {
+    Map<String, Object> node = new LinkedHashMap<>();
+    node.put("axes", boxes.axes().stream().map(ReportJson::described).toList());
+    node.put("sizes", boxes.sizes());
+    return node;
+  }
+
+  private static Map<String, Object> described(FileBoxes.Axis axis) {
+    Map<String, Object> node = new LinkedHashMap<>();
+    node.put("name", axis.name());
+    node.put("lower", axis.lower());
+    node.put("upper", axis.upper());
+    node.put("ticks", axis.ticks().stream().map(tick -> List.of(tick.place(), tick.label())).toList());
     return node;
   }
 

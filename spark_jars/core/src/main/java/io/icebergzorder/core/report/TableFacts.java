@@ -16,6 +16,7 @@ import java.util.stream.LongStream;
  * @param branch the branch
  * @param snapshotId the snapshot; null of a table that has none
  * @param where the filter that leaves the data files, or null
+ * @param sortOrder what the report is by, as a rewrite takes it
  * @param files the data files
  * @param partitionNames of each partition, by its number; empty where the table has none
  * @param metrics of each clustering column, its metrics mode
@@ -35,6 +36,7 @@ public record TableFacts(
     String branch,
     Long snapshotId,
     String where,
+    String sortOrder,
     DataFiles files,
     List<String> partitionNames,
     List<String> metrics,

@@ -43,6 +43,11 @@ public final class CallArguments {
     return value == null ? null : value.toString();
   }
 
+  /** The whole number of an argument, or null if it was not given. */
+  public Long number(String parameter) {
+    return (Long) values.get(parameter);
+  }
+
   /** Whether an argument was given and is true. */
   public boolean flag(String parameter) {
     return Boolean.TRUE.equals(values.get(parameter));

@@ -63,7 +63,9 @@ final class ZOrderReportProcedure implements AddedProcedure {
         new CallArguments.Parameter("columns", DataTypes.StringType, false),
         new CallArguments.Parameter("where", DataTypes.StringType, false),
         new CallArguments.Parameter("branch", DataTypes.StringType, false),
-        new CallArguments.Parameter("predicates", DataTypes.createArrayType(DataTypes.StringType), false));
+        new CallArguments.Parameter("predicates", DataTypes.createArrayType(DataTypes.StringType), false),
+        new CallArguments.Parameter("snapshot_id", DataTypes.LongType, false),
+        new CallArguments.Parameter("boxes", DataTypes.BooleanType, false));
   }
 
   @Override
@@ -79,7 +81,9 @@ final class ZOrderReportProcedure implements AddedProcedure {
             arguments.text("columns"),
             arguments.text("where"),
             arguments.text("branch"),
-            arguments.list("predicates"));
+            arguments.number("snapshot_id"),
+            arguments.list("predicates"),
+            arguments.flag("boxes"));
     CatalogTable table = CatalogTable.load(session, catalog, request.table(), "report on");
     ClusteringReport report = TableReport.of(table, request);
     List<Object[]> rows = new ArrayList<>();

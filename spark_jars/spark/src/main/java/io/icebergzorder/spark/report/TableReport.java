@@ -11,6 +11,7 @@ import io.icebergzorder.spark.measure.FilePartition;
 import io.icebergzorder.spark.measure.PredictedFiles;
 import io.icebergzorder.spark.plan.FileSizeRules;
 import io.icebergzorder.spark.request.CatalogTable;
+import io.icebergzorder.spark.request.Condition;
 import io.icebergzorder.spark.request.ReportRequest;
 import io.icebergzorder.spark.request.ResolvedReport;
 import java.io.IOException;
@@ -58,7 +59,7 @@ public final class TableReport {
    */
   public static ClusteringReport of(CatalogTable target, ReportRequest request) {
     TableReport report = new TableReport(ResolvedReport.of(target, request));
-    return ClusteringReport.of(report.facts());
+    return ClusteringReport.of(report.facts(), request.boxes());
   }
 
   private static long[] bytesByPartition(DataFiles files) {
@@ -85,6 +86,7 @@ public final class TableReport {
         request.branch(),
         snapshotId,
         request.where(),
+        request.sortOrder(),
         files,
         listed.partitions().stream().map(this::name).toList(),
         fields.stream().map(each -> metrics.columnMode(table.schema().findColumnName(each.fieldId())).toString()).toList(),
@@ -132,10 +134,9 @@ public final class TableReport {
         table
             .newScan()
             .useSnapshot(snapshotId)
-            .filter(request.filter())
             .caseSensitive(request.target().isCaseSensitive())
             .ignoreResiduals();
-    try (CloseableIterable<FileScanTask> found = scan.includeColumnStats(judgedColumns(scan.schema())).planFiles()) {
+    try (CloseableIterable<FileScanTask> found = filtered(scan)) {
       found.forEach(listed::add);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
@@ -143,11 +144,24 @@ public final class TableReport {
     return listed;
   }
 
+  /** The files that the filter leaves. A scan knows columns by the names that they had in its snapshot, and a filter by today's. */
+  private CloseableIterable<FileScanTask> filtered(TableScan scan) {
+    if (scan.schema().sameSchema(table.schema())) {
+      return scan.filter(request.filter()).includeColumnStats(judgedColumns(scan.schema(), conditions)).planFiles();
+    }
+    FileCondition filter =
+        new FileCondition(table, new Condition(request.where(), request.filter()), request.target().isCaseSensitive());
+    List<FileCondition> judging = new ArrayList<>(conditions);
+    judging.add(filter);
+    return CloseableIterable.filter(
+        scan.includeColumnStats(judgedColumns(scan.schema(), judging)).planFiles(), task -> filter.mayMatch(task.file()));
+  }
+
   /** The columns whose bounds are looked at, by the names that they have in a scan. */
-  private List<String> judgedColumns(Schema schema) {
+  private List<String> judgedColumns(Schema schema, List<FileCondition> judging) {
     Set<Integer> ids = new LinkedHashSet<>();
     fields.forEach(field -> ids.add(field.fieldId()));
-    conditions.forEach(condition -> ids.addAll(condition.fieldIds()));
+    judging.forEach(condition -> ids.addAll(condition.fieldIds()));
     return ids.stream().map(schema::findColumnName).filter(Objects::nonNull).toList();
   }
 }

@@ -9,6 +9,9 @@ import java.util.List;
  * @param columns clustering columns, for example {@code a, b}, or a sort order
  * @param where predicate that selects data files
  * @param branch branch to report on
+ * @param snapshotId one of the table's snapshots, else the branch's newest is reported on
  * @param predicates conditions whose scan fractions are reported, too
+ * @param boxes whether what pictures show is reported, too
  */
-public record ReportRequest(String table, String columns, String where, String branch, List<String> predicates) {}
+public record ReportRequest(
+    String table, String columns, String where, String branch, Long snapshotId, List<String> predicates, boolean boxes) {}

@@ -19,7 +19,7 @@ import org.apache.iceberg.util.SnapshotUtil;
  *
  * @param target the table
  * @param branch the branch
- * @param snapshots the snapshots that led to its newest one, oldest first, as far as they are kept; none without data
+ * @param snapshots the snapshots that led to the one that is reported on, oldest first, as far as they are kept; none without data
  * @param sortOrder the clustering columns, as a rewrite takes them
  * @param order the same, resolved
  * @param options the options that the table remembers
@@ -47,7 +47,7 @@ public record ResolvedReport(
     // A caching catalog hands out tables as they were when they were first loaded.
     table.refresh();
     String branch = ResolvedRequest.branch(target, written.branch(), "report on");
-    List<SnapshotFacts> snapshots = snapshots(table, branch);
+    List<SnapshotFacts> snapshots = snapshots(table, head(table, branch, written.snapshotId()));
     String sortOrder = written.columns() == null ? remembered(target, snapshots) : written.columns();
     SortOrder parsed = SortOrder.parse(sortOrder);
     RewriteOptions options = RewriteOptions.of(TableDefaults.options(target, parsed));
@@ -57,11 +57,23 @@ public record ResolvedReport(
     return new ResolvedReport(target, branch, snapshots, sortOrder, order, options, written.where(), filter, predicates);
   }
 
-  private static List<SnapshotFacts> snapshots(Table table, String branch) {
+  /** The snapshot that is reported on; null of a branch that has none. */
+  private static Long head(Table table, String branch, Long snapshotId) {
+    if (snapshotId == null) {
+      SnapshotRef newest = table.refs().get(branch);
+      return newest == null ? null : (Long) newest.snapshotId();
+    }
+    if (table.snapshot(snapshotId) == null) {
+      throw new IllegalArgumentException(
+          String.format("Cannot report on snapshot %d, because %s has no such snapshot", snapshotId, table.name()));
+    }
+    return snapshotId;
+  }
+
+  private static List<SnapshotFacts> snapshots(Table table, Long head) {
     List<SnapshotFacts> found = new ArrayList<>();
-    SnapshotRef head = table.refs().get(branch);
     if (head != null) {
-      for (Snapshot each : SnapshotUtil.ancestorsOf(head.snapshotId(), table::snapshot)) {
+      for (Snapshot each : SnapshotUtil.ancestorsOf(head, table::snapshot)) {
         found.add(facts(each));
       }
     }
