@@ -207,9 +207,7 @@ def report(
         int | None, typer.Option(metavar="SNAPSHOT", help="A snapshot of before, to be compared with.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="A file that a page with pictures is written to.")] = None,
-    engine: Annotated[
-        Literal["spark", "pyiceberg"], typer.Option(help="What reads the metadata; only pyiceberg compares and draws.")
-    ] = "pyiceberg",
+    engine: Annotated[Literal["spark", "pyiceberg"], typer.Option(help="What reads the metadata.")] = "pyiceberg",
     catalog: Catalog = None,
     uri: Uri = None,
     warehouse: Warehouse = None,

@@ -64,9 +64,6 @@ def checked_report_request(
     conf: Mapping[str, str],
 ) -> ReportRequest:
     """Check the arguments of ``report``; raises InvalidInputError for wrong usage."""
-    for flag, given in (("--compare", compared), ("--html", page)):
-        if given is not None and engine == "spark":
-            raise InvalidInputError(f"Cannot use {flag} {given}, because the engine is spark and it is for pyiceberg")
     if page is not None:
         _check_page(page)
     if by is not None:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from iceberg_zorder.cli.output import Output
-from iceberg_zorder.cli.request import ReportRequest, RewriteRequest
+from iceberg_zorder.cli.request import ReportRequest, RewriteRequest, with_compared
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, load_table
-from iceberg_zorder.pyiceberg.clustering.report import remembered_order, report
+from iceberg_zorder.pyiceberg.clustering.report import report
 from iceberg_zorder.pyiceberg.rewrite import execute, plan_rewrite, rewrite_data_files
 from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.request.result import RewriteResult
@@ -88,11 +88,7 @@ class PyIcebergEngine:
         with failures(f"report on {request.table}"), output.progress() as say, warnings(output):
             say(f"Reading the metadata of {request.table}")
             table = load_table(self.catalog, request.identifier)
-            if request.compared is None:
-                return report_by(request.sort_order, None), None
-            # What is compared is by the same columns, though an older snapshot may tell of others.
-            sort_order = request.sort_order or remembered_order(table, request.branch)
-            return report_by(sort_order, None), report_by(sort_order, request.compared)
+            return with_compared(report_by, request)
 
 
 @contextmanager

@@ -134,3 +134,25 @@ class DefaultsRequest:
     sort_order: str
     options: dict[str, str]
     catalog: CatalogConfiguration
+
+
+def with_compared(
+    report_by: Callable[[str | None, int | None], ClusteringReport], request: ReportRequest
+) -> tuple[ClusteringReport, ClusteringReport | None]:
+    """Report on a table, and on its snapshot of before if one is asked for.
+
+    Parameters
+    ----------
+    report_by : callable
+        From a sort order and the id of a snapshot to the report; None is what the table remembers, and what it has now.
+    request : ReportRequest
+        What is to be reported on.
+
+    Returns
+    -------
+    tuple of ClusteringReport and (ClusteringReport or None)
+        The report of now, and that of before.
+    """
+    found = report_by(request.sort_order, None)
+    # What is compared is by the same columns, though an older snapshot may tell of others.
+    return found, None if request.compared is None else report_by(found.sort_order, request.compared)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from iceberg_zorder.cli.interruption import Interrupted
 from iceberg_zorder.cli.output import Output
-from iceberg_zorder.cli.request import ReportRequest, RewriteRequest
+from iceberg_zorder.cli.request import ReportRequest, RewriteRequest, with_compared
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration
 from iceberg_zorder.report.clustering_report import ClusteringReport
@@ -92,18 +92,23 @@ class SparkEngine:
     def report(self, request: ReportRequest, output: Output) -> tuple[ClusteringReport, ClusteringReport | None]:
         """Report on a table; raises as :class:`iceberg_zorder.cli.request.Engine`, and Interrupted when cancelled."""
 
-        def report_on(spark: SparkSession) -> ClusteringReport:
-            return report(
-                spark,
-                request.table,
-                request.sort_order,
-                where=request.where,
-                branch=request.branch,
-                predicates=request.predicates,
-            )
+        def report_on(spark: SparkSession) -> tuple[ClusteringReport, ClusteringReport | None]:
+            def report_by(sort_order: str | None, snapshot_id: int | None) -> ClusteringReport:
+                return report(
+                    spark,
+                    request.table,
+                    sort_order,
+                    where=request.where,
+                    branch=request.branch,
+                    snapshot_id=snapshot_id,
+                    predicates=request.predicates,
+                    boxes=request.page is not None,
+                )
+
+            return with_compared(report_by, request)
 
         doing = f"Reading the metadata of {request.table}"
-        return self._in_spark(report_on, doing, output, lambda: None, message=lambda _: None), None
+        return self._in_spark(report_on, doing, output, lambda: None, message=lambda _: None)
 
     def _in_spark(
         self,

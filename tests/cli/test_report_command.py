@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
 
+from iceberg_zorder.pyiceberg import rewrite_data_files
 from tests.cli.processes import run, run_without_spark
 
 BY = ("db.events", "--by", "`user id`,ts")
@@ -67,10 +70,50 @@ def test_both_engines_say_the_same(home: Path, catalog: Catalog) -> None:
     assert catalog.load_table("db.events").metadata.current_snapshot_id == on_spark["snapshot_id"]
 
 
+@pytest.mark.full
+def test_both_engines_compare_and_draw_the_same(home: Path, catalog: Catalog) -> None:
+    rows = pa.table({"user id": [i * 37 % 100 for i in range(100)], "ts": list(range(100))})
+    table = catalog.create_table("db.drawn", rows.schema)
+    for start in range(0, 100, 20):
+        table.append(rows.slice(start, 20))
+    before = table.metadata.current_snapshot_id
+    rewrite_data_files(table, "ts DESC, hilbert(`user id`)", options={"rewrite-all": True})
+    with table.update_schema() as schema:
+        schema.rename_column("ts", "at")
+    asked = ("db.drawn", "--compare", str(before), "--predicate", "at >= 40", "--output", "json")
+    told, pages = [], []
+    for engine, command in (("spark", run), ("pyiceberg", run_without_spark)):
+        page = home / f"{engine}.html"
+        chosen = ("--engine", "spark", "--catalog", "files") if engine == "spark" else ()
+        done = command(home, *asked, *chosen, "--html", str(page), command="report")
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        for report in (found, found["compared_with"]):
+            report["findings"] = [each["code"] for each in report["findings"]]
+        told.append(found)
+        # Commands of findings are those of the engine.
+        pages.append(re.sub(r"<pre.*?</pre>|<code.*?</code>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL))
+    assert told[0] == told[1]
+    assert told[0]["sort_order"] == told[0]["compared_with"]["sort_order"] == "at DESC NULLS LAST, hilbert(`user id`)"
+    assert told[0]["compared_with"]["snapshot_id"] == before
+    assert pages[0].count("<svg") == 8
+    assert pages[0] == pages[1]
+
+
+@pytest.mark.full
+def test_a_snapshot_that_is_not_there_is_refused_by_both_engines_alike(home: Path, catalog: Catalog) -> None:
+    assert catalog.list_tables("db")
+    asked = (*BY, "--compare", "5")
+    why = "Error: Cannot report on snapshot 5, because files.db.events has no such snapshot"
+    for done in (
+        run(home, *asked, "--engine", "spark", "--catalog", "files", command="report"),
+        run_without_spark(home, *asked, command="report"),
+    ):
+        assert done.returncode == 2
+        assert why in done.stderr
+
+
 def test_what_only_one_engine_does_is_refused_on_the_other(home: Path) -> None:
-    done = run(home, *BY, "--engine", "spark", "--compare", "5", "--catalog", "files", command="report")
-    assert done.returncode == 2
-    assert "Cannot use --compare 5, because the engine is spark and it is for pyiceberg" in done.stderr
     done = run(home, *BY, "--catalog", "files", command="report")
     assert done.returncode == 2
     assert "Cannot set --conf spark.master, because the engine is pyiceberg" in done.stderr

@@ -116,14 +116,6 @@ def report(
         return clustering_report(table_facts(request, tasks))
 
 
-def remembered_order(table: Table, branch: str | None = None, *, case_sensitive: bool = False) -> str:
-    """Find the sort order that a report is by if no columns are named; arguments and errors as for :func:`report`."""
-    with renewed(table):
-        refresh(table)
-        snapshot = branch_snapshot(table, branch or MAIN_BRANCH, "report on data files")
-        return _remembered_order(table, snapshots_to(table, snapshot), case_sensitive=case_sensitive)
-
-
 def _remembered_order(table: Table, snapshots: Sequence[SnapshotFacts], *, case_sensitive: bool) -> str:
     """Find the sort order that the table remembers, or write that of the newest rewrite of ours."""
     remembered = remembered_sort_order(table, case_sensitive=case_sensitive)
