@@ -42,6 +42,8 @@ PREDICATES = (
     "p = 1",
     "name = '\U0001f600 common prefix 5'",
     "NOT ok AND day <> DATE '1970-01-01'",
+    "isnan(f) AND NOT isnan(g)",
+    "NOT isnan(f) OR isnan(g)",
 )
 
 

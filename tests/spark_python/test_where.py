@@ -47,11 +47,10 @@ def chosen_by_pyiceberg(table: Table, where: str) -> set[str]:
 
 
 def chosen_by_spark(spark: SparkSession, name: str, where: str) -> set[str]:
-    """As the plugin chooses: by Spark's parser and optimizer, and by Iceberg's scan."""
+    """As the plugin chooses: by Spark's parser and optimizer, its own translation, and Iceberg's scan."""
     jvm, session = spark._jvm, spark._jsparkSession
     assert jvm is not None
-    converter = jvm.org.apache.spark.sql.execution.datasources.SparkExpressionConverter
-    expression = converter.convertToIcebergExpression(converter.collectResolvedSparkExpression(session, name, where))
+    expression = jvm.io.icebergzorder.spark.internals.SparkInternals.icebergExpression(session, name, where)
     scan = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(session, name).newScan()
     tasks = scan.caseSensitive(False).filter(expression).ignoreResiduals().planFiles().iterator()
     found = set()
@@ -95,3 +94,28 @@ def test_random_conditions(spark: SparkSession, table: Table) -> None:
             wrong.append(f"{where}: {len(ours)} files without Spark, {len(theirs)} with it, {len(matching)} with rows")
     assert wrong == []
     assert len(sizes) > 8
+
+
+def test_only_nan_is_nan(spark: SparkSession, catalog: Catalog) -> None:
+    name = f"{CATALOG}.db.where_nan"
+    spark.sql(f"DROP TABLE IF EXISTS {name}")
+    spark.sql(f"CREATE TABLE {name} (what STRING, d DOUBLE, f FLOAT, s STRUCT<`a b`: DOUBLE>) USING iceberg")
+    for what, number in (("nan", "double('NaN')"), ("null", "NULL"), ("one", "1"), ("infinity", "double('Infinity')")):
+        spark.sql(f"INSERT INTO {name} SELECT '{what}', {number}, {number}, named_struct('a b', double({number}))")
+    files = {row.what: row.path for row in spark.sql(f"SELECT what, _file AS path FROM {name}").collect()}
+    table = catalog.load_table("db.where_nan")
+    for condition_, kinds in (
+        ("isnan({0})", {"nan"}),
+        ("NOT isnan({0})", {"null", "one", "infinity"}),
+        ("isnan({0}) OR {0} > 5", {"nan", "infinity"}),
+        ("isnan({0}) IS FALSE AND {0} IS NOT NULL", {"one", "infinity"}),
+        ("NOT (isnan({0}) OR {0} IS NULL)", {"one", "infinity"}),
+    ):
+        for column in ("d", "f", "s.`a b`"):
+            where = condition_.format(column)
+            assert chosen_by_spark(spark, name, where) == {files[kind] for kind in kinds}, where
+            if "FALSE" not in where:
+                assert chosen_by_pyiceberg(table, where) == {files[kind] for kind in kinds}, where
+    for where in ("isnan(d + 1)", "isnan(length(what))"):
+        with pytest.raises(PySparkException, match="Cannot use the filter 'isnan.*, because Cannot"):
+            spark.sql(f"CALL {CATALOG}.system.zorder_report('{name}', 'd', where => '{where}')")

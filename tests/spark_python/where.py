@@ -196,7 +196,13 @@ def _comparison(rng: random.Random) -> str:
     null = [f"{name} IS NULL", f"{name} IS NOT NULL", f"{name} <=> NULL", f"isnull({name})", f"{name} = NULL"]
     if "NaN" in f"{one}{two}{three}":
         return rng.choice(
-            [f"{name} = double('NaN')", f"{name} <> double('NaN')", f"double('NaN') <=> {name}", *null[:2]]
+            [
+                f"isnan({name})",
+                f"{name} = double('NaN')",
+                f"{name} <> double('NaN')",
+                f"double('NaN') <=> {name}",
+                *null[:2],
+            ]
         )
     several = [f"{name} IN ({one}, {two}, {three})", f"{name} NOT IN ({one}, {two})", f"{name} IN ({one}, NULL)"]
     if isinstance(of, DateType) and "TIMESTAMP" in f"{one}{two}{three}":

@@ -18,6 +18,9 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
+import org.apache.spark.sql.catalyst.expressions.IsNaN;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
@@ -69,7 +72,22 @@ public final class SparkInternals {
   public static Expression icebergExpression(SparkSession session, String quotedTable, String where) throws AnalysisException {
     Object resolved =
         callStatic(SparkExpressionConverter.class, "collectResolvedSparkExpression", session, quotedTable, where);
-    return (Expression) callStatic(SparkExpressionConverter.class, "convertToIcebergExpression", resolved);
+    return (Expression) callStatic(SparkExpressionConverter.class, "convertToIcebergExpression", comparedWithNan(resolved));
+  }
+
+  /**
+   * Writes {@code isnan(x)} as {@code x <=> NaN} wherever it stands in a condition. Both are true, false and never NULL for the same
+   * values, and Spark tells its sources of the second alone, which Iceberg takes for its own {@code is_nan}.
+   */
+  private static Object comparedWithNan(Object condition) {
+    if (condition instanceof IsNaN isNan) {
+      DataType type = isNan.child().dataType();
+      Object nan = type.equals(DataTypes.FloatType) ? (Object) Float.NaN : (Object) Double.NaN;
+      return construct(EqualNullSafe.class, isNan.child(), construct(Literal.class, nan, type));
+    }
+    List<Object> children = list(call(condition, "children"), Object.class);
+    List<Object> compared = children.stream().map(SparkInternals::comparedWithNan).toList();
+    return compared.equals(children) ? condition : call(condition, "withNewChildren", seq(compared));
   }
 
   /**
