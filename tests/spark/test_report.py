@@ -93,6 +93,28 @@ def test_snapshots_and_boxes_are_asked_for(spark: SparkSession) -> None:
     assert abs(int(ids["ticks"][2][1]) - 500) < 10
 
 
+def test_filters_of_older_snapshots_are_by_the_names_of_today(spark: SparkSession) -> None:
+    table = create(
+        spark,
+        "SELECT id, id AS b FROM range(0, 1000, 1, 4)",
+        partitioned_by="truncate(500, b)",
+        properties={"write.distribution-mode": "none"},
+    )
+    for before, after in (("id", "key"), ("b", "id")):
+        spark.sql(f"ALTER TABLE {table.full_name} RENAME COLUMN {before} TO {after}")
+    by_key = "columns => 'key', predicates => array('key < 250', 'id >= 500'), where => 'key < 700 AND id >= 250'"
+    expected = json.loads(call(table, by_key)[0].report)
+    assert [each["total_file_count"] for each in expected["predicates"]] == [0, 1]
+    assert expected["total_file_count"] == 2
+    spark.sql(f"ALTER TABLE {table.full_name} ADD COLUMN later INT")
+    spark.sql(f"INSERT INTO {table.full_name} SELECT id, id, 1 FROM range(1000)")
+    found = json.loads(call(table, f"{by_key}, snapshot_id => {expected['snapshot_id']}")[0].report)
+    assert found == expected
+    filtered = f"columns => 'key', where => 'later = 1', snapshot_id => {expected['snapshot_id']}"
+    # No metrics rule out that rows of then have a value in it.
+    assert call(table, filtered)[0].total_file_count == 4
+
+
 def test_the_command_of_a_finding_can_be_called(spark: SparkSession) -> None:
     table = create(
         spark,
