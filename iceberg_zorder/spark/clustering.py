@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
+from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.request.arguments import name_parts, sort_order_text
 from iceberg_zorder.spark.procedures import catalog_of, escapes_string_literals, first_row
 from iceberg_zorder.spark.sql_text import procedure_call, string_literal
+
+_LONGS = 2**63
 
 
 def report(
@@ -78,6 +81,9 @@ def report(
         texts = ", ".join(string_literal(each, escaped_string_literals=escaped) for each in predicates)
         arguments["predicates"] = f"array({texts})"
     if snapshot_id is not None:
+        if not -_LONGS <= snapshot_id < _LONGS:
+            # Spark would say that it cannot cast it.
+            raise InvalidInputError(f"Cannot report on snapshot {snapshot_id}, because {table} has no such snapshot")
         arguments["snapshot_id"] = str(snapshot_id)
     if boxes:
         arguments["boxes"] = "true"

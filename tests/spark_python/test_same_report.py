@@ -288,5 +288,6 @@ def test_snapshots_of_before(spark: SparkSession, catalog: Catalog) -> None:
     assert "no snapshot of it tells of a rewrite" in refused_alike(
         spark, catalog, full, snapshot_id=history[3].snapshot_id
     )
-    why = refused_alike(spark, catalog, full, "key", snapshot_id=5)
-    assert why == f"Cannot report on snapshot 5, because {full} has no such snapshot"
+    for unknown in (5, -1, 2**63):
+        why = refused_alike(spark, catalog, full, "key", snapshot_id=unknown)
+        assert why == f"Cannot report on snapshot {unknown}, because {full} has no such snapshot"
