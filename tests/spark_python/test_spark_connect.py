@@ -15,7 +15,7 @@ SCRIPT = r"""
 import json, sys, warnings
 from dataclasses import asdict
 from pyspark.sql import SparkSession
-from iceberg_zorder.spark import configure_spark, rewrite_data_files
+from iceberg_zorder.spark import configure_spark, report, rewrite_data_files
 from iceberg_zorder.spark.catalogs import spark_catalog
 
 directory = sys.argv[1]
@@ -37,8 +37,11 @@ try:
 except Exception as error:
     refusal, kind = str(error), type(error).__name__
 count = spark.table("lake.db.t").count()
+first = spark.sql("SELECT snapshot_id FROM lake.db.t.snapshots ORDER BY committed_at").first()[0]
+found = report(spark, "lake.db.t", ["id", "k"], where="k <> 'it\\'s'", snapshot_id=first, predicates=["id < 5"], boxes=True)
+reported = [found.snapshot_id == first, found.total_rows, found.predicates[0].predicate, len(found.boxes.axes)]
 module = type(spark).__module__
-print(json.dumps({"results": results, "refusal": refusal, "count": count, "module": module, "kind": kind, "warned": [str(each.message) for each in warned]}))
+print(json.dumps({"results": results, "refusal": refusal, "count": count, "reported": reported, "module": module, "kind": kind, "warned": [str(each.message) for each in warned]}))
 spark.stop()
 """
 
@@ -58,5 +61,6 @@ def test_over_spark_connect(tmp_path: Path) -> None:
     assert "Cannot cluster by column 'nope', because" in said["refusal"]
     assert said["kind"] == "InvalidInputError"
     assert said["count"] == 1000
+    assert said["reported"] == [True, 1000, "id < 5", 2]
     # What the caller has set is still told of.
     assert {text.split()[3] for text in said["warned"]} == {"spark.driver.host"}
