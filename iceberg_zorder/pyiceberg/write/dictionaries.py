@@ -45,20 +45,60 @@ def worth_a_dictionary(batches: Sequence[pa.RecordBatch], limit: int) -> list[st
     for place, field in enumerate(batches[0].schema):
         if pa.types.is_nested(field.type):
             found += list(_leaves(field.name, field.type))
-        elif pa.types.is_dictionary(field.type) or _pays(
-            [_every(batch.column(place), field.type, step) for batch in batches], rows, limit
-        ):
+        elif _pays([_every(batch.column(place), step) for batch in batches], rows, limit):
             found.append(field.name)
     return found
 
 
-def _every(column: pa.Array, kind: pa.DataType, step: int) -> pa.Array:
-    """Take every so-manieth value, as a type: of strings some batches may have a dictionary, and others none."""
+def compacted(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """Take out of dictionaries what no row has: Arrow writes all of them, and those of a file group are shared.
+
+    Parameters
+    ----------
+    batches : sequence of pyarrow.RecordBatch
+        The rows of a row group, at least one. Those whose column has a dictionary share it.
+
+    Returns
+    -------
+    list of pyarrow.RecordBatch
+        The same rows, with dictionaries of their own, in the order of the shared ones.
+
+    Examples
+    --------
+    >>> shared = pa.array(["a", "b", "c", "d"])
+    >>> rows = [pa.record_batch({"s": pa.DictionaryArray.from_arrays(each, shared)}) for each in ([3, 1], [1, None])]
+    >>> [(batch["s"].dictionary.to_pylist(), batch["s"].to_pylist()) for batch in compacted(rows)]
+    [(['b', 'd'], ['d', 'b']), (['b', 'd'], ['b', None])]
+    """
+    columns = [list(batch.columns) for batch in batches]
+    for place in range(batches[0].num_columns):
+        mine = [of for of in columns if pa.types.is_dictionary(of[place].type)]
+        if mine:
+            for of, small in zip(mine, _compacted([of[place] for of in mine]), strict=True):
+                of[place] = small
+    return [pa.RecordBatch.from_arrays(of, batch.schema.names) for of, batch in zip(columns, batches, strict=True)]
+
+
+def _compacted(arrays: Sequence[pa.DictionaryArray]) -> list[pa.DictionaryArray]:
+    shared = arrays[0].dictionary
+    if not all(each.dictionary is shared or each.dictionary.equals(shared) for each in arrays):
+        return list(arrays)
+    is_used = np.zeros(len(shared), np.bool_)
+    for each in arrays:
+        is_used[each.indices.drop_null().to_numpy()] = True
+    if is_used.all():
+        return list(arrays)
+    places = pa.array(np.cumsum(is_used) - 1, arrays[0].type.index_type)
+    values = shared.take(pa.array(np.flatnonzero(is_used)))
+    return [pa.DictionaryArray.from_arrays(places.take(each.indices), values) for each in arrays]
+
+
+def _every(column: pa.Array, step: int) -> pa.Array:
+    """Take every so-manieth value: of strings some batches may have a dictionary, and others none."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
-    elif column.type != kind:
-        column = column.cast(kind)
-    return column if step == 1 else column.take(pa.array(np.arange(0, len(column), step)))
+    taken = column if step == 1 else column.take(pa.array(np.arange(0, len(column), step)))
+    return taken.dictionary_decode() if pa.types.is_dictionary(taken.type) else taken
 
 
 def _pays(sampled: Sequence[pa.Array], rows: int, limit: int) -> bool:

@@ -18,7 +18,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.compat.schemas import partition_path, sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
 from iceberg_zorder.pyiceberg.progress import WRITE, Progress, silent
-from iceberg_zorder.pyiceberg.write.dictionaries import worth_a_dictionary
+from iceberg_zorder.pyiceberg.write.dictionaries import compacted, worth_a_dictionary
 from iceberg_zorder.pyiceberg.write.file_metrics import FileMetrics
 from iceberg_zorder.pyiceberg.write.parquet_settings import parquet_settings, row_group_limit, row_group_size
 
@@ -98,6 +98,7 @@ class FileWriter:
         rows = sum(batch.num_rows for batch in batches)
         if not rows:
             return
+        batches = compacted(batches)
         if self._open is None:
             self._open = self._start(batches)
         before = self._open.tell()
