@@ -18,7 +18,7 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
-from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.sample import Sample, cut
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, report, rewrite_data_files
@@ -27,6 +27,7 @@ from iceberg_zorder.pyiceberg.plan.layouts import fit_layouts
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.pyiceberg.plan.scan_fractions import MeasuredGroup, ScanFractions
+from iceberg_zorder.pyiceberg.run.outcome import WrittenFiles
 from iceberg_zorder.report.scan_prediction import scan_prediction
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.request.rewrite_options import rewrite_options
@@ -492,3 +493,21 @@ def test_predictions_by_files_are_those_by_rows(catalog: SqlCatalog) -> None:
         for place, (name, kept) in enumerate([("a", lambda key: key.decode()[:16].encode()), ("b", None)])
     }
     assert by_files == pytest.approx(by_rows, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError])
+def test_new_files_that_cannot_be_measured_are_deleted(
+    catalog: SqlCatalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]
+) -> None:
+    """An interruption may come at any place; this one comes where files are finished, and in no batch yet."""
+    table = daily(catalog)
+    before = set(tmp_path.rglob("*.parquet"))
+
+    def interrupted(*_: object) -> bool:
+        assert set(tmp_path.rglob("*.parquet")) > before
+        raise kind
+
+    monkeypatch.setattr(WrittenFiles, "are_worse", interrupted)
+    with pytest.raises((KeyboardInterrupt, RewriteFailedError)):
+        rewrite_data_files(table, ["user", "ts"])
+    assert set(tmp_path.rglob("*.parquet")) == before

@@ -211,10 +211,11 @@ class RewriteRunner:
                     if isinstance(outcome, Exception):
                         self._failed("a file group", group, outcome)
                         continue
-                    if self._is_left(group, outcome):
-                        continue
+                    # From here on its files are deleted with those of the batch, should anything come between.
                     batch.append((group, outcome))
-                    if len(batch) == size:
+                    if self._is_left(group, outcome):
+                        batch.pop()
+                    elif len(batch) == size:
                         due, batch = batch, []
                         self._commit(snapshot, due, properties)
             due, batch = batch, []
