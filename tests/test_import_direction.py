@@ -19,6 +19,7 @@ STAGES = [
     {"request"},
     {"render"},
     {"report", "rows"},
+    {"upkeep"},
     {"spark", "pyiceberg.compat"},
     {"pyiceberg.content_files", "pyiceberg.display", "pyiceberg.nested_fields", "pyiceberg.progress"},
     {"pyiceberg.bounds", "pyiceberg.catalog", "pyiceberg.file_groups", "pyiceberg.metrics_config"},
@@ -32,7 +33,7 @@ STAGES = [
 ]
 STAGE_OF = {room: stage for stage, rooms in enumerate(STAGES) for room in rooms}
 ENGINES = {"pyspark": "spark", "py4j": "spark", "pyiceberg": "pyiceberg"}
-CORE = {"errors", "layout", "sample", "request", "report", "rows"}
+CORE = {"errors", "layout", "sample", "request", "report", "rows", "upkeep"}
 CORE_MAY_IMPORT = {"numpy", "pyarrow", "sqlglot", "iceberg_zorder"} | sys.stdlib_module_names
 LONGEST_MODULE = 350
 LARGEST_PACKAGE = 13  # a dozen modules, and __init__.py

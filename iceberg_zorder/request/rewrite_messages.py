@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 ERROR = 0.05
 """How far predictions may be off: what gains or loses no more is not told from what gains nothing."""
+_NOTHING = 0.01
 DRY_RUN = "Dry run: nothing was written."
 
 
@@ -18,6 +19,17 @@ def reads_less(before: float, predicted: float) -> bool:
     (True, False)
     """
     return predicted <= (1 - ERROR) * before
+
+
+def gains_nothing(before: float, actual: float) -> bool:
+    """Tell whether new files are read as much as those of today on average, or less by no more than one percent.
+
+    Examples
+    --------
+    >>> gains_nothing(0.5, 0.499), gains_nothing(0.5, 0.49)
+    (True, False)
+    """
+    return actual > (1 - _NOTHING) * before
 
 
 def why_left(before: float, predicted: float) -> str:
@@ -53,14 +65,15 @@ def why_left_after_all(table: str, groups: int, before: float, actual: float) ->
     Examples
     --------
     >>> why_left_after_all("lake.db.t", 2, 0.4, 1)
-    'Left 2 file groups of lake.db.t as they were, and deleted their new files, because those would be read more, \
-whatever was predicted: scan fraction on average over the columns 40.0% today, 100.0% after. To rewrite them anyway, \
-set option rewrite-all to true.'
+    'Left 2 file groups of lake.db.t as they were, and deleted their new files, because filters would read no \
+less, whatever was predicted: scan fraction on average over the columns 40.0% today, 100.0% after. They are left until \
+their files change; to rewrite them anyway, set option rewrite-all to true.'
     """
     return (
-        f"Left {groups:,} file groups of {table} as they were, and deleted their new files, because those would be "
-        f"read more, whatever was predicted: scan fraction on average over the columns {_percent(before)} today, "
-        f"{_percent(actual)} after. To rewrite them anyway, set option rewrite-all to true."
+        f"Left {groups:,} file groups of {table} as they were, and deleted their new files, because filters would "
+        f"read no less, whatever was predicted: scan fraction on average over the columns {_percent(before)} today, "
+        f"{_percent(actual)} after. They are left until their files change; to rewrite them anyway, set option "
+        "rewrite-all to true."
     )
 
 

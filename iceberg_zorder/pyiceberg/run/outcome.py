@@ -10,7 +10,7 @@ from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.scan_fractions import MeasuredGroup, ScanFractions
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.request.result import ColumnScan, RewriteResult
-from iceberg_zorder.request.rewrite_messages import DRY_RUN, why_left_after_all
+from iceberg_zorder.request.rewrite_messages import DRY_RUN, gains_nothing, why_left_after_all
 
 Written = Sequence[tuple[MeasuredGroup, DataFiles]]
 """File groups, and their new files."""
@@ -41,13 +41,13 @@ class WrittenFiles:
         """Measure, by column, the scan fractions among new files."""
         return self._measure.measured(written) if self._measure else {}
 
-    def are_worse(self, written: Written) -> bool:
-        """Tell whether new files are read more than those of today, on average over the columns."""
+    def gain_nothing(self, written: Written) -> bool:
+        """Tell whether new files are read no less than those of today, on average over the columns."""
         before, actual = self._means(written)
-        return before is not None and actual is not None and actual > before
+        return before is not None and actual is not None and gains_nothing(before, actual)
 
     def left(self, written: Written) -> None:
-        """Take note of what is not committed, because it is worse."""
+        """Take note of what is not committed, because it gains nothing."""
         self._left += written
 
     def why_left(self, table: str) -> str | None:

@@ -20,6 +20,7 @@ from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
+from iceberg_zorder.pyiceberg.plan.selection.left_groups import remember_left
 from iceberg_zorder.pyiceberg.plan.summary import commit_properties, snapshot_properties
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress
 from iceberg_zorder.pyiceberg.run.file_group_pool import FileGroupPool
@@ -60,6 +61,7 @@ class RewriteRunner:
         self._commits = BatchCommits(request.table, request.branch_name, request.options, self._tally)
         self._written = WrittenFiles()
         self._set: list[str] = []
+        self._left: list[FileGroup] = []
         self._since = time.monotonic()
 
     def run(self, plan: RewritePlan) -> RewriteResult:
@@ -76,6 +78,7 @@ class RewriteRunner:
         with self._telling_what_is_left():
             warnings = self._with_fixed_metrics(sampled)
             message = self._attempts(sampled)
+            remember_left(self._request, self._left)
             tally.failed_files += sum(len(group.tasks) for group in tally.lost)
             self._check_failed_commits()
             if self._options.remove_dangling_deletes:
@@ -225,14 +228,15 @@ class RewriteRunner:
             raise
 
     def _is_left(self, group: FileGroup, files: list[DataFile]) -> bool:
-        """Leave a file group whose new files turn out to be read more, unless it is to be rewritten all the same."""
+        """Leave a file group whose new files turn out to gain nothing, unless it is to be rewritten all the same."""
         if self._options.rewrite_all or group.is_for_deletes:
             return False
         written = self._written.files([(group, files)])
-        if not self._written.are_worse(written):
+        if not self._written.gain_nothing(written):
             return False
         delete_files(self._table, [file.file_path for file in files])
         self._written.left(written)
+        self._left.append(group)
         return True
 
     def _sampled(self, plan: RewritePlan) -> RewritePlan:

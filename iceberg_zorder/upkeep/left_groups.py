@@ -1,0 +1,82 @@
+"""File groups whose rewrite has brought nothing: a table remembers them, so that no run writes them in vain again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+
+PROPERTY = "zorder.left-file-groups"
+"""Their keys, the newest last, with commas between."""
+_MOST = 1_000
+_KEY = 16
+
+WHY = (
+    "its new files were read no less when it was rewritten last, and it is as it was; rewrite-all rewrites it all the "
+    "same"
+)
+"""Why such a file group is left."""
+
+
+def group_key(sort_order: str, options: Mapping[str, str], paths: Iterable[str]) -> str:
+    """Make the key of a file group that is rewritten in some way.
+
+    Parameters
+    ----------
+    sort_order : str
+        The sort order.
+    options : mapping of str to str
+        The options.
+    paths : iterable of str
+        The paths of its data files, in any order.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits.
+
+    Examples
+    --------
+    >>> group_key("a", {}, ["x", "y"]) == group_key("a", {}, ["y", "x"]) != group_key("b", {}, ["x", "y"])
+    True
+    """
+    lines = [sort_order, *sorted(f"{name}={value}" for name, value in options.items()), *sorted(paths)]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:_KEY]
+
+
+def remembered(properties: Mapping[str, str]) -> frozenset[str]:
+    """Read the keys that a table remembers.
+
+    Examples
+    --------
+    >>> sorted(remembered({"zorder.left-file-groups": "1f, 2e,"})), sorted(remembered({}))
+    (['1f', '2e'], [])
+    """
+    return frozenset(key.strip() for key in properties.get(PROPERTY, "").split(",") if key.strip())
+
+
+def with_keys(properties: Mapping[str, str], keys: Iterable[str]) -> str:
+    """Write the property with more keys; of more than 1,000 the oldest are forgotten.
+
+    Examples
+    --------
+    >>> with_keys({"zorder.left-file-groups": "1f,2e"}, ["3d", "1f"])
+    '2e,3d,1f'
+    """
+    new = list(keys)
+    old = [key for key in properties.get(PROPERTY, "").split(",") if key and key not in new]
+    return ",".join([*old, *new][-_MOST:])
+
+
+def why_nothing(table: str, groups: int) -> str:
+    """Say why all file groups are left.
+
+    Examples
+    --------
+    >>> why_nothing("lake.db.t", 2)
+    'Nothing to rewrite in lake.db.t: the new files of its 2 file groups were read no less when they were rewritten \
+last, and the groups are as they were. To rewrite them anyway, set option rewrite-all to true.'
+    """
+    return (
+        f"Nothing to rewrite in {table}: the new files of its {groups:,} file groups were read no less when they were "
+        "rewritten last, and the groups are as they were. To rewrite them anyway, set option rewrite-all to true."
+    )
