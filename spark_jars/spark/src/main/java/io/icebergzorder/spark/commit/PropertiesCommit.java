@@ -6,7 +6,7 @@ import java.util.stream.Collectors;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.UpdateProperties;
 
-/** Sets properties of a table before it is rewritten, in a commit of their own. */
+/** Sets properties of a table, in a commit of their own. */
 public final class PropertiesCommit {
   private PropertiesCommit() {}
 

@@ -27,6 +27,11 @@ public final class PlannedGroup {
     return planned.fileScanTasks();
   }
 
+  /** The paths of the data files. */
+  public List<String> paths() {
+    return files().stream().map(task -> task.file().location()).toList();
+  }
+
   /** The rows of the data files, deleted ones included. */
   public long rows() {
     return files().stream().mapToLong(task -> task.file().recordCount()).sum();

@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.plan;
 
+import io.icebergzorder.core.upkeep.LeftGroups;
 import io.icebergzorder.spark.internals.SupportedVersions;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.FileScope;
@@ -65,7 +66,25 @@ public final class RewritePlanner {
             ? new Selection.Selected(List.of(), List.of(), nothingIn(table, "the table has no data file"))
             : new SizeSelection(rules).select(scope);
     List<PlannedGroup> groups = groups(rules, rules.ofDeletesOnly(), table, selected.chosen());
-    return new TablePlan(request, start, history, target, within(request, groups), groups, selected);
+    TablePlan plan = new TablePlan(request, start, history, target, within(request, groups), groups, selected);
+    return plan.mayLeaveGroups() ? withoutLeft(plan, selected) : plan;
+  }
+
+  /** Leaves the file groups whose rewrite has brought nothing before. */
+  private static TablePlan withoutLeft(TablePlan plan, Selection.Selected selected) {
+    LeftGroups remembered = plan.leftGroups();
+    List<PlannedGroup> kept =
+        plan.groups().stream().filter(group -> group.isForDeletes() || !remembered.has(group.paths())).toList();
+    if (kept.size() == plan.groups().size()) {
+      return plan;
+    }
+    List<Selection.SelectedGroup> left = new ArrayList<>(selected.left());
+    plan.groups().stream()
+        .filter(group -> !kept.contains(group))
+        .map(group -> new Selection.SelectedGroup(group.info().partition(), group.files(), LeftGroups.WHY))
+        .forEach(left::add);
+    String whyNothing = kept.isEmpty() ? LeftGroups.whyNothing(plan.target().name(), plan.groups().size()) : selected.whyNothing();
+    return plan.with(kept, new Selection.Selected(selected.chosen(), left, whyNothing));
   }
 
   private static String nothingIn(Table table, String why) {

@@ -32,25 +32,25 @@ final class GroupExecution {
   private final Table table;
   private final RewriteOptions options;
   private final RewriteCommit commit;
-  private final Predicate<RewriteFileGroup> isWorse;
+  private final Predicate<RewriteFileGroup> gainsNothing;
 
   /**
    * Prepares.
    *
-   * @param isWorse whether the new files of a file group are not worth to be committed
+   * @param gainsNothing whether the new files of a file group are not worth to be committed
    */
   GroupExecution(
-      SparkSession session, Table table, RewriteOptions options, RewriteCommit commit, Predicate<RewriteFileGroup> isWorse) {
+      SparkSession session, Table table, RewriteOptions options, RewriteCommit commit, Predicate<RewriteFileGroup> gainsNothing) {
     this.session = session;
     this.table = table;
     this.options = options;
     this.commit = commit;
-    this.isWorse = isWorse;
+    this.gainsNothing = gainsNothing;
   }
 
   /** Leaves a file group as it was, if its new files are not worth to be committed. */
   private boolean isLeft(RewriteFileGroup group) {
-    boolean isLeft = isWorse.test(group);
+    boolean isLeft = gainsNothing.test(group);
     if (isLeft) {
       commit.abort(List.of(group));
     }

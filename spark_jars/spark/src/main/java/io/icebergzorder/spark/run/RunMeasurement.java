@@ -1,6 +1,7 @@
 package io.icebergzorder.spark.run;
 
 import io.icebergzorder.core.ScanMeasurement;
+import io.icebergzorder.core.upkeep.LeftGroups;
 import io.icebergzorder.spark.commit.LayoutSummary;
 import io.icebergzorder.spark.measure.GroupBounds;
 import io.icebergzorder.spark.measure.ScanFractions;
@@ -26,6 +27,10 @@ import org.apache.iceberg.actions.RewriteFileGroup;
 final class RunMeasurement {
   private static final String SCAN_FRACTION = "zorder.scan-fraction.";
   private static final int DIGITS = 6;
+
+  /** New files gain nothing that are read more than this times as much as those of today. */
+  private static final double NOTHING = 0.99;
+
   private static final long NANOS_PER_MILLI = 1_000_000;
 
   private final TablePlan plan;
@@ -65,21 +70,27 @@ final class RunMeasurement {
   }
 
   /**
-   * Whether the new files of a file group that may be left are read more than its files of today, on average over the columns; it is
-   * noted as left then.
+   * Whether the new files of a file group that may be left are read no less than its files of today, on average over the columns; it
+   * is noted as left then.
    */
-  synchronized boolean isWorse(RewriteFileGroup group) {
+  synchronized boolean gainsNothing(RewriteFileGroup group) {
     FittedGroup of = byIndex.get(group.info().globalIndex());
     if (!plan.mayLeaveGroups() || of.group().isForDeletes()) {
       return false;
     }
     ScanMeasurement.MeasuredGroup files = measure(group);
-    if (!(mean(List.of(files)) > ScanFractions.mean(plan.order(), of.before()))) {
+    if (!(mean(List.of(files)) > NOTHING * ScanFractions.mean(plan.order(), of.before()))) {
       return false;
     }
     left.add(of);
     leftFiles.add(files);
     return true;
+  }
+
+  /** What the table is to remember of the file groups that were left; empty if none was. */
+  synchronized Map<String, String> toRemember() {
+    List<List<String>> paths = left.stream().map(each -> each.group().paths()).toList();
+    return paths.isEmpty() ? Map.of() : Map.of(LeftGroups.PROPERTY, plan.leftGroups().with(paths));
   }
 
   private double mean(List<ScanMeasurement.MeasuredGroup> files) {
@@ -92,9 +103,9 @@ final class RunMeasurement {
         : Stream.of(
             String.format(
                 Locale.ROOT,
-                "Left %,d file groups of %s as they were, and deleted their new files, because those would be read more, whatever was"
-                    + " predicted: scan fraction on average over the columns %.1f%% today, %.1f%% after. To rewrite them anyway, set"
-                    + " option rewrite-all to true.",
+                "Left %,d file groups of %s as they were, and deleted their new files, because filters would read no less, whatever was"
+                    + " predicted: scan fraction on average over the columns %.1f%% today, %.1f%% after. They are left until their"
+                    + " files change; to rewrite them anyway, set option rewrite-all to true.",
                 left.size(),
                 plan.target().name(),
                 100 * ScanFractions.mean(plan.order(), FittedLayouts.before(plan.order(), left)),
