@@ -130,8 +130,42 @@ def cut(array: pa.Array, length: int) -> pa.LargeBinaryArray:
     >>> cut(pa.array(["naïve", "n", None]), 3).to_pylist()
     [b'na\xc3', b'n', None]
     """
+    return pc.binary_slice(_whole(array), 0, length)
+
+
+def tails(array: pa.Array, length: int) -> npt.NDArray[np.int64]:
+    r"""Tell apart what is alike once it is cut.
+
+    Parameters
+    ----------
+    array : pyarrow.Array
+        Strings or binaries.
+    length : int
+        The bytes at which they are cut.
+
+    Returns
+    -------
+    ndarray of int64
+        0 for a value that has no more bytes, and for NULL; for others a number by which equal ones are known, in this
+        process.
+
+    Examples
+    --------
+    >>> found = tails(pa.array(["abc", "abd", "ab", None, "abc"]), 2)
+    >>> (found != 0).tolist(), bool(found[0] == found[4] != found[1])
+    ([True, True, False, False, True], True)
+    """
+    array = _whole(array)
+    found = np.zeros(len(array), np.int64)
+    long = pc.fill_null(pc.greater(pc.binary_length(array), length), False)
+    # Odd, so that none is 0.
+    found[long.to_numpy(zero_copy_only=False)] = [hash(value) | 1 for value in array.filter(long).to_pylist()]
+    return found
+
+
+def _whole(array: pa.Array) -> pa.LargeBinaryArray:
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if pa.types.is_fixed_size_binary(array.type):
         array = array.cast(pa.binary())
-    return pc.binary_slice(array.cast(pa.large_binary()), 0, length)
+    return array.cast(pa.large_binary())

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.table import Table
 
+from iceberg_zorder.layout.boundaries import Boundaries
 from iceberg_zorder.layout.columns import ClusteringColumn
-from iceberg_zorder.layout.keys import KeyColumn
-from iceberg_zorder.layout.layout import Layout
-from iceberg_zorder.layout.sample import Sample, is_cut, sampled_bytes
+from iceberg_zorder.layout.keys import VALUE, KeyColumn
+from iceberg_zorder.layout.sample import is_cut, sampled_bytes
 from iceberg_zorder.pyiceberg.display import display_name, sql_name
 from iceberg_zorder.pyiceberg.metrics_config import MetricsMode, metrics_config
 from iceberg_zorder.request.metrics_check import KeyPool, WeakBounds, beginning, is_truncated, separation
@@ -84,21 +87,17 @@ class KeptBounds:
         pairs = zip(self.columns, self.lengths, strict=True)
         return tuple(sampled_bytes(length, rows) if is_cut(column.type) else None for column, length in pairs)
 
-    def weak(
-        self, table: Table, groups: Sequence[tuple[Sample, Layout]], cuts: Sequence[int | None]
-    ) -> Iterator[WeakBounds]:
+    def weak(self, table: Table, pools: Callable[[int], Iterable[KeyPool]]) -> Iterator[WeakBounds]:
         """Find the columns of which no bounds are kept, or whose bounds do not tell apart what layouts do.
 
         Parameters
         ----------
         table : pyiceberg.table.Table
             The table.
-        groups : sequence of (Sample, Layout)
-            By file group, the layout and what it was fitted to: keys of these columns, after those of others, if any.
-        cuts : sequence of int or None
-            The bytes at which the sampled keys of these columns were cut.
+        pools : callable
+            Tells of a column of strings or binaries, by its place among these, how the rows of each file group lie.
         """
-        for place, (column, mode) in enumerate(zip(self.columns, self.modes, strict=True), -len(self.columns)):
+        for place, (column, mode) in enumerate(zip(self.columns, self.modes, strict=True)):
             weak = WeakBounds(
                 *(display_name(table), sql_name(table)),
                 *(column.name, _full_name(column), column.type, str(mode)),
@@ -109,7 +108,7 @@ class KeptBounds:
                 if not mode.keeps_bounds:
                     yield weak
             elif kept is not None:
-                found = separation(column.type, kept, [_pool(cuts[place], place, *group) for group in groups])
+                found = separation(column.type, kept, pools(place))
                 wanted = weak.wanted if found.wanted is None else str(MetricsMode("truncate", found.wanted))
                 if not kept:
                     yield replace(weak, wanted=wanted)
@@ -134,20 +133,66 @@ def serves(mode: MetricsMode, weak: WeakBounds) -> bool:
     return wanted is not None and wanted.length is not None and mode.length >= wanted.length
 
 
+def key_pool(column: KeyColumn, tails: npt.NDArray[np.int64], boundaries: Boundaries | None) -> KeyPool:
+    """Count the sampled rows of a file group by the buckets of a column of strings or binaries.
+
+    Where several values are cut to one key that has a bucket of its own, the bucket is that of the most frequent one,
+    and the rows of the others are unseen.
+
+    Parameters
+    ----------
+    column : KeyColumn
+        The sampled keys.
+    tails : ndarray of int64, shape (rows,)
+        What tells values apart whose keys were cut, see ``tails`` in ``layout.sample``.
+    boundaries : Boundaries or None
+        Those that were found for these keys; None if the layout has left the column out.
+
+    Returns
+    -------
+    KeyPool
+        The counts.
+
+    Examples
+    --------
+    >>> from iceberg_zorder.layout.boundaries import find_boundaries
+    >>> from iceberg_zorder.layout.keys import encode
+    >>> from iceberg_zorder.layout.sample import cut, tails
+    >>> values = pa.array(["a", "b", "long 1", "long 1", "long 2", None])
+    >>> column = encode(cut(values, 4), "string")
+    >>> key_pool(column, tails(values, 4), find_boundaries(column, 9))
+    KeyPool(keys=[b'a', b'b', b'long'], rows=[1, 1, 2], unseen=1)
+    """
+    present = column.states == VALUE
+    keys = pc.filter(column.keys, pa.array(present))
+    smallest = pc.min(keys).as_py()
+    if smallest is None:
+        return KeyPool([], [])
+    begins, buckets = [smallest], np.zeros(len(keys), np.int64)
+    if boundaries is not None:
+        begins += boundaries.keys.tolist()
+        buckets = boundaries.bucket_of(column)[present]
+    rows = np.bincount(buckets, minlength=len(begins))
+    seen = _seen(begins, rows, buckets, keys, tails[present])
+    return KeyPool(begins, seen.tolist(), int((rows - seen).sum()))
+
+
+def _seen(
+    begins: Sequence[bytes],
+    rows: npt.NDArray[np.int64],
+    buckets: npt.NDArray[np.int64],
+    keys: pa.LargeBinaryArray,
+    tails: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64]:
+    """Count the rows of each bucket, but where all of them have one key that was cut, only those of one value."""
+    long = np.flatnonzero(tails)
+    first = np.array(begins, dtype=object)[buckets[long]]
+    long = long[first == keys.take(pa.array(long)).to_numpy(zero_copy_only=False)]
+    _, places, counts = np.unique(tails[long], return_index=True, return_counts=True)
+    most = np.zeros(len(begins), np.int64)
+    np.maximum.at(most, buckets[long[places]], counts)
+    return np.where(np.bincount(buckets[long], minlength=len(begins)) == rows, most, rows)
+
+
 def _full_name(column: ClusteringColumn) -> str:
     return ".".join(column.parts)
-
-
-def _pool(cut: int | None, place: int, sample: Sample, layout: Layout) -> KeyPool:
-    """Find what the layout of a file group divides a column by, which stands at a place before the end."""
-    keys: KeyColumn = sample.columns[place]
-    smallest = pc.min(keys.values).as_py()
-    if smallest is None:
-        return KeyPool([])
-    ordinal = len(sample.columns) + place
-    active = next((each for each in layout.columns if each.ordinal == ordinal), None)
-    boundaries = [] if active is None else active.boundaries.keys.tolist()
-    if any(each > smallest for each in boundaries):
-        return KeyPool([smallest, *boundaries])
-    # All its keys are this one; NULL may divide the column.
-    return KeyPool([], alone=cut is not None and len(smallest) >= cut)

@@ -6,11 +6,11 @@ files between them get the same bounds, and none is skipped, however well the ro
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_text
@@ -88,51 +88,62 @@ def text_of(key: bytes, type_name: str) -> str:
 
 @dataclass(frozen=True)
 class KeyPool:
-    """What a file group is divided by in one column.
+    """What a file group is divided by in one column, and how its sampled rows lie in that.
 
     Parameters
     ----------
     keys : sequence of bytes
-        The smallest sampled key and the layout's boundaries above it, ascending; none if the layout has left it out.
-    alone : bool, optional
-        Whether it was left out, and its one sampled key may have been cut: nobody knows what tells its values apart.
+        The smallest sampled key and the layout's boundaries above it, ascending: where its buckets begin.
+    rows : sequence of int
+        For each, how many sampled rows have a value of its bucket.
+    unseen : int, optional
+        Other sampled rows: they have values that differ from those, nobody knows where, because their keys were cut.
     """
 
     keys: Sequence[bytes]
-    alone: bool = False
+    rows: Sequence[int]
+    unseen: int = 0
 
 
 @dataclass(frozen=True)
 class Separation:
-    """How many neighbouring keys the beginnings that are kept tell apart.
+    """How many sampled rows the beginnings that are kept tell apart.
 
     Parameters
     ----------
-    pairs : int
-        Neighbours in all file groups; a key that is alone counts as a pair that nothing tells apart.
-    separated : int
-        Those that differ in what is kept.
+    rows : int
+        The rows that nothing would tell apart if nothing was kept, in all file groups.
+    apart : int
+        Those of them that what is kept tells apart.
     wanted : int or None
         The shortest longer beginning that is enough; None if that is not found among the first 256.
     """
 
-    pairs: int
-    separated: int
+    rows: int
+    apart: int
     wanted: int | None
 
     @property
     def is_enough(self) -> bool:
         """Whether 95% are told apart."""
-        return 100 * self.separated >= _ENOUGH * self.pairs
+        return 100 * self.apart >= _ENOUGH * self.rows
 
     @property
     def share(self) -> int:
-        """How many percent are told apart, rounded down, if there is a pair."""
-        return 100 * self.separated // self.pairs
+        """How many percent are told apart, rounded down, if there is a row."""
+        return 100 * self.apart // self.rows
 
 
 def separation(type_name: str, kept: int, pools: Iterable[KeyPool]) -> Separation:
-    """Count the pairs of neighbours that the kept beginnings tell apart, and find the beginning that is enough.
+    """Count the rows that the kept beginnings tell apart, and find the beginning that is enough.
+
+    Neighbouring buckets that begin alike are one to whoever goes by bounds: to find a row of one, the rows of all are
+    read. So of such a run the rows of its largest bucket are told apart, and those of the others are not. If nothing
+    was kept, every file group would be one run: all rows but those of its largest bucket are what is counted. The share
+    is 0% where all buckets begin alike, and 100% where no two do. It is of rows, because readers look for values about
+    as often as rows have them: thousands of rare values that differ early do not hide that most rows begin alike. And
+    the largest bucket of all counts for nothing, so that a common default does not hide it either: whatever is kept,
+    the rows of the default are read for the default.
 
     Parameters
     ----------
@@ -142,7 +153,7 @@ def separation(type_name: str, kept: int, pools: Iterable[KeyPool]) -> Separatio
         The characters of a string, or bytes of a binary, that bounds keep; 0 if there are no bounds. Then at least 16
         are wanted, Iceberg's default.
     pools : iterable of KeyPool
-        The keys, by file group.
+        The keys and their rows, by file group.
 
     Returns
     -------
@@ -151,26 +162,47 @@ def separation(type_name: str, kept: int, pools: Iterable[KeyPool]) -> Separatio
 
     Examples
     --------
-    >>> hosts = KeyPool([b"https://a.org/1", b"https://a.org/2", b"https://b.org/1"])
+    >>> hosts = KeyPool([b"https://a.org/1", b"https://a.org/2", b"https://b.org/1"], [70, 10, 20])
     >>> separation("string", 10, [hosts])
-    Separation(pairs=2, separated=1, wanted=15)
-    >>> separation("string", 10, [KeyPool([b"a", b"b"]), KeyPool([], alone=True)])
-    Separation(pairs=2, separated=1, wanted=None)
+    Separation(rows=30, apart=20, wanted=15)
+    >>> separation("string", 10, [KeyPool([b"a", b"b"], [70, 20], unseen=10)])
+    Separation(rows=30, apart=20, wanted=None)
     """
-    needs = sorted(need for pool in pools for need in _needs(type_name, kept, pool))
-    # So many pairs are 95%: what the last of them needs is enough.
-    enough = -(-_ENOUGH * len(needs) // 100)
-    wanted = max(kept + 1 if kept else _DEFAULT, needs[enough - 1] if enough else 0)
-    return Separation(len(needs), bisect_right(needs, kept), int(wanted) if wanted <= LONGEST else None)
+    needs: Counter[int] = Counter()
+    rows = 0
+    for pool in pools:
+        rows += pool.unseen
+        for need, told in _needs(type_name, pool):
+            rows += told
+            needs[need] += told
+    told_by = list(accumulate(needs[length] for length in range(LONGEST + 1)))
+    apart = sum(told for need, told in needs.items() if need <= kept)
+    longer = (length for length in range(kept + 1, LONGEST + 1) if 100 * told_by[length] >= _ENOUGH * rows)
+    wanted = next(longer, None)
+    return Separation(rows, apart, max(_DEFAULT, wanted) if wanted and not kept else wanted)
 
 
-def _needs(type_name: str, kept: int, pool: KeyPool) -> Iterator[float]:
-    """Tell for each pair how many characters tell it apart; of those that need no more than is kept, at most that."""
-    if pool.alone:
-        yield math.inf
+def _needs(type_name: str, pool: KeyPool) -> Iterator[tuple[int, int]]:
+    """Tell how many characters tell rows apart, and how many rows those are: of each pair of neighbours.
+
+    On both sides of a pair are runs, which need more to be parted further. Once the pair parts them, the rows of the
+    largest bucket of each are told apart, so that it is the fewer of them that the pair adds.
+
+    Examples
+    --------
+    >>> list(_needs("string", KeyPool([b"aa", b"ab", b"b", b"c"], [2, 7, 1, 5])))
+    [(2, 2), (1, 1), (1, 5)]
+    """
     texts = [text_of(key, type_name) for key in pool.keys]
-    for low, high in pairwise(texts):
-        yield kept if low[:kept] != high[:kept] else 1 + _common(low, high)
+    # By run, its largest bucket, after what tells it apart from the run before; no pair needs less than the one before.
+    runs: list[tuple[int, int]] = []
+    pairs = [0, *(1 + _common(low, high) for low, high in pairwise(texts))]
+    for need, rows in [*zip(pairs, pool.rows, strict=False), (0, 0)]:
+        while len(runs) > 1 and runs[-1][0] >= need:
+            (between, last), (before, first) = runs.pop(), runs.pop()
+            yield between, min(first, last)
+            runs.append((before, max(first, last)))
+        runs.append((need, rows))
 
 
 def _common(low: str, high: str) -> int:
@@ -206,14 +238,14 @@ class WeakBounds:
     kept : int
         The characters or bytes that are kept; 0 if there are no bounds.
     share : int
-        The percentage of pairs that are told apart, rounded down.
+        The percentage of sampled rows that are told apart, rounded down.
 
     Examples
     --------
     >>> weak = WeakBounds("lake.db.t", "lake.db.t", "url", "url", "string", "truncate(16)", "truncate(20)", 16, 12)
     >>> weak.setting(would=True)
     "Would set write.metadata.metrics.column.url = 'truncate(20)' on lake.db.t: The 16 characters that lake.db.t \
-keeps of lower/upper bounds of clustering column url tell 12% of its sampled boundaries apart: files cannot be skipped \
+keeps of lower/upper bounds of clustering column url tell 12% of its sampled rows apart: files cannot be skipped \
 by it as well as they could."
     """
 
@@ -242,7 +274,7 @@ by it as well as they could."
         """Why it is not clustered by, if its bounds are kept."""
         return (
             f"Cannot cluster by column {self.column}, because the {self._length} that {self.table} keeps of its "
-            f"lower/upper bounds tell {self.share}% of its sampled boundaries apart: {self._command} first"
+            f"lower/upper bounds tell {self.share}% of its sampled rows apart: {self._command} first"
         )
 
     def setting(self, *, would: bool = False) -> str:
@@ -259,7 +291,7 @@ by it as well as they could."
             )
         return (
             f"The {self._length} that {self.table} keeps of lower/upper bounds of clustering column {self.column} tell "
-            f"{self.share}% of its sampled boundaries apart: files cannot be skipped by it as well as they could."
+            f"{self.share}% of its sampled rows apart: files cannot be skipped by it as well as they could."
         )
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,25 +23,35 @@ class MetricsCase:
 def metrics_document(case: MetricsCase) -> dict[str, Any]:
     """A column, and what must come of it."""
     found = separation(case.type, case.kept, case.pools)
-    groups = [{"keys": [key.hex() for key in pool.keys], "alone": pool.alone} for pool in case.pools]
+    groups = [
+        {"keys": [key.hex() for key in pool.keys], "rows": list(pool.rows), "unseen": pool.unseen}
+        for pool in case.pools
+    ]
     return {
         "name": case.name,
         "type": case.type,
         "kept": case.kept,
         "groups": groups,
-        "pairs": found.pairs,
-        "separated": found.separated,
+        "rows": found.rows,
+        "apart": found.apart,
         "wanted": found.wanted,
     }
 
 
 def metrics_cases() -> list[MetricsCase]:
     """Every case."""
-    return [*_texts(), *_binaries(), *_lengths(), *_random()]
+    return [*_texts(), *_binaries(), *_lengths(), *_rows(), *_random()]
 
 
-def _pool(keys: Iterable[str | bytes], *, alone: bool = False) -> KeyPool:
-    return KeyPool(sorted({key.encode() if isinstance(key, str) else key for key in keys}), alone)
+def _pool(keys: Iterable[str | bytes]) -> KeyPool:
+    """Buckets of one row."""
+    return _counted(dict.fromkeys(keys, 1))
+
+
+def _counted(rows: Mapping[str, int] | Mapping[bytes, int] | Mapping[str | bytes, int], unseen: int = 0) -> KeyPool:
+    counted = {key.encode() if isinstance(key, str) else key: count for key, count in rows.items()}
+    keys = sorted(counted)
+    return KeyPool(keys, [counted[key] for key in keys], unseen)
 
 
 def _texts() -> Iterator[MetricsCase]:
@@ -49,7 +59,7 @@ def _texts() -> Iterator[MetricsCase]:
     urls = [f"https://www.example.com/item/{number:06d}" for number in range(0, 3000, 31)]
     emoji = [f"{'😀' * 20}{chr(0x1F600 + number)}" for number in range(30)]
     combining = ["e" + "\u0301" * number for number in range(1, 41)]
-    alone = KeyPool([], alone=True)
+    unseen = _counted({"x" * 68: 1}, unseen=1)
     cases: dict[str, tuple[int, tuple[KeyPool, ...]]] = {
         "no group": (16, ()),
         "no key": (16, (_pool([]), _pool([]))),
@@ -66,13 +76,13 @@ def _texts() -> Iterator[MetricsCase]:
         "combining": (16, (_pool(combining),)),
         "two bytes": (4, (_pool(["ööööa", "ööööä", "öööö", "ööööö"]),)),
         "cut in a character": (2, (_pool(["a€".encode()[:3], "a€", "aé".encode()[:2], "aé", "a😀".encode()[:4]]),)),
-        "alone": (16, (alone,)),
-        "one of twenty is alone": (16, (*(_pool(["a", "b"]) for _ in range(19)), alone)),
-        "one of nineteen is alone": (16, (*(_pool(["a", "b"]) for _ in range(18)), alone)),
+        "unseen": (16, (unseen,)),
+        "one of twenty is unseen": (16, (*(_pool(["a", "b"]) for _ in range(19)), unseen)),
+        "one of nineteen is unseen": (16, (*(_pool(["a", "b"]) for _ in range(18)), unseen)),
         "none kept": (0, (_pool(urls),)),
         "none kept, short": (0, (_pool(["a", "b", "c"]),)),
         "none kept, no pair": (0, (_pool(["a"]), _pool([]))),
-        "none kept, alone": (0, (_pool(["a", "b"]), alone)),
+        "none kept, unseen": (0, (_pool(["a", "b"]), unseen)),
         "none kept, long": (0, (_pool(["a" * 300, "a" * 301]),)),
         "none kept, beyond the BMP": (0, (_pool(emoji),)),
     }  # fmt: skip
@@ -89,7 +99,7 @@ def _binaries() -> Iterator[MetricsCase]:
         "bytes of a character": (2, (_pool(["€".encode(), "₭".encode(), "€€".encode(), "€₭".encode()]),)),
         "around 0x7f": (1, (_pool([b"\x7f", b"\x80", b"\x7f\xff", b"\x80\x00"]),)),
         "none kept": (0, (_pool([b"\xff" * 20 + bytes([number]) for number in range(256)]),)),
-        "alone": (3, (KeyPool([], alone=True), _pool([b"a", b"b"]))),
+        "unseen": (3, (_counted({b"\xff" * 64: 3}, unseen=7), _pool([b"a", b"b"]))),
     }
     yield from (MetricsCase(f"binary: {name}", "binary", kept, pools) for name, (kept, pools) in cases.items())
 
@@ -111,6 +121,28 @@ def _lengths() -> Iterator[MetricsCase]:
         yield MetricsCase(f"one more for each, {kept} kept", "string", kept, (_pool(steps),))
 
 
+def _rows() -> Iterator[MetricsCase]:
+    """Cases of buckets that hold more rows than others."""
+    urls = [f"https://www.example.com/item/{number:02d}" for number in range(40)]
+    rare = {f"{number:04d}": 1 for number in range(1000)}
+    deep = {"abc1": 4, "abc2": 6, "abd1": 3, "abd2": 5, "b1": 10, "b2": 2, "c": 7}
+    cases: dict[str, tuple[int, tuple[KeyPool, ...]]] = {
+        "long ones of most rows": (16, (_counted({**dict.fromkeys(urls, 600), **rare}),)),
+        "rare ones among long ones": (16, (_counted({**{url + end: 600 if end else 1 for url in urls for end in ("", "x")}, **rare}),)),
+        "a default of most rows": (16, (_counted({**dict.fromkeys(urls, 1), "": 10_000}),)),
+        "a default, and what is told apart": (16, (_counted({**rare, "": 10_000}),)),
+        "a default that begins as few do": (16, (_counted({**rare, **dict.fromkeys(urls[:3], 5), urls[3]: 10_000}),)),
+        "one bucket and many": (16, (_counted({"a": 10**6}), _counted(dict.fromkeys(urls, 2)))),
+        "at 95%": (16, (_counted({"a": 40, "b": 19, "x" * 20: 1, "x" * 21: 1, "y": 0}),)),
+        "below 95%": (16, (_counted({"a": 40, "b": 17, "x" * 20: 1, "x" * 21: 1}),)),
+        "runs in runs, none kept": (0, (_counted(deep),)),
+        "more rows than an int has": (4, (_counted({"aaaa1": 2**33, "aaaa2": 2**33 + 1, "b": 2**34}, unseen=2**32),)),
+    }  # fmt: skip
+    yield from (MetricsCase(f"rows: {name}", "string", kept, pools) for name, (kept, pools) in cases.items())
+    for kept in range(1, 5):
+        yield MetricsCase(f"rows: runs in runs, {kept} kept", "string", kept, (_counted(deep),))
+
+
 def _random() -> Iterator[MetricsCase]:
     """Cases of chance, of beginnings that many have in common."""
     rng = random.Random(31)
@@ -124,5 +156,6 @@ def _random() -> Iterator[MetricsCase]:
                 beginning + "".join(rng.choice(alphabet) for _ in range(rng.randrange(12)))
                 for _ in range(rng.randrange(30))
             )
-            pools.append(KeyPool([], alone=True) if rng.random() < 0.05 else _pool(values))
+            unseen = rng.randrange(9) if rng.random() < 0.2 else 0
+            pools.append(_counted({value: rng.choice([1, 1, 2, 7, 300]) for value in values}, unseen))
         yield MetricsCase(f"random {number}", type_name, rng.choice([0, 1, 5, 16, 40]), tuple(pools))

@@ -420,7 +420,7 @@ def test_bounds_that_begin_alike_are_told_in_the_result(catalog: SqlCatalog) -> 
     assert result.message is not None
     assert (
         "The 16 characters that lake.db.t keeps of lower/upper bounds of clustering column url tell 0% of its sampled "
-        "boundaries apart: files cannot be skipped by it as well as they could. ALTER TABLE lake.db.t SET TBLPROPERTIES "
+        "rows apart: files cannot be skipped by it as well as they could. ALTER TABLE lake.db.t SET TBLPROPERTIES "
         "('write.metadata.metrics.column.url' = 'truncate(23)') and rewrite again, or set option metrics-check to fix."
     ) in result.message
     url, _ = result.scan_fractions

@@ -134,7 +134,7 @@ def reason(kind: Kind) -> str:
     unkept = (
         "lake.db.t keeps no lower/upper bounds of clustering column {} (metrics mode {}): no file can be skipped by it."
     )
-    if kind.mode in ("none", "counts", None) and kind not in CUT.values():
+    if kind in UNKEPT.values():
         return unkept.format(kind.name, kind.mode or "none")
     length = (kind.mode or "truncate(16)")[9:-1]
     unit = "bytes" if kind.type == pa.binary() else "characters"
@@ -214,7 +214,7 @@ def test_fail_refuses_what_is_cut_too_short_before_anything_is_written(
         )
         wanted = kind.warned or kind.wanted
         assert found.endswith(
-            f"% of its sampled boundaries apart: ALTER TABLE lake.db.t SET TBLPROPERTIES ('{OF}{kind.name}' = '{wanted}') first"
+            f"% of its sampled rows apart: ALTER TABLE lake.db.t SET TBLPROPERTIES ('{OF}{kind.name}' = '{wanted}') first"
         )
     assert table.refresh().metadata_location == location
     assert sorted(tmp_path.rglob("*")) == files
@@ -364,11 +364,55 @@ def test_what_new_files_do_not_keep_is_predicted_to_be_read(catalog: SqlCatalog)
     assert share_read(table, kind) == 1.0
 
 
-def test_a_long_value_that_is_alone_in_a_file_group_may_hide_others(catalog: SqlCatalog) -> None:
-    table = Kind(lambda number: "x" * 99, pa.string()).table(catalog)
-    message = rewrite_data_files(table, "v, b", options=asked()).message
-    assert "clustering column v tell 0% of its sampled boundaries apart" in str(message)
-    assert f"('{OF}v' = 'full')" in str(message)
+def urls_and_rare(number: int) -> str:
+    """Of 25 rows 24 have long values that begin alike; the others have values that no others have, and differ early."""
+    return f"https://www.example.com/items/{number % 40:05d}" if number % 25 else f"{number:05d}"
+
+
+def test_rare_values_that_differ_early_do_not_hide_that_most_rows_begin_alike(catalog: SqlCatalog) -> None:
+    kind = Kind(urls_and_rare, pa.string())
+    table = kind.table(catalog)
+    message = str(rewrite(table, kind).message)
+    assert f"{reason(kind)}4% of its sampled rows apart" in message
+    assert f"('{OF}v' = 'truncate(35)')" in message
+    poor = share_read(table, kind)
+    rewrite(table, kind, "fix")
+    assert table.properties[f"{OF}v"] == "truncate(35)"
+    assert share_read(table, kind) < 0.5 < poor
+
+
+def test_a_common_default_does_not_hide_it_either(catalog: SqlCatalog) -> None:
+    kind = Kind(lambda number: "" if number % 25 else f"https://www.example.com/items/{number:05d}", pa.string())
+    message = str(rewrite(kind.table(catalog), kind).message)
+    assert f"{reason(kind)}1% of its sampled rows apart" in message
+    assert f"('{OF}v' = 'truncate(34)')" in message
+
+
+@pytest.mark.parametrize("beginnings", [1, 2, 7])
+@pytest.mark.parametrize("type_name", ["string", "binary"])
+def test_values_that_differ_after_their_sampled_keys_are_seen(
+    catalog: SqlCatalog, beginnings: int, type_name: str
+) -> None:
+    def value(number: int) -> str | bytes:
+        text = f"{number % beginnings}{'x' * 99}{number:05d}"
+        return text if type_name == "string" else text.encode()
+
+    kind = Kind(value, pa.string() if type_name == "string" else pa.binary())
+    table = kind.table(catalog)
+    message = str(rewrite(table, kind).message)
+    assert f"{reason(kind)}0% of its sampled rows apart" in message
+    assert f"('{OF}v' = 'full')" in message
+    with pytest.raises(InvalidInputError, match="tell 0% of its sampled rows apart"):
+        rewrite(table, kind, "fail")
+    rewrite(table, kind, "fix")
+    assert table.properties[f"{OF}v"] == "truncate(105)"
+
+
+@pytest.mark.parametrize("values", [1, 2, 7])
+def test_long_values_that_differ_early_are_told_apart(catalog: SqlCatalog, values: int) -> None:
+    """Each is in many rows: nobody has to know how they end."""
+    kind = Kind(lambda number: str(number % values) + "x" * 99, pa.string())
+    assert rewrite(kind.table(catalog), kind, "fail").message is None
 
 
 def test_tables_remember_it(catalog: SqlCatalog) -> None:

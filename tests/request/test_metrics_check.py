@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given
@@ -15,20 +14,30 @@ from tests.golden.generate import DIRECTORY
 from tests.golden.metrics_check_cases import metrics_cases, metrics_document
 
 CASES = metrics_cases()
-KEYS = st.lists(st.text(st.sampled_from("aé€😀"), max_size=24), unique=True, max_size=12)
+POOLS = st.tuples(
+    st.dictionaries(st.text(st.sampled_from("aé€😀"), max_size=24), st.sampled_from([1, 1, 2, 7, 100]), max_size=12),
+    st.sampled_from([0, 0, 0, 1, 50]),
+)
+Pools = Sequence[tuple[Mapping[str, int], int]]
 
 
-def naive(kept: int, pools: Sequence[tuple[list[str], bool]]) -> tuple[int, int, int | None]:
+def apart(length: int, pools: Pools) -> int:
+    """The rows that are told apart, by putting together what begins alike."""
+    found = 0
+    for buckets, _ in pools:
+        largest: dict[str, int] = {}
+        for text, rows in buckets.items():
+            largest[text[:length]] = max(rows, largest.get(text[:length], 0))
+        found += sum(largest.values()) - max(buckets.values(), default=0)
+    return found
+
+
+def naive(kept: int, pools: Pools) -> tuple[int, int, int | None]:
     """The same, for text, by trying every length."""
-    pairs = [pair for texts, _ in pools for pair in pairwise(texts)]
-    count = len(pairs) + sum(alone for _, alone in pools)
-
-    def separated(length: int) -> int:
-        return sum(low[:length] != high[:length] for low, high in pairs)
-
-    enough = (length for length in range(kept + 1, 257) if 100 * separated(length) >= 95 * count)
+    rows = sum(sum(buckets.values()) - max(buckets.values(), default=0) + unseen for buckets, unseen in pools)
+    enough = (length for length in range(kept + 1, 257) if 100 * apart(length, pools) >= 95 * rows)
     wanted = next(enough, None)
-    return count, separated(kept), max(16, wanted) if wanted and not kept else wanted
+    return rows, apart(kept, pools), max(16, wanted) if wanted and not kept else wanted
 
 
 def test_the_golden_file() -> None:
@@ -37,19 +46,20 @@ def test_the_golden_file() -> None:
     assert len({case.name for case in CASES}) == len(CASES)
 
 
-@given(
-    st.integers(0, 30), st.lists(st.tuples(KEYS.map(sorted), st.sampled_from([False, False, False, True])), max_size=4)
-)
-def test_what_is_wanted_is_the_shortest_that_is_enough(kept: int, pools: list[tuple[list[str], bool]]) -> None:
+@given(st.integers(0, 30), st.lists(POOLS, max_size=4))
+def test_what_is_wanted_is_the_shortest_that_is_enough(kept: int, pools: Pools) -> None:
     # Texts of such characters are in the order of their bytes.
-    found = separation("string", kept, [KeyPool([text.encode() for text in texts], alone) for texts, alone in pools])
-    assert (found.pairs, found.separated, found.wanted) == naive(kept, pools)
+    keys = [
+        KeyPool([text.encode() for text in sorted(of)], [of[text] for text in sorted(of)], more) for of, more in pools
+    ]
+    found = separation("string", kept, keys)
+    assert (found.rows, found.apart, found.wanted) == naive(kept, pools)
 
 
 def found(name: str) -> tuple[int, int, int | None]:
     case = next(case for case in CASES if case.name == name)
     result = separation(case.type, case.kept, case.pools)
-    return result.pairs, result.separated, result.wanted
+    return result.rows, result.apart, result.wanted
 
 
 def test_cases_that_are_known() -> None:
@@ -63,11 +73,20 @@ def test_cases_that_are_known() -> None:
     assert [found(f"{alike} of 100 are alike")[2] for alike in (4, 5, 6)] == [17, 17, 31]
 
 
+def test_rows_count_not_values() -> None:
+    rows, apart, wanted = found("rows: long ones of most rows")
+    assert (rows, 100 * apart // rows, wanted) == (39 * 600 + 1000, 4, 31)
+    assert found("rows: a default of most rows") == (40, 1, 31)
+    assert found("rows: a default, and what is told apart") == (1000, 1000, 17)
+    assert found("rows: a default that begins as few do") == (1015, 1000, 17)
+    assert found("rows: one bucket and many") == (78, 0, 31)
+
+
 @pytest.mark.parametrize(
-    ("pairs", "separated", "is_enough"), [(100, 95, True), (100, 94, False), (0, 0, True), (19, 18, False)]
+    ("rows", "apart", "is_enough"), [(100, 95, True), (100, 94, False), (0, 0, True), (19, 18, False)]
 )
-def test_95_percent_are_enough(pairs: int, separated: int, is_enough: bool) -> None:
-    pools = [KeyPool([b"a", b"b"])] * separated + [KeyPool([], alone=True)] * (pairs - separated)
+def test_95_percent_are_enough(rows: int, apart: int, is_enough: bool) -> None:
+    pools = [KeyPool([b"a", b"b"], [1, 1])] * apart + [KeyPool([b"a"], [1], unseen=1)] * (rows - apart)
     assert separation("binary", 1, pools).is_enough == is_enough
 
 
@@ -87,12 +106,12 @@ def test_what_is_said_of_a_column_without_bounds() -> None:
 def test_what_is_said_of_a_column_whose_bounds_are_too_short() -> None:
     weak = WeakBounds("lake.db.t", "lake.db.t", "b", "b", "binary", "truncate(3)", "truncate(7)", 3, 94)
     assert weak.warning == (
-        "The 3 bytes that lake.db.t keeps of lower/upper bounds of clustering column b tell 94% of its sampled boundaries "
+        "The 3 bytes that lake.db.t keeps of lower/upper bounds of clustering column b tell 94% of its sampled rows "
         "apart: files cannot be skipped by it as well as they could. ALTER TABLE lake.db.t SET TBLPROPERTIES "
         "('write.metadata.metrics.column.b' = 'truncate(7)') and rewrite again, or set option metrics-check to fix."
     )
     assert weak.refusal == (
         "Cannot cluster by column b, because the 3 bytes that lake.db.t keeps of its lower/upper bounds tell 94% of its "
-        "sampled boundaries apart: ALTER TABLE lake.db.t SET TBLPROPERTIES ('write.metadata.metrics.column.b' = "
+        "sampled rows apart: ALTER TABLE lake.db.t SET TBLPROPERTIES ('write.metadata.metrics.column.b' = "
         "'truncate(7)') first"
     )

@@ -99,7 +99,7 @@ def not_kept(table: Table, mode: str, column: str = "c") -> str:
 def cut(table: Table, length: str, share: int, column: str = "c") -> str:
     return (
         f"The {length} that {table.full_name} keeps of lower/upper bounds of clustering column {column} tell {share}% "
-        "of its sampled boundaries apart: files cannot be skipped by it as well as they could."
+        "of its sampled rows apart: files cannot be skipped by it as well as they could."
     )
 
 
@@ -187,7 +187,7 @@ def test_bounds_that_are_cut_too_short(spark: SparkSession, kind: str) -> None:
             rewrite(table, "fail", **{"dry-run": dry_run})
         assert str(refused.value) == (
             f"Cannot cluster by column c, because the {length} {unit} that {table.full_name} keeps of its lower/upper "
-            f"bounds tell {share}% of its sampled boundaries apart: {alter(table, told)} first"
+            f"bounds tell {share}% of its sampled rows apart: {alter(table, told)} first"
         )
     assert metadata(table) == before
 
@@ -211,6 +211,42 @@ def test_bounds_that_are_cut_too_short(spark: SparkSession, kind: str) -> None:
         whole = rewrite(table, "fix")
     assert "bounds" not in (whole.message or "")
     assert attained == pytest.approx(fraction(table), rel=0.1)
+
+
+RARE = "lpad(cast(id AS string), 5, '0')"
+HIDDEN = {
+    # Of 25 rows 24 have long values that begin alike, or a default; 39 of the 40 URLs are among the rows that count.
+    "rare values": (
+        f"IF(id % 25 = 0, {RARE}, concat('https://www.example.com/items/', id % 40 + 10))",
+        4,
+        "truncate(32)",
+    ),
+    "a default": (f"IF(id % 25 = 0, concat('https://www.example.com/items/', {RARE}), '')", 0, None),
+    "one long beginning": (f"concat(repeat('x', 99), {RARE})", 0, "full"),
+    "two long beginnings": (f"concat(id % 2, repeat('x', 99), {RARE})", 0, "full"),
+}
+
+
+@pytest.mark.parametrize("kind", HIDDEN)
+def test_what_could_hide_that_most_rows_begin_alike(spark: SparkSession, kind: str) -> None:
+    column, share, wanted = HIDDEN[kind]
+    table = table_of(spark, column)
+    wanted = wanted or f"truncate({shortest(values_of(table, 'c'), 16)})"
+    warned = rewrite(table)
+    assert f"{cut(table, '16 characters', share)} {mended(table, wanted)}" in (warned.message or "")
+    with pytest.raises(InvalidInputError, match=f"tell {share}% of its sampled rows apart"):
+        rewrite(table, "fail")
+    poor = fraction(table)
+    spark.sql(alter(table, wanted))
+    rewrite(table)
+    # Of so few files one has all that are not the default.
+    assert fraction(table) < poor or kind == "a default"
+
+
+def test_long_values_that_differ_early_are_told_apart(spark: SparkSession) -> None:
+    """Each is in many rows: nobody has to know how they end."""
+    table = table_of(spark, "concat(id % 3, repeat('x', 99))")
+    assert "bounds" not in (rewrite(table, "fail", ("c", "id")).message or "")
 
 
 def test_whole_values_are_kept_where_no_beginning_is_enough(spark: SparkSession) -> None:

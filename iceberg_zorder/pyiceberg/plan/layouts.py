@@ -122,9 +122,10 @@ def fit_layouts(context: SampleContext, groups: Sequence[FileGroup], *, enough_f
     scans = group_scans(groups, context.options)
     drawn = [*_drawn(context, draw_samples(context, scans, 2))]
     kept = KeptBounds.of(context.table, context.order.named)
-    lengths = context.kept_of_samples.sampled_lengths(scans[0].most)
-    weak = kept.weak(context.table, [(sample.fitted, layout) for sample, layout in drawn], lengths)
+    first = len(context.order.all) - len(context.order.named)
+    weak = kept.weak(context.table, lambda place: (sample.key_pool(layout, first + place) for sample, layout in drawn))
     metrics = CheckedMetrics(context.options.metrics_check, tuple(weak))
+    lengths = context.kept_of_samples.sampled_lengths(scans[0].most)
     measure = ScanFractions(context.table, context.order, kept.fixed(metrics.fixes), lengths)
     fitted = tuple(_fitted(context, measure, *each, enough_files=enough_files) for each in drawn)
     _log_left_out(context.table, context.order.named, [each.planned.layout for each in fitted])

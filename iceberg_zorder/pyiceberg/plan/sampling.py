@@ -5,7 +5,7 @@ Only the clustering columns are read, and of large file groups only some row gro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event, Lock
 
@@ -16,9 +16,10 @@ from pyiceberg.schema import prune_columns
 from pyiceberg.table import Table
 
 from iceberg_zorder.layout.keys import encode
-from iceberg_zorder.layout.sample import Sample, cut
+from iceberg_zorder.layout.layout import Layout
+from iceberg_zorder.layout.sample import Sample, cut, tails
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
-from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
+from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds, key_pool
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_fields
 from iceberg_zorder.pyiceberg.plan.drawing import Drawing
 from iceberg_zorder.pyiceberg.plan.group_scans import GroupScan
@@ -27,7 +28,7 @@ from iceberg_zorder.pyiceberg.progress import SAMPLE, Progress, silent
 from iceberg_zorder.pyiceberg.read.file_fields import field_paths, file_fields
 from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.request.layout_options import ZOrderOptions
-from iceberg_zorder.request.metrics_check import FIX
+from iceberg_zorder.request.metrics_check import FIX, KeyPool
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.nested import leaf, type_at
 from iceberg_zorder.rows.threads import StoppedError, available_cores, run_together
@@ -92,12 +93,21 @@ class DrawnSample:
         Other rows.
     row_groups : ndarray of int64
         Of the rows of the sample, the numbers of the row groups that they were read from; all 0 if everything was read.
+    tails : Mapping of int to ndarray of int64
+        Of the rows of the sample, what tells values apart whose keys were cut, see ``tails`` in ``layout.sample``: by
+        the column's place in the sample, for types of long values.
     """
 
     scan: GroupScan
     fitted: Sample
     held_out: Sample
     row_groups: npt.NDArray[np.int64]
+    tails: Mapping[int, npt.NDArray[np.int64]]
+
+    def key_pool(self, layout: Layout, ordinal: int) -> KeyPool:
+        """Tell how its rows lie in a column of strings or binaries, by the column's place in the sample."""
+        boundaries = next((each.boundaries for each in layout.columns if each.ordinal == ordinal), None)
+        return key_pool(self.fitted.columns[ordinal], self.tails[ordinal], boundaries)
 
 
 def draw_samples(context: SampleContext, scans: Sequence[GroupScan], samples: int = 1) -> list[DrawnSample]:
@@ -184,9 +194,10 @@ class _Sampler:
 
 @dataclass(frozen=True, eq=False)
 class _SampledRows:
-    """What was sampled of some rows: values by column, and of the rows whether they are fitted and their row groups."""
+    """What was sampled of some rows: values by column, cut, with their tails; whether they are fitted; row groups."""
 
     columns: list[pa.Array]
+    tails: dict[int, npt.NDArray[np.int64]]
     is_fitted: npt.NDArray[np.bool_]
     row_groups: npt.NDArray[np.int64]
 
@@ -238,7 +249,14 @@ class _GroupSampling:
             *(each if at is None else cut(each, at) for each, at in zip(values, self._lengths, strict=True)),
         ]
         return _SampledRows(
-            columns, self._drawing.is_fitted(path, positions), self._drawing.row_groups(path, positions)
+            columns,
+            {
+                place: tails(each, at)
+                for place, (each, at) in enumerate(zip(values, self._lengths, strict=True), len(columns) - len(values))
+                if at is not None
+            },
+            self._drawing.is_fitted(path, positions),
+            self._drawing.row_groups(path, positions),
         )
 
     def drawn(self) -> DrawnSample:
@@ -262,7 +280,15 @@ class _GroupSampling:
         row_groups = np.concatenate([np.ones(0, np.int64), *(rows.row_groups for rows in found)])[fitted]
         sample = Sample(tuple(encoded))
         return DrawnSample(
-            self._scan, sample if fitted.all() else sample.where(fitted), sample.where(~fitted), row_groups
+            self._scan,
+            sample if fitted.all() else sample.where(fitted),
+            sample.where(~fitted),
+            row_groups,
+            {
+                place: np.concatenate([np.ones(0, np.int64), *(rows.tails[place] for rows in found)])[fitted]
+                for place, length in enumerate(self._lengths, len(order.all) - len(order.named))
+                if length is not None
+            },
         )
 
     def close(self) -> None:

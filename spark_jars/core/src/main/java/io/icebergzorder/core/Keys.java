@@ -175,6 +175,38 @@ public final class Keys {
     return (int) Math.max(PAGE_INDEX_BYTES, Math.min(ofBounds, SAMPLE_BYTES / rows));
   }
 
+  /**
+   * A key as a sample has it: cut, with the tail after it if something was cut off.
+   *
+   * @param length the bytes at which it is cut
+   * @return the key itself if it is no longer, else {@code length + Long.BYTES} bytes
+   */
+  public static byte[] withTail(byte[] key, int length) {
+    if (key.length <= length) {
+      return key;
+    }
+    return ByteBuffer.allocate(length + Long.BYTES).put(key, 0, length).putLong(hash(key)).array();
+  }
+
+  /**
+   * What tells sampled keys apart that were cut to the same bytes: 0 if this one was not cut, else a number by which equal values are
+   * known.
+   *
+   * @param sampled what {@link #withTail} has made of a key
+   */
+  public static long tail(byte[] sampled, int length) {
+    return sampled.length <= length ? 0 : ByteBuffer.wrap(sampled, length, Long.BYTES).getLong();
+  }
+
+  /** FNV-1a of 64 bits: G. Fowler, L. C. Noll and K.-P. Vo, 1991. Odd, so that it is never 0. */
+  private static long hash(byte[] key) {
+    long hash = 0xcbf29ce484222325L;
+    for (byte each : key) {
+      hash = (hash ^ (each & 0xff)) * 0x100000001b3L;
+    }
+    return hash | 1;
+  }
+
   /** The key of a UUID: its 16 bytes, big endian. */
   public static byte[] ofUuid(UUID value) {
     return ByteBuffer.allocate(2 * Long.BYTES)

@@ -1,23 +1,33 @@
 package io.icebergzorder.core;
 
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
+import java.util.Deque;
 import java.util.List;
+import java.util.NavigableMap;
+import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.TreeMap;
+import java.util.stream.IntStream;
 
 /**
  * Judges whether what lower/upper bounds keep of a column's values tells apart what its layouts tell apart.
  *
- * <p>Files of a layout lie between the boundaries of its columns. Where two boundaries that follow each other begin alike as far as
- * bounds are kept, files on either side of the second one look alike, and none of them can be skipped for the other. A pair of
- * boundaries <em>needs</em> one character more than they have in common.
+ * <p>Between two boundaries that follow each other lies a bucket. Neighbouring buckets that begin alike as far as bounds are kept are one
+ * to whoever goes by bounds: to find a row of one, the rows of all are read. So of such a run the rows of its largest bucket are told
+ * apart, and those of the others are not. If nothing was kept, every file group would be one run: all rows but those of its largest bucket
+ * are what is counted. It is rows, because readers look for values about as often as rows have them: thousands of rare values that differ
+ * early do not hide that most rows begin alike. And the largest bucket of all counts for nothing, so that a common default does not hide it
+ * either.
  *
- * @param pairs how many pairs there are, of all file groups
- * @param separated how many of them what is kept tells apart
+ * @param rows how many sampled rows nothing would tell apart if nothing was kept, of all file groups
+ * @param apart how many of them what is kept tells apart
  * @param wanted the shortest beginning that would do, longer than what is kept and at most {@link #MOST}; empty if only whole values do
  */
-public record MetricsCheck(long pairs, long separated, OptionalInt wanted) {
+public record MetricsCheck(long rows, long apart, OptionalInt wanted) {
   /** What the table properties of metrics modes begin with; the full name of a column follows. */
   public static final String COLUMN_MODE = "write.metadata.metrics.column.";
 
@@ -42,54 +52,71 @@ public record MetricsCheck(long pairs, long separated, OptionalInt wanted) {
   }
 
   /**
-   * What is known of a column in one file group.
+   * What a file group is divided by in a column, and how its sampled rows lie in that.
    *
-   * @param keys the smallest sampled key, then the boundaries that are greater; ascending
-   * @param alone whether the layout has left the column out, and its sampled keys were cut: nobody knows how much tells its values
-   *     apart
+   * @param keys the smallest sampled key, then the boundaries that are greater: where buckets begin; ascending
+   * @param rows for each, how many sampled rows have a value of its bucket
+   * @param unseen how many other rows there are: they have values that differ from those, nobody knows where, because keys were cut
    */
-  public record GroupKeys(List<byte[]> keys, boolean alone) {
+  public record GroupKeys(List<byte[]> keys, List<Long> rows, long unseen) {
     /**
-     * Takes what a layout and the sample that it was fitted to tell of a column of bytes.
+     * Counts the sampled rows by the buckets of a column of bytes. Where several values are cut to one key that has a bucket of its own,
+     * the bucket is that of the most frequent one, and the rows of the others are unseen.
      *
      * @param ordinal the column's place in the sample
-     * @param cut the bytes at which keys were cut in the sample
+     * @param tails by row, what tells values apart whose keys were cut, see {@link Keys#tail}
      */
-    public static GroupKeys of(Layout layout, Sample sample, int ordinal, int cut) {
+    public static GroupKeys of(Layout layout, Sample sample, int ordinal, long[] tails) {
       KeyColumn column = sample.columns().get(ordinal);
-      for (LayoutColumn each : layout.columns()) {
-        List<byte[]> keys =
-            each.ordinal() == ordinal ? ascending(column, (BytesBoundaries) each.boundaries()) : List.of();
-        if (keys.size() > 1) {
-          return new GroupKeys(keys, false);
+      BytesBoundaries boundaries =
+          layout.columns().stream()
+              .filter(each -> each.ordinal() == ordinal)
+              .map(each -> (BytesBoundaries) each.boundaries())
+              .findFirst()
+              .orElse(new BytesBoundaries(new byte[0][]));
+      List<byte[]> keys = new ArrayList<>();
+      smallest(column).ifPresent(keys::add);
+      if (keys.isEmpty()) {
+        return new GroupKeys(List.of(), List.of(), 0);
+      }
+      keys.addAll(Arrays.asList(boundaries.values()));
+      int[] rows = new int[keys.size()];
+      int[] cut = new int[keys.size()];
+      int[] buckets = new int[column.size()];
+      for (int row = 0; row < column.size(); row++) {
+        if (column.state(row) == KeyColumn.VALUE) {
+          buckets[row] = boundaries.bucket(column.bytesKey(row));
+          rows[buckets[row]]++;
+          cut[buckets[row]] += tails[row] != 0 && Arrays.equals(column.bytesKey(row), keys.get(buckets[row])) ? 1 : 0;
         }
       }
-      // All its keys are one; NULL may divide the column.
-      boolean isCut = false;
-      for (int row = 0; row < column.size() && !isCut; row++) {
-        isCut = column.state(row) == KeyColumn.VALUE && column.bytesKey(row).length >= cut;
+      // NULL has no tail.
+      long[][] ofOneKey = IntStream.range(0, rows.length).mapToObj(i -> new long[rows[i] == cut[i] ? rows[i] : 0]).toArray(long[][]::new);
+      for (int row = 0; row < column.size(); row++) {
+        if (tails[row] != 0 && ofOneKey[buckets[row]].length > 0) {
+          ofOneKey[buckets[row]][--cut[buckets[row]]] = tails[row];
+        }
       }
-      return new GroupKeys(List.of(), isCut);
+      List<Long> seen =
+          IntStream.range(0, rows.length).mapToObj(i -> ofOneKey[i].length > 0 ? mostFrequent(ofOneKey[i]) : rows[i]).toList();
+      return new GroupKeys(keys, seen, Arrays.stream(rows).asLongStream().sum() - sum(seen));
     }
 
-    private static List<byte[]> ascending(KeyColumn column, BytesBoundaries boundaries) {
-      byte[] smallest = null;
-      for (int row = 0; row < column.size(); row++) {
-        boolean isSmaller =
-            column.state(row) == KeyColumn.VALUE
-                && (smallest == null || Arrays.compareUnsigned(column.bytesKey(row), smallest) < 0);
-        smallest = isSmaller ? column.bytesKey(row) : smallest;
+    private static Optional<byte[]> smallest(KeyColumn column) {
+      return IntStream.range(0, column.size())
+          .filter(row -> column.state(row) == KeyColumn.VALUE)
+          .mapToObj(column::bytesKey)
+          .min(Arrays::compareUnsigned);
+    }
+
+    private static long mostFrequent(long[] tails) {
+      Arrays.sort(tails);
+      int most = 0;
+      for (int start = 0, end = 0; end < tails.length; end++) {
+        start = tails[start] == tails[end] ? start : end;
+        most = Math.max(most, end - start + 1);
       }
-      List<byte[]> keys = new ArrayList<>();
-      if (smallest != null) {
-        keys.add(smallest);
-      }
-      for (byte[] boundary : boundaries.values()) {
-        if (smallest == null || Arrays.compareUnsigned(boundary, smallest) > 0) {
-          keys.add(boundary);
-        }
-      }
-      return keys;
+      return most;
     }
   }
 
@@ -101,36 +128,73 @@ public record MetricsCheck(long pairs, long separated, OptionalInt wanted) {
    * @param groups what is known of it in each file group, looked at once
    */
   public static MetricsCheck of(boolean isText, int kept, Iterable<GroupKeys> groups) {
-    long pairs = 0;
-    long separated = 0;
-    long[] needs = new long[MOST + 1];
+    NavigableMap<Integer, Long> needs = new TreeMap<>();
+    long rows = 0;
     for (GroupKeys group : groups) {
-      pairs += group.alone() ? 1 : 0;
-      int[] before = null;
-      for (byte[] key : group.keys()) {
-        int[] next = units(key, isText);
-        if (before != null) {
-          int need = need(before, next);
-          pairs++;
-          separated += need <= kept ? 1 : 0;
-          needs[Math.min(need, MOST + 1) - 1]++;
-        }
-        before = next;
-      }
+      rows += group.unseen() + new Runs(needs).parted(group, isText);
     }
-    return new MetricsCheck(pairs, separated, wanted(needs, pairs, kept));
+    return new MetricsCheck(rows, sum(needs.headMap(kept, true).values()), wanted(needs, rows, kept));
   }
 
-  /** Finds the shortest beginning; of the needs the first is of those of one character, the last of all that are too long. */
-  private static OptionalInt wanted(long[] needs, long pairs, int kept) {
-    long separated = 0;
-    for (int length = 1; length <= MOST; length++) {
-      separated += needs[length - 1];
-      if (length > kept && isEnough(separated, pairs)) {
+  private static OptionalInt wanted(NavigableMap<Integer, Long> needs, long rows, int kept) {
+    for (int length = kept + 1; length <= MOST; length++) {
+      if (isEnough(sum(needs.headMap(length, true).values()), rows)) {
         return OptionalInt.of(kept == 0 ? Math.max(LEAST, length) : length);
       }
     }
     return OptionalInt.empty();
+  }
+
+  private static long sum(Collection<Long> rows) {
+    return rows.stream().mapToLong(each -> each).sum();
+  }
+
+  /**
+   * Finds for each pair of neighbouring buckets how many rows it tells apart once it is told apart itself. On both sides of a pair are
+   * runs, which need more to be parted further; the rows of the largest bucket of each are told apart then, so that it is the fewer of
+   * them that the pair adds.
+   */
+  private static final class Runs {
+    private final NavigableMap<Integer, Long> needs;
+    private final Deque<Run> runs = new ArrayDeque<>();
+    private long parted;
+
+    /**
+     * Takes what is added to.
+     *
+     * @param needs by how many characters are needed, how many rows are told apart by so many
+     */
+    Runs(NavigableMap<Integer, Long> needs) {
+      this.needs = needs;
+    }
+
+    /** Buckets, by what tells them apart from the run before, and the rows of the largest. */
+    private record Run(int need, long rows) {}
+
+    /** Adds the pairs of a file group, and tells the rows of them all. */
+    long parted(GroupKeys group, boolean isText) {
+      int[] before = null;
+      for (int i = 0; i < group.keys().size(); i++) {
+        int[] next = units(group.keys().get(i), isText);
+        add(new Run(before == null ? 0 : need(before, next), group.rows().get(i)));
+        before = next;
+      }
+      add(new Run(0, 0));
+      return parted;
+    }
+
+    /** Joins the runs that the next bucket is further from than they are from each other. */
+    private void add(Run next) {
+      while (runs.size() > 1 && runs.peek().need() >= next.need()) {
+        Run last = runs.pop();
+        Run first = runs.pop();
+        long fewer = Math.min(first.rows(), last.rows());
+        needs.merge(last.need(), fewer, Long::sum);
+        parted += fewer;
+        runs.push(new Run(first.need(), Math.max(first.rows(), last.rows())));
+      }
+      runs.push(next);
+    }
   }
 
   private static int need(int[] one, int[] other) {
@@ -144,17 +208,17 @@ public record MetricsCheck(long pairs, long separated, OptionalInt wanted) {
     return new String(key, isText ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1).codePoints().toArray();
   }
 
-  private static boolean isEnough(long separated, long pairs) {
-    return PERCENT * separated >= ENOUGH_PERCENT * pairs;
+  private static boolean isEnough(long apart, long rows) {
+    return PERCENT * apart >= ENOUGH_PERCENT * rows;
   }
 
   /** Whether what is kept is enough. */
   public boolean isEnough() {
-    return isEnough(separated, pairs);
+    return isEnough(apart, rows);
   }
 
-  /** How many percent of the pairs what is kept tells apart, rounded down; there is at least one pair. */
+  /** How many percent of the rows what is kept tells apart, rounded down; there is at least one row. */
   public long share() {
-    return PERCENT * separated / pairs;
+    return PERCENT * apart / rows;
   }
 }

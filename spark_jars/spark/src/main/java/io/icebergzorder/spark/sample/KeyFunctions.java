@@ -4,7 +4,6 @@ import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyDomain;
 import io.icebergzorder.core.Keys;
 import io.icebergzorder.spark.internals.ColumnFunction;
-import java.util.Arrays;
 import java.util.UUID;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
@@ -17,7 +16,7 @@ public final class KeyFunctions {
   private KeyFunctions() {}
 
   /**
-   * The function from a column's value to its key: a long, or bytes.
+   * The function from a column's value to its key: a long, or bytes, see {@link Keys#withTail}.
    *
    * @param length the bytes at which keys of strings and binaries are cut
    */
@@ -64,7 +63,7 @@ public final class KeyFunctions {
     }
   }
 
-  /** Value to bytes key, cut. */
+  /** Value to bytes key, cut, with its tail. */
   public static final class BytesKey extends ColumnFunction<byte[]> {
     private final int length;
 
@@ -74,15 +73,12 @@ public final class KeyFunctions {
     }
 
     public byte[] invoke(UTF8String value) {
-      if (value == null || value.numBytes() <= length) {
-        return value == null ? null : value.getBytes();
-      }
-      // Of bytes, not of characters: the beginnings of two values of any bytes are in the order of the values.
-      return UTF8String.fromAddress(value.getBaseObject(), value.getBaseOffset(), length).getBytes();
+      return value == null ? null : invoke(value.getBytes());
     }
 
     public byte[] invoke(byte[] value) {
-      return value == null || value.length <= length ? value : Arrays.copyOf(value, length);
+      // Of bytes, not of characters: the beginnings of two values of any bytes are in the order of the values.
+      return value == null ? null : Keys.withTail(value, length);
     }
 
     public byte[] invoke(Decimal value) {

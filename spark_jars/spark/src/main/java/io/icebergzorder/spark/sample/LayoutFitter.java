@@ -3,6 +3,7 @@ package io.icebergzorder.spark.sample;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Clusters;
 import io.icebergzorder.core.Layout;
+import io.icebergzorder.core.MetricsCheck.GroupKeys;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.spark.internals.Failures;
@@ -86,11 +87,11 @@ public final class LayoutFitter {
 
   /** Samples, looks at bounds, and chooses among the layouts; what is refused is no failure of any of it. */
   private FittedLayouts fitted(Draw draw, Map<PlannedGroup, Throwable> failures, String stopped) throws InterruptedException {
-    Map<PlannedGroup, ScanPrediction.SampledGroup> sampled =
-        orStopped(stopped, () -> byGroup(layouts(draw), SampledLayout::toPredictFrom));
-    MetricsFindings metrics = MetricsFindings.of(plan, kept, sampled.values(), keyLengths);
-    LayoutChoice choice =
-        new LayoutChoice(plan, metrics, this::fit);
+    Collection<SampledLayout> layouts = orStopped(stopped, () -> layouts(draw));
+    MetricsFindings metrics =
+        MetricsFindings.of(plan, kept, place -> layouts.stream().map(each -> each.keys(place)).iterator());
+    LayoutChoice choice = new LayoutChoice(plan, metrics, this::fit);
+    Map<PlannedGroup, ScanPrediction.SampledGroup> sampled = byGroup(layouts, SampledLayout::toPredictFrom);
     return orStopped(stopped, () -> choice.of(sampled, () -> new GroupBounds(table, order, keyLengths), failures));
   }
 
@@ -123,6 +124,11 @@ public final class LayoutFitter {
     boolean isOfClusters() {
       return sample.scan().rowGroups().isPresent()
           && Clusters.areClusters(layout, sample.fitted(), sample.rowGroups());
+    }
+
+    /** How its sampled rows lie in a column of strings or binaries. */
+    GroupKeys keys(int place) {
+      return GroupKeys.of(layout, sample.fitted(), place, sample.tails().get(place));
     }
 
     /** The same for {@link ScanPrediction}. */

@@ -3,16 +3,16 @@ package io.icebergzorder.spark.sample;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.MetricsCheck;
 import io.icebergzorder.core.MetricsCheck.GroupKeys;
-import io.icebergzorder.core.ScanPrediction.SampledGroup;
 import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.spark.measure.KeptBounds;
 import io.icebergzorder.spark.plan.TablePlan;
 import java.util.ArrayList;
-import java.util.Collection;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.function.IntFunction;
 
 /**
  * The columns by whose lower/upper bounds files cannot be skipped, or not as well as they could: see {@link MetricsCheck}. Both engines
@@ -51,18 +51,15 @@ public final class MetricsFindings {
    * Looks at the columns that rows are ordered by.
    *
    * @param kept what the table keeps of them
-   * @param groups all file groups that were sampled
-   * @param keyLengths the bytes at which the sampled keys of columns were cut
+   * @param groups tells of a column of strings or binaries, by its place, how the sampled rows of all file groups lie in it
    * @throws IllegalArgumentException if there is something to find, and the options say that it is refused
    */
-  static MetricsFindings of(TablePlan plan, KeptBounds kept, Collection<SampledGroup> groups, int[] keyLengths) {
+  static MetricsFindings of(TablePlan plan, KeptBounds kept, IntFunction<Iterator<GroupKeys>> groups) {
     MetricsFindings findings = new MetricsFindings(plan, kept);
     List<ClusteringColumn> columns = plan.order().all();
     for (int i = plan.order().partition().size(); i < columns.size(); i++) {
       int place = i;
-      findings.look(
-          columns.get(i),
-          () -> groups.stream().map(each -> GroupKeys.of(each.layout(), each.fitted(), place, keyLengths[place])).iterator());
+      findings.look(columns.get(i), () -> groups.apply(place));
     }
     if (!findings.found.isEmpty() && plan.options().layout().refusesBadMetrics()) {
       Finding first = findings.found.get(0);
@@ -110,13 +107,12 @@ public final class MetricsFindings {
         wanted,
         String.format(
             Locale.ROOT,
-            "The %s that %s keeps of lower/upper bounds of clustering column %s tell %d%% of its sampled boundaries apart: files cannot"
+            "The %s that %s keeps of lower/upper bounds of clustering column %s tell %d%% of its sampled rows apart: files cannot"
                 + " be skipped by it as well as they could.",
             length, table(), column.name(), share),
         String.format(
             Locale.ROOT,
-            "Cannot cluster by column %s, because the %s that %s keeps of its lower/upper bounds tell %d%% of its sampled boundaries"
-                + " apart",
+            "Cannot cluster by column %s, because the %s that %s keeps of its lower/upper bounds tell %d%% of its sampled rows apart",
             column.name(), length, table(), share));
   }
 

@@ -65,8 +65,9 @@ public final class Sampler {
    * @param fitted the sample
    * @param heldOut other rows
    * @param rowGroups of the rows of the sample, the numbers of the row groups that they were read from; all 0 if everything was read
+   * @param tails by column and row of the sample, what tells values apart whose keys were cut; null for columns of longs
    */
-  record Drawn(GroupScan scan, Sample fitted, Sample heldOut, int[] rowGroups) {}
+  record Drawn(GroupScan scan, Sample fitted, Sample heldOut, int[] rowGroups, List<long[]> tails) {}
 
   /**
    * Draws a sample of every file group.
@@ -128,11 +129,17 @@ public final class Sampler {
     int groups = scans.size();
     int[] counts = new int[2 * groups];
     rows.forEach(row -> counts[(int) row.getLong(0)]++);
-    List<SampleBuffer> buffers = Arrays.stream(counts).mapToObj(count -> new SampleBuffer(order.all(), count)).toList();
+    List<SampleBuffer> buffers = Arrays.stream(counts).mapToObj(this::buffer).toList();
     rows.forEach(row -> buffers.get((int) row.getLong(0)).add(row));
     return IntStream.range(0, groups)
         .mapToObj(i -> buffers.get(i).drawn(scans.get(i), buffers.get(groups + i).sample()))
         .toList();
+  }
+
+  private SampleBuffer buffer(int rows) {
+    List<ClusteringColumn> columns = order.all();
+    return new SampleBuffer(
+        IntStream.range(0, columns.size()).mapToObj(i -> new KeyBuffer(columns.get(i).domain(), keyLengths[i], rows)).toList(), rows);
   }
 
   private static boolean isFloating(DataType type) {
@@ -164,8 +171,8 @@ public final class Sampler {
     private final int[] rowGroups;
     private int size;
 
-    SampleBuffer(List<ClusteringColumn> columns, int rows) {
-      this.keys = columns.stream().map(column -> new KeyBuffer(column.domain(), rows)).toList();
+    SampleBuffer(List<KeyBuffer> keys, int rows) {
+      this.keys = keys;
       this.rowGroups = new int[rows];
     }
 
@@ -177,7 +184,7 @@ public final class Sampler {
     }
 
     Drawn drawn(GroupScan scan, Sample heldOut) {
-      return new Drawn(scan, sample(), heldOut, rowGroups);
+      return new Drawn(scan, sample(), heldOut, rowGroups, keys.stream().map(each -> each.tails).toList());
     }
 
     Sample sample() {
@@ -188,15 +195,19 @@ public final class Sampler {
   /** The sampled keys of one column of one file group, filled row by row. */
   private static final class KeyBuffer {
     private final KeyDomain domain;
+    private final int length;
     private final long[] longs;
     private final byte[][] bytes;
+    private final long[] tails;
     private final byte[] states;
     private int size;
 
-    KeyBuffer(KeyDomain domain, int rows) {
+    KeyBuffer(KeyDomain domain, int length, int rows) {
       this.domain = domain;
+      this.length = length;
       this.longs = domain == KeyDomain.LONG ? new long[rows] : null;
       this.bytes = domain == KeyDomain.LONG ? null : new byte[rows][];
+      this.tails = domain == KeyDomain.LONG ? null : new long[rows];
       this.states = new byte[rows];
     }
 
@@ -208,7 +219,9 @@ public final class Sampler {
       } else if (domain == KeyDomain.LONG) {
         longs[size] = (Long) key;
       } else {
-        bytes[size] = (byte[]) key;
+        byte[] sampled = (byte[]) key;
+        tails[size] = Keys.tail(sampled, length);
+        bytes[size] = tails[size] == 0 ? sampled : Arrays.copyOf(sampled, length);
       }
       size++;
     }
