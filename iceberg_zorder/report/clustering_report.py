@@ -35,6 +35,8 @@ class ColumnReport:
         Data files that have values and no bounds.
     files_with_alike_bounds, bytes_with_alike_bounds : int
         Data files whose bounds were cut where their values had not begun to differ, as those of other files.
+    files_without_upper_bounds, bytes_without_upper_bounds : int
+        Of those without bounds, the ones that lack the upper bound only, because no cut one lies above their values.
     """
 
     name: str
@@ -47,6 +49,8 @@ class ColumnReport:
     bytes_without_bounds: int
     files_with_alike_bounds: int
     bytes_with_alike_bounds: int
+    files_without_upper_bounds: int = 0
+    bytes_without_upper_bounds: int = 0
 
 
 @dataclass(frozen=True)

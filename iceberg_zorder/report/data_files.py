@@ -135,6 +135,35 @@ def bounds_that_are_alike(bounds: ColumnBounds, metrics_mode: str) -> npt.NDArra
     return found
 
 
+def bounds_without_end(bounds: ColumnBounds, metrics_mode: str) -> npt.NDArray[np.bool_]:
+    """Find the files that have no upper bound because it would be cut, and nothing so short lies above their values.
+
+    Parameters
+    ----------
+    bounds : ColumnBounds
+        The bounds.
+    metrics_mode : str
+        What the table keeps of the column, such as ``truncate(16)``.
+
+    Returns
+    -------
+    ndarray of bool, shape (files,)
+        The files that have a lower bound only; none of a column that is kept in full, or is neither text nor binary.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from iceberg_zorder.layout.keys import encode
+    >>> lower, upper = (encode(pa.array(each), "string") for each in (["a", "b", None], ["c", None, None]))
+    >>> bounds = ColumnBounds(ClusteringColumn(("t",), "string"), lower, upper, np.ones(3))
+    >>> [bounds_without_end(bounds, mode).tolist() for mode in ("truncate(4)", "full")]
+    [[False, True, False], [False, False, False]]
+    """
+    is_cut = _TRUNCATED.fullmatch(metrics_mode) and bounds.column.type in ("string", "binary")
+    found: npt.NDArray[np.bool_] = bounds.has_values & (bounds.lower.states == VALUE) & ~bounds.bounded
+    return found if is_cut else np.zeros(len(found), np.bool_)
+
+
 def _is_cut(lower: str, upper: str, length: int, last: str) -> bool:
     """Tell whether an upper bound is a lower bound of full length whose last character that can be counted up is so."""
     if len(lower) != length or not 0 < len(upper) <= length:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from iceberg_zorder.report.clustering_report import ClusteringReport, ColumnReport, Finding
+from iceberg_zorder.report.clustering_report import ClusteringReport, Finding
 from iceberg_zorder.request.metrics_check import set_mode
 
 LOOSE = 1.2
@@ -45,37 +45,45 @@ def find(report: ClusteringReport, rewrite: RewriteCommand, table_in_sql: str) -
 def _of_columns(report: ClusteringReport, rewrite: RewriteCommand, table: str) -> Iterator[Finding]:
     for column in report.columns:
         in_full = set_mode(table, column.field, "full")
+        mode = {"column": column.name, "metrics_mode": column.metrics_mode}
         if column.metrics_mode in ("none", "counts"):
             yield Finding(
                 "bounds-not-kept",
                 "error",
                 f"The table keeps no lower/upper bounds of {column.name}, so that no file can be skipped by it.",
-                {"column": column.name, "metrics_mode": column.metrics_mode},
+                mode,
                 in_full,
             )
-        elif column.files_with_alike_bounds:
+            continue
+        if column.files_with_alike_bounds:
             yield Finding(
                 "bounds-alike",
                 "error",
                 f"The bounds of {column.name} are cut before its values differ in "
                 f"{_files(column.files_with_alike_bounds)}, which cannot be skipped by it: keep them in full, then "
                 "rewrite.",
-                {"column": column.name, "metrics_mode": column.metrics_mode, **_counts(column, "with_alike")},
+                {**mode, "files": column.files_with_alike_bounds, "bytes": column.bytes_with_alike_bounds},
                 in_full,
             )
-        if column.files_without_bounds and column.metrics_mode not in ("none", "counts"):
+        endless, bytes_endless = column.files_without_upper_bounds, column.bytes_without_upper_bounds
+        if endless:
             yield Finding(
                 "bounds-missing",
                 "warning",
-                f"{_files(column.files_without_bounds)} have no lower/upper bounds of {column.name}, though the table "
-                "keeps them: who wrote these did not, or before it was set.",
-                {"column": column.name, **_counts(column, "without")},
+                f"{_files(endless)} have no upper bounds of {column.name}, because nothing as short as these are cut "
+                "lies above their values, which begin with U+10FFFF or 0xFF: keep them in full, then rewrite.",
+                {**mode, "files": endless, "bytes": bytes_endless},
+                in_full,
+            )
+        if missing := column.files_without_bounds - endless:
+            yield Finding(
+                "bounds-missing",
+                "warning",
+                f"{_files(missing)} have no lower/upper bounds of {column.name}, though the table keeps them: who "
+                "wrote these did not, or before it was set.",
+                {"column": column.name, "files": missing, "bytes": column.bytes_without_bounds - bytes_endless},
                 rewrite({"rewrite-all": "true"}),
             )
-
-
-def _counts(column: ColumnReport, which: str) -> dict[str, int]:
-    return {"files": getattr(column, f"files_{which}_bounds"), "bytes": getattr(column, f"bytes_{which}_bounds")}
 
 
 def _of_layout(report: ClusteringReport, rewrite: RewriteCommand) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from iceberg_zorder.report.clustering_report import (
     PredicateReport,
     SizeReport,
 )
-from iceberg_zorder.report.data_files import DataFiles, Sizes, bounds_that_are_alike
+from iceberg_zorder.report.data_files import DataFiles, Sizes, bounds_that_are_alike, bounds_without_end
 from iceberg_zorder.report.file_boxes import FileBoxes, file_boxes
 from iceberg_zorder.report.findings import RewriteCommand, find
 from iceberg_zorder.report.history import LayoutHistory
@@ -312,6 +312,7 @@ def _column(facts: TableFacts, place: int, scan_fraction: float | None, attainab
     bounds, sizes = facts.files.columns[place], facts.files.sizes
     unbounded = bounds.has_values & ~bounds.bounded
     alike = bounds_that_are_alike(bounds, facts.metrics[place])
+    endless = bounds_without_end(bounds, facts.metrics[place])
     return ColumnReport(
         bounds.column.name,
         ".".join(bounds.column.parts),
@@ -323,6 +324,8 @@ def _column(facts: TableFacts, place: int, scan_fraction: float | None, attainab
         int(sizes[unbounded].sum()),
         int(alike.sum()),
         int(sizes[alike].sum()),
+        int(endless.sum()),
+        int(sizes[endless].sum()),
     )
 
 

@@ -170,6 +170,7 @@ def report_cases() -> list[ReportCase]:
         _deep(),
         _without_bounds(),
         _alike(),
+        _endless(),
         _relaid(),
         _prefix(),
     ]
@@ -332,6 +333,24 @@ def _alike() -> ReportCase:
         [0] * 12,
         [10] * 12,
         [1_100] * 12,
+        [""],
+    )  # fmt: skip
+
+
+def _endless() -> ReportCase:
+    """Upper bounds that are not there, because nothing as short as they are cut lies above the values."""
+    last = "\U0010ffff" * 4
+    return ReportCase(
+        "report_endless",
+        (
+            BoundsOf(("t",), "string", ["", "a", last, None, None], ["b", None, None, None, None], [1.0] * 4 + [0.0], "truncate(4)"),
+            BoundsOf(("f",), "string", ["", "a", last, None, None], ["b", None, None, None, None], [1.0] * 4 + [0.0], "full"),
+            BoundsOf(("b",), "binary", ["00", "ffff", "01", "02", "0102"], ["ff", None, "02", None, "0103"], [1.0] * 5, "truncate(2)"),
+            BoundsOf(("n",), "long", [1, 2, 3, 4, 5], [None, 2, 3, 4, 5], [1.0] * 5, "truncate(16)"),
+        ),
+        [0] * 5,
+        [10] * 5,
+        [1_100, 1_200, 1_300, 1_400, 1_500],
         [""],
     )  # fmt: skip
 

@@ -192,6 +192,25 @@ def test_bounds_that_are_not_kept_are_told_with_what_to_do(catalog: SqlCatalog) 
     assert later.columns[1].files_without_bounds == 2
 
 
+def test_upper_bounds_that_no_cut_one_can_be_are_to_be_kept_in_full(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.last", pa.schema([("t", pa.string())]))
+    for number in range(3):
+        last = chr(0x10FFFF) * 20
+        table.append(pa.table({"t": [f"{number}", f"{last}{number}" if number else "z"]}))
+    found = report(table, ["t"])
+    assert (found.columns[0].files_without_bounds, found.columns[0].files_without_upper_bounds) == (2, 2)
+    [finding] = [each for each in found.findings if each.code == "bounds-missing"]
+    assert finding.command == (
+        "ALTER TABLE lake.db.last SET TBLPROPERTIES ('write.metadata.metrics.column.t' = 'full')"
+    )
+    rewrite_data_files(table, "t", options={"rewrite-all": True})
+    assert report(table, ["t"]).columns[0].files_without_upper_bounds == 1
+    with table.transaction() as change:
+        change.set_properties({"write.metadata.metrics.column.t": "full"})
+    rewrite_data_files(table, "t", options={"rewrite-all": True})
+    assert "bounds-missing" not in codes(report(table, ["t"]))
+
+
 def test_partitions_come_worst_first_and_are_told_apart_by_spec(catalog: SqlCatalog) -> None:
     table = catalog.create_table("db.parts", SCHEMA)
     with table.update_spec() as update:

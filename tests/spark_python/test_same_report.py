@@ -167,6 +167,21 @@ def test_bounds_that_are_not_kept(spark: SparkSession, catalog: Catalog) -> None
     assert same(spark, catalog, full, "later, at").columns[0].files_without_bounds == found.total_file_count
 
 
+def test_upper_bounds_that_no_cut_one_can_be(spark: SparkSession, catalog: Catalog) -> None:
+    full = f"{CATALOG}.db.report_endless"
+    spark.sql(f"DROP TABLE IF EXISTS {full}")
+    last = "repeat(decode(unhex('F48FBFBF'), 'UTF-8'), 20)"
+    spark.sql(
+        f"CREATE TABLE {full} USING iceberg TBLPROPERTIES ('format-version' = '2') AS "
+        f"SELECT concat({last}, id) AS t, cast(concat(id, 'b') AS binary) AS b FROM range(0, 40, 1, 4)"
+    )
+    found = same(spark, catalog, full, "t, b")
+    assert [column.files_without_upper_bounds for column in found.columns] == [4, 0]
+    assert {each.command for each in found.findings if each.code == "bounds-missing"} == {
+        f"ALTER TABLE {full} SET TBLPROPERTIES ('write.metadata.metrics.column.t' = 'full')"
+    }
+
+
 def test_sizes_are_those_of_a_rewrite(spark: SparkSession, catalog: Catalog) -> None:
     full = make(spark, "report_sizes", "PARTITIONED BY (p)")
     spark.sql(f"ALTER TABLE {full} UNSET TBLPROPERTIES ('write.target-file-size-bytes')")

@@ -31,7 +31,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 class ReportGoldenTest {
   private static final List<String> CASES =
       List.of(
-          "report_alike", "report_deep", "report_empty", "report_extremes", "report_hostile", "report_many_partitions",
+          "report_alike", "report_deep", "report_empty", "report_endless", "report_extremes", "report_hostile", "report_many_partitions",
           "report_one_file", "report_prefix", "report_relaid", "report_without_bounds");
 
   private static final Path DIRECTORY =

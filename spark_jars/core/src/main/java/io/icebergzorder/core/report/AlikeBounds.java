@@ -6,7 +6,6 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** Finds the files whose lower and upper bound begin alike as far as bounds are kept, and as those of another file. */
@@ -24,15 +23,13 @@ final class AlikeBounds {
    */
   static boolean[] of(ColumnBounds bounds, String metricsMode) {
     boolean[] found = new boolean[bounds.size()];
-    Matcher truncated = TRUNCATED.matcher(metricsMode);
-    String type = bounds.column().type();
-    if (!truncated.matches() || !(type.equals("string") || type.equals("binary"))) {
+    if (!areCut(bounds, metricsMode)) {
       return found;
     }
-    boolean isText = type.equals("string");
+    boolean isText = bounds.column().type().equals("string");
     Charset charset = isText ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1;
     int last = isText ? Character.MAX_CODE_POINT : LAST_BYTE;
-    int length = Integer.parseInt(truncated.group(1));
+    int length = Integer.parseInt(TRUNCATED.matcher(metricsMode).replaceFirst("$1"));
     Map<List<String>, Integer> filesOf = new HashMap<>();
     for (int file = 0; file < found.length; file++) {
       if (bounds.isBounded(file)) {
@@ -47,6 +44,12 @@ final class AlikeBounds {
       found[file] = found[file] && filesOf.get(pair(bounds, file, charset)) > 1;
     }
     return found;
+  }
+
+  /** Whether bounds of new files are cut. */
+  static boolean areCut(ColumnBounds bounds, String metricsMode) {
+    String type = bounds.column().type();
+    return TRUNCATED.matcher(metricsMode).matches() && (type.equals("string") || type.equals("binary"));
   }
 
   private static List<String> pair(ColumnBounds bounds, int file, Charset charset) {

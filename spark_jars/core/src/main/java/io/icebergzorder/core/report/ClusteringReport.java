@@ -44,7 +44,9 @@ public record ClusteringReport(
       int filesWithoutBounds,
       long bytesWithoutBounds,
       int filesWithAlikeBounds,
-      long bytesWithAlikeBounds) {}
+      long bytesWithAlikeBounds,
+      int filesWithoutUpperBounds,
+      long bytesWithoutUpperBounds) {}
 
   /** A predicate: the share of the bytes that it reads, the files, and what a full rewrite would make of the share. */
   public record PredicateReport(String predicate, Double scanFraction, int totalFileCount, Double attainable) {}

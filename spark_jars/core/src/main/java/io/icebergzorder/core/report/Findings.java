@@ -24,6 +24,7 @@ final class Findings {
   private static final String ERROR = "error";
   private static final String WARNING = "warning";
   private static final String INFO = "info";
+  private static final String BOUNDS_MISSING = "bounds-missing";
   private static final List<String> SEVERITIES = List.of(ERROR, WARNING, INFO);
   private static final Set<String> WITHOUT_BOUNDS = Set.of("none", "counts");
   private static final Map<String, String> ALL = Map.of("rewrite-all", "true");
@@ -79,13 +80,27 @@ final class Findings {
               column.bytesWithAlikeBounds()),
           inFull);
     }
-    if (areKept && column.filesWithoutBounds() > 0) {
+    int endless = column.filesWithoutUpperBounds();
+    if (endless > 0) {
       add(
-          "bounds-missing",
+          BOUNDS_MISSING,
+          WARNING,
+          ("%s have no upper bounds of %s, because nothing as short as these are cut lies above their values, which begin with U+10FFFF or"
+                  + " 0xFF: keep them in full, then rewrite.")
+              .formatted(files(endless), name),
+          evidence(
+              "column", name, "metrics_mode", column.metricsMode(), "files", endless, "bytes", column.bytesWithoutUpperBounds()),
+          inFull);
+    }
+    int missing = column.filesWithoutBounds() - endless;
+    if (areKept && missing > 0) {
+      add(
+          BOUNDS_MISSING,
           WARNING,
           "%s have no lower/upper bounds of %s, though the table keeps them: who wrote these did not, or before it was set."
-              .formatted(files(column.filesWithoutBounds()), name),
-          evidence("column", name, "files", column.filesWithoutBounds(), "bytes", column.bytesWithoutBounds()),
+              .formatted(files(missing), name),
+          evidence(
+              "column", name, "files", missing, "bytes", column.bytesWithoutBounds() - column.bytesWithoutUpperBounds()),
           rewrite.apply(ALL));
     }
   }

@@ -1,6 +1,7 @@
 package io.icebergzorder.core.report;
 
 import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.Ranks;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanPrediction;
@@ -85,9 +86,13 @@ final class Measurement {
   private ColumnReport column(int place) {
     ColumnBounds bounds = files.columns().get(place);
     boolean[] alike = AlikeBounds.of(bounds, facts.metrics().get(place));
+    boolean isCut = AlikeBounds.areCut(bounds, facts.metrics().get(place));
     boolean[] unbounded = new boolean[files.count()];
+    boolean[] endless = new boolean[files.count()];
     for (int file = 0; file < unbounded.length; file++) {
       unbounded[file] = bounds.hasValues(file) && !bounds.isBounded(file);
+      // Nothing as short as bounds are cut lies above the values.
+      endless[file] = unbounded[file] && isCut && bounds.lower().state(file) == KeyColumn.VALUE;
     }
     return new ColumnReport(
         bounds.column().name(),
@@ -99,7 +104,9 @@ final class Measurement {
         count(unbounded),
         sum(files.sizes(), unbounded),
         count(alike),
-        sum(files.sizes(), alike));
+        sum(files.sizes(), alike),
+        count(endless),
+        sum(files.sizes(), endless));
   }
 
   private List<PredicateReport> predicates() {

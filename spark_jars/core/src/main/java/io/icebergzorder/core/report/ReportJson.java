@@ -72,6 +72,8 @@ final class ReportJson {
     node.put("bytes_without_bounds", column.bytesWithoutBounds());
     node.put("files_with_alike_bounds", column.filesWithAlikeBounds());
     node.put("bytes_with_alike_bounds", column.bytesWithAlikeBounds());
+    node.put("files_without_upper_bounds", column.filesWithoutUpperBounds());
+    node.put("bytes_without_upper_bounds", column.bytesWithoutUpperBounds());
     return node;
   }
 
