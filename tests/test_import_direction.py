@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parent.parent / "iceberg_zorder"
 
 # Each room may import from rooms before it, and from none after or beside it.
 STAGES = [
-    {"errors"},
+    {"errors", "printable"},
     {"layout", "sample"},
     {"request"},
     {"render"},
@@ -33,7 +33,7 @@ STAGES = [
 ]
 STAGE_OF = {room: stage for stage, rooms in enumerate(STAGES) for room in rooms}
 ENGINES = {"pyspark": "spark", "py4j": "spark", "pyiceberg": "pyiceberg"}
-CORE = {"errors", "layout", "sample", "request", "report", "rows", "upkeep"}
+CORE = {"errors", "printable", "layout", "sample", "request", "report", "rows", "upkeep"}
 CORE_MAY_IMPORT = {"numpy", "pyarrow", "sqlglot", "iceberg_zorder"} | sys.stdlib_module_names
 LONGEST_MODULE = 350
 LARGEST_PACKAGE = 13  # a dozen modules, and __init__.py

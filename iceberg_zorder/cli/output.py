@@ -19,6 +19,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.text import Text
 
 from iceberg_zorder.cli.failure import Failure
+from iceberg_zorder.printable import printable
 from iceberg_zorder.render.report_text import WIDTH, comparison_renderable, report_renderable
 from iceberg_zorder.render.result_tables import result_tables
 from iceberg_zorder.request.plan_text import plan_text
@@ -77,7 +78,9 @@ class Output(ABC):
 
     def failure(self, failure: Failure) -> None:
         """Show why the command failed."""
-        self._line(f"Error: {failure.message}", style="red")
+        # What Spark says may have several lines, and be indented.
+        for line in f"Error: {failure.message}".split("\n"):
+            self._line(line.expandtabs(), style="red")
 
     def interrupted(self, message: str) -> None:
         """Show what became of a command that was told to end, and had its say."""
@@ -99,7 +102,7 @@ class Output(ABC):
             columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
             with Progress(*columns, console=self._stderr, transient=True) as progress:
                 task = progress.add_task("", total=None)
-                yield lambda text: progress.update(task, description=text)
+                yield lambda text: progress.update(task, description=printable(text))
         else:
             yield self._line
 
@@ -126,7 +129,7 @@ class Output(ABC):
 
     def _line(self, text: str, *, style: str = "") -> None:
         # Messages hold brackets that are no markup, and a line that is wrapped cannot be searched for.
-        self._stderr.print(Text(text, style=style), soft_wrap=True)
+        self._stderr.print(Text(printable(text), style=style), soft_wrap=True)
 
 
 class _Bars:
@@ -182,12 +185,13 @@ class ConsoleOutput(Output):
         self, table: str, sort_order: str | None, result: Mapping[str, Any], failed: Failure | None = None
     ) -> None:
         """Show tables of the counts and of scan fractions, or why nothing was rewritten."""
-        message = self._unsaid(result["message"])
+        message = printable(self._unsaid(result["message"]))
         if not result["rewritten_data_files_count"] and not result["failed_data_files_count"]:
             self._stdout.print(Text(message), soft_wrap=True)
             return
         did = "Would rewrite" if result["dry_run"] else "Rewrote"
-        self._stdout.print(Text(f"{did} {table} by {sort_order or 'what it remembers'}"), soft_wrap=True)
+        title = printable(f"{did} {table} by {sort_order or 'what it remembers'}")
+        self._stdout.print(Text(title), soft_wrap=True)
         for each in result_tables(result):
             self._stdout.print(each)
         if message:
@@ -216,7 +220,7 @@ class ConsoleOutput(Output):
     def remembered(self, table: str, properties: Mapping[str, str]) -> None:
         """Show the properties, a line each."""
         lines = [f"{table} remembers", *(f"  {name} = {value}" for name, value in properties.items())]
-        self._stdout.print(Text("\n".join(lines)), soft_wrap=True)
+        self._stdout.print(Text("\n".join(map(printable, lines))), soft_wrap=True)
 
 
 class JsonOutput(Output):

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from jinja2 import Environment
 from rich.filesize import decimal
 
+from iceberg_zorder.printable import printable_lines
 from iceberg_zorder.render.charts import Axis, boxes_chart, depth_chart, scan_chart, sizes_chart
 
 _MOST_PARTITIONS = 30
@@ -46,11 +47,13 @@ def report_page(reports: Sequence[tuple[Mapping[str, Any], Boxes | None]]) -> st
         decimals=lambda number: "–" if number is None else f"{number:,.2f}",
     )
     template = environment.from_string(files(__package__).joinpath("report_page.html").read_text(encoding="utf-8"))
-    return template.render(
+    page = template.render(
         reports=[report for report, _ in reports],
         charts=[_charts(report, boxes) for report, boxes in reports],
         most_partitions=_MOST_PARTITIONS,
     )
+    # Charts have names and values, too.
+    return printable_lines(page)
 
 
 def _charts(report: Mapping[str, Any], boxes: Boxes | None) -> list[tuple[str, str]]:

@@ -13,6 +13,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from iceberg_zorder.printable import all_printable
+
 WIDTH = 100
 _MOST_PARTITIONS = 10
 _BAR_WIDTH = 40
@@ -51,6 +53,7 @@ def report_renderable(report: Mapping[str, Any]) -> RenderableType:
     rich renderable
         For a console of 100 columns.
     """
+    report = all_printable(report)
     parts: list[RenderableType] = [_heading(report)]
     if report["total_file_count"]:
         parts += [_columns(report["columns"]), *_predicates(report["predicates"]), *_depths(report)]
@@ -71,6 +74,7 @@ def comparison_renderable(before: Mapping[str, Any], after: Mapping[str, Any]) -
     rich renderable
         For a console of 100 columns.
     """
+    before, after = all_printable(before), all_printable(after)
     table = _table(f"compared with snapshot {before['snapshot_id']}", "before", "now")
     both = (before, after)
     table.add_row("data files", *(f"{each['total_file_count']:,}" for each in both))

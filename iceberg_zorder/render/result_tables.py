@@ -10,6 +10,8 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
+from iceberg_zorder.printable import all_printable
+
 
 def result_tables(result: Mapping[str, Any]) -> Iterator[RenderableType]:
     """Show what a rewrite did, or would do.
@@ -39,6 +41,7 @@ def result_tables(result: Mapping[str, Any]) -> Iterator[RenderableType]:
     │ a             │ 100.0% │     25.0% │        │
     └───────────────┴────────┴───────────┴────────┘
     """
+    result = all_printable(result)
     yield _counts(result)
     if result["scan_fractions"]:
         yield _shares("scan fraction", "column", ("before", "predicted", "actual"), result["scan_fractions"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from iceberg_zorder.printable import printable
+
 _MOST = 20
 """File groups that are shown: of a table with thousands of partitions nobody reads all."""
 
@@ -58,7 +60,7 @@ predicted scan fraction a 12.5% (50.0% today)
     lines += [f"  predicted share read by {_predicate(each)}" for each in plan.get("predicates", [])]
     if plan["expected_seconds"] is not None:
         lines.append(f"  expected to take {plan['expected_seconds']:,.1f} seconds, as long as rewrites before it")
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def _some(lines: Sequence[str], what: str) -> list[str]:

@@ -29,6 +29,22 @@ def call(table: Table, arguments: str) -> list[Row]:
     return table.spark.sql(f"CALL {CATALOG}.system.zorder_report(table => '{table.name}', {arguments})").collect()
 
 
+def test_what_terminals_obey_is_escaped_in_findings(spark: SparkSession) -> None:
+    name = "a\x1b[31m\u202e"
+    table = create(
+        spark, f"SELECT id AS `{name}` FROM range(9)", properties={f"write.metadata.metrics.column.{name}": "none"}
+    )
+    whole, *_ = call(table, f"columns => '`{name}`'")
+    first, command, *_ = whole.findings.split("\n")
+    assert first == (
+        "error bounds-not-kept: The table keeps no lower/upper bounds of `a\\x1b[31m\\u202e`, so that no file can be "
+        "skipped by it."
+    )
+    assert command.startswith("  ALTER TABLE ")
+    assert not set(whole.findings) & set("\x1b\u202e")
+    assert json.loads(whole.report)["columns"][0]["field"] == name
+
+
 def test_rows_are_the_table_and_its_partitions_worst_first(table: Table) -> None:
     with untouched(table):
         whole, *partitions = call(table, "columns => 'b, id', predicates => array('b < 100', \"t = 'it''s 5'\")")

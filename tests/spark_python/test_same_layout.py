@@ -299,6 +299,24 @@ def test_plans_are_the_same(spark: SparkSession, catalog: Catalog, case: str) ->
     assert re.sub(sizes, "", str(plan)) == re.sub(sizes, "", row["plan"])
 
 
+def test_what_terminals_obey_is_escaped_in_plans(spark: SparkSession, catalog: Catalog) -> None:
+    full, name = f"{CATALOG}.db.same_hostile", "a\x1b[31m\u202e\x07"
+    spark.sql(f"DROP TABLE IF EXISTS {full}")
+    spark.sql(
+        f"CREATE TABLE {full} USING iceberg PARTITIONED BY (p) TBLPROPERTIES ('format-version' = '2') AS "
+        f"SELECT id, id % 7 AS `{name}`, concat('p\x1b', id % 2) AS p FROM range(0, 400, 1, 4)"
+    )
+    by, options, where = f"zorder(`{name}`, id)", {"rewrite-all": "true"}, "p = 'p\x1b1'"
+    plan = plan_rewrite(catalog.load_table("db.same_hostile"), by, options=dict(options), where=where).sampled()
+    jvm: Any = spark.sparkContext._jvm
+    begun = jvm.io.icebergzorder.spark.api.ZOrderRewrite.of(spark._jsparkSession, full)
+    on_spark = begun.sortOrder(by).options(options).where(where).plan().sampled()
+    assert str(plan) == on_spark.toString()
+    assert "zorder(`a\\x1b[31m\\u202e\\x07`, id) where p = 'p\\x1b1'" in str(plan)
+    assert not any(character in str(plan) for character in "\x1b\u202e\x07")
+    assert name in json.loads(on_spark.toJson())["sort_order"]
+
+
 def test_sampled_plans_are_the_same(spark: SparkSession, catalog: Catalog) -> None:
     make(spark, "same_prediction")
     options = {"rewrite-all": "true", "target-file-size-bytes": "10000", "sample-rows": "4000"}

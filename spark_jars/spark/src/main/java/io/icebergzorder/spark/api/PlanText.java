@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.api;
 
+import io.icebergzorder.core.Printable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -45,7 +46,7 @@ final class PlanText {
             seconds ->
                 lines.add(
                     String.format(Locale.ROOT, "  expected to take %,.1f seconds, as long as rewrites before it", seconds)));
-    return String.join("\n", lines);
+    return lines.stream().map(Printable::of).collect(Collectors.joining("\n"));
   }
 
   private static void addRest(List<String> lines, int all, String what) {

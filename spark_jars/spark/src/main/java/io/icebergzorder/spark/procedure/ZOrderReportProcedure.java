@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.procedure;
 
+import io.icebergzorder.core.Printable;
 import io.icebergzorder.core.report.ClusteringReport;
 import io.icebergzorder.core.report.ClusteringReport.ColumnReport;
 import io.icebergzorder.core.report.ClusteringReport.PartitionReport;
@@ -12,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
@@ -95,7 +97,12 @@ final class ZOrderReportProcedure implements AddedProcedure {
   private static Object[] row(ClusteringReport report) {
     String findings =
         report.findings().stream()
-            .map(each -> each.severity() + " " + each.code() + ": " + each.message() + (each.command() == null ? "" : "\n  " + each.command()))
+            .flatMap(
+                each ->
+                    Stream.concat(
+                        Stream.of(each.severity() + " " + each.code() + ": " + each.message()),
+                        Stream.ofNullable(each.command()).map(command -> "  " + command)))
+            .map(Printable::of)
             .collect(Collectors.joining("\n"));
     return new Object[] {
       UTF8String.fromString("table"),
