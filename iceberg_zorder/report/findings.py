@@ -126,8 +126,8 @@ def _of_history(report: ClusteringReport, rewrite: RewriteCommand) -> Iterator[F
         yield Finding(
             "layout-undone",
             "warning",
-            f"Snapshot {history.undone_by_snapshot_id} rewrote files that were laid out by snapshot "
-            f"{history.last_layout_snapshot_id}: whatever compacts the table undoes its layout.",
+            f"Snapshot {history.undone_by_snapshot_id} rewrote files that were laid out by a rewrite of ours: whatever "
+            "compacts the table undoes its layout.",
             {"snapshot_id": history.undone_by_snapshot_id, "timestamp_ms": history.undone_by_timestamp_ms},
             rewrite({"rewrite-all": "true"}),
         )

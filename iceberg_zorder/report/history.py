@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
-from iceberg_zorder.report.data_files import Sizes
+from iceberg_zorder.report.data_files import DataFiles
 
 _COLUMNS, _CURVE, _PREFIX = "zorder.columns", "zorder.curve", "zorder.prefix"
 _CUTS, _DURATION, _REMOVED = "zorder.cuts", "zorder.rewrite-duration-ms", "removed-files-size"
 _REPLACE = "replace"
+_ADDED_FILES, _DELETED_FILES = "added-data-files", "deleted-data-files"
 _MEASURED_REWRITES = 5
 _COMMA_OR_QUOTED = re.compile(r"(`(?:[^`]|``)*`)|,")
 
@@ -39,6 +41,10 @@ class SnapshotFacts:
         prefix = f"{self.summary[_PREFIX]}, " if _PREFIX in self.summary else ""
         spaced = _COMMA_OR_QUOTED.sub(lambda found: found[1] or ", ", columns)
         return f"{prefix}{curve}({spaced})"
+
+    def count(self, key: str) -> int:
+        """Read a number of the summary, 0 if it has none."""
+        return int(self.summary.get(key, 0))
 
     def is_by(self, columns: str, prefix: str, curve: str) -> bool:
         """Tell whether a rewrite of ours was by the columns, prefix and curve that another asks for.
@@ -86,7 +92,9 @@ class LayoutHistory:
     undone_by_timestamp_ms: int | None = None
 
 
-def layout_history(snapshots: Sequence[SnapshotFacts], added_by: npt.NDArray[np.int64], sizes: Sizes) -> LayoutHistory:
+def layout_history(
+    snapshots: Sequence[SnapshotFacts], added_by: npt.NDArray[np.int64], files: DataFiles
+) -> LayoutHistory:
     """Read the history of a branch.
 
     Parameters
@@ -95,8 +103,8 @@ def layout_history(snapshots: Sequence[SnapshotFacts], added_by: npt.NDArray[np.
         The snapshots of the branch, oldest first, as far as they are kept.
     added_by : ndarray of int64, shape (files,)
         The snapshot that added each data file; it may not be kept any more.
-    sizes : ndarray of int64, shape (files,)
-        Bytes of each data file.
+    files : DataFiles
+        The data files.
 
     Returns
     -------
@@ -110,7 +118,8 @@ def layout_history(snapshots: Sequence[SnapshotFacts], added_by: npt.NDArray[np.
     ...     SnapshotFacts(1, 10, "replace", ours), SnapshotFacts(2, 20, "append", {}),
     ...     SnapshotFacts(3, 30, "replace", {"deleted-data-files": "2"}),
     ... ]
-    >>> found = layout_history(snapshots, np.array([1, 2, 3]), np.array([100, 10, 90]))
+    >>> files = DataFiles(np.zeros(3, np.int64), np.array([5, 5, 5]), np.array([100, 10, 90]), ())
+    >>> found = layout_history(snapshots, np.array([1, 2, 3]), files)
     >>> found.last_layout_columns, found.laid_out_bytes, found.newer_files, found.undone_by_snapshot_id
     ('a,b', 100, 2, 3)
     """
@@ -121,15 +130,15 @@ def layout_history(snapshots: Sequence[SnapshotFacts], added_by: npt.NDArray[np.
     later = snapshots[snapshots.index(last) + 1 :]
     ours = np.isin(added_by, [each.snapshot_id for each in layouts])
     newer = np.isin(added_by, [each.snapshot_id for each in later])
-    undone_by = _undone_by(layouts, later, added_by)
+    undone_by = _undone_by(snapshots, added_by, files)
     return LayoutHistory(
         last.snapshot_id,
         last.timestamp_ms,
         last.summary[_COLUMNS],
         int(ours.sum()),
-        int(sizes[ours].sum()),
+        int(files.sizes[ours].sum()),
         int(newer.sum()),
-        int(sizes[newer].sum()),
+        int(files.sizes[newer].sum()),
         undone_by.snapshot_id if undone_by else None,
         undone_by.timestamp_ms if undone_by else None,
     )
@@ -165,19 +174,92 @@ def expected_seconds(snapshots: Sequence[SnapshotFacts], size: int) -> float | N
     return size * sum(duration for duration, _ in told) / removed / 1000 if removed and size else None
 
 
+_MEASURES = (
+    (_ADDED_FILES, _DELETED_FILES, "total-data-files"),
+    ("added-records", "deleted-records", "total-records"),
+    ("added-files-size", "removed-files-size", "total-files-size"),
+)
+"""What summaries call what was added, what was removed, and what is there in all."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Books:
+    """What snapshots have added and removed of one measure: of files, rows or bytes.
+
+    Parameters
+    ----------
+    gone : sequence of int
+        Of what each snapshot has added, what is not there any more.
+    removed : sequence of int
+        What each snapshot has removed.
+    leaving : sequence of int
+        What was there before each snapshot and is not now.
+    hidden : int
+        What is there and not among the files, because a filter has left it out.
+    """
+
+    gone: Sequence[int]
+    removed: Sequence[int]
+    leaving: Sequence[int]
+    hidden: int
+
+    @staticmethod
+    def of(
+        keys: tuple[str, str, str],
+        snapshots: Sequence[SnapshotFacts],
+        added_by: npt.NDArray[np.int64],
+        amounts: npt.NDArray[np.int64],
+    ) -> _Books:
+        """Read them by the keys of a measure, of which each file has an amount."""
+        added, removed, total = keys
+        ids, places = np.unique(added_by, return_inverse=True)
+        sums = np.zeros(len(ids), np.int64)
+        np.add.at(sums, places, amounts)
+        there = dict(zip(ids.tolist(), sums.tolist(), strict=True))
+        # What a snapshot has added without telling how much is not gone.
+        gone = [max(0, each.count(added) - there.get(each.snapshot_id, 0)) for each in snapshots]
+        taken = [each.count(removed) for each in snapshots]
+        # All that goes is removed once: by this snapshot or a later one, which removed besides what came in between.
+        fewer = [part - lost for part, lost in zip(taken, gone, strict=True)]
+        leaving = list(accumulate(reversed(fewer)))[::-1]
+        in_sight = sum(there.values())
+        return _Books(gone, taken, leaving, max(0, int(snapshots[-1].summary.get(total, in_sight)) - in_sight))
+
+
 def _undone_by(
-    layouts: Sequence[SnapshotFacts], later: Sequence[SnapshotFacts], added_by: npt.NDArray[np.int64]
+    snapshots: Sequence[SnapshotFacts], added_by: npt.NDArray[np.int64], files: DataFiles
 ) -> SnapshotFacts | None:
-    lost = [
-        int(each.summary.get("added-data-files", 0)) - int((added_by == each.snapshot_id).sum()) for each in layouts
-    ]
-    # What one layout lost the next ones may have replaced.
-    replaced = sum(int(each.summary.get("deleted-data-files", 0)) for each in layouts[1:])
-    if lost[-1] <= 0 and sum(lost) <= replaced:
-        return None
-    rewrites = (
-        each
-        for each in later
-        if each.operation == _REPLACE and not each.is_layout and int(each.summary.get("deleted-data-files", 0)) > 0
-    )
-    return next(rewrites, None)
+    """Find the first rewrite of another tool, after our newest one, that must have replaced files of ours.
+
+    Summaries tell how much a snapshot removed, and not what. So whatever was removed before is taken to have been ours
+    as far as it can have been: a rewrite that then removed more than all else that was there and is gone took ours.
+    """
+    books = _all_books(snapshots, added_by, files)
+    last = max(place for place, each in enumerate(snapshots) if each.is_layout)
+    ours = [0] * len(books)
+    for place, snapshot in enumerate(snapshots):
+        removed = [book.removed[place] for book in books]
+        others = [max(0, book.leaving[place] - mine) for book, mine in zip(books, ours, strict=True)]
+        if place > last and snapshot.operation == _REPLACE:
+            of_ours = (part - rest - book.hidden for part, rest, book in zip(removed, others, books, strict=True))
+            if any(part > 0 for part in of_ours):
+                return snapshot
+        # All that others had added and is gone, down to the byte: it was that, and nothing of ours.
+        if len(books) < len(_MEASURES) or removed != others:
+            ours = [max(0, mine - part) for mine, part in zip(ours, removed, strict=True)]
+        if snapshot.is_layout:
+            ours = [mine + book.gone[place] for mine, book in zip(ours, books, strict=True)]
+    return None
+
+
+def _all_books(snapshots: Sequence[SnapshotFacts], added_by: npt.NDArray[np.int64], files: DataFiles) -> list[_Books]:
+    """Read the measures that every snapshot tells, files first."""
+    amounts = (np.ones(files.count, np.int64), files.rows, files.sizes.astype(np.int64))
+    # Sizes are those of delete files, too.
+    has_deletes = any(each.count("added-delete-files") or each.count("removed-delete-files") for each in snapshots)
+    found = []
+    for keys, of_files in zip(_MEASURES[: 2 if has_deletes else 3], amounts, strict=False):
+        pairs = zip(_MEASURES[0], keys, strict=True)
+        if all(key in each.summary for told, key in list(pairs)[:2] for each in snapshots if each.count(told)):
+            found.append(_Books.of(keys, snapshots, added_by, of_files))
+    return found

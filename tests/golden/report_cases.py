@@ -81,7 +81,7 @@ class ReportCase:
             with_deletes=np.isin(np.arange(count), self.with_deletes),
             position_delete_files=len(self.with_deletes),
             equality_delete_files=len(self.with_deletes) // 2,
-            history=layout_history(self.snapshots, added_by, files.sizes),
+            history=layout_history(self.snapshots, added_by, files),
             rewrite_command=lambda options: f"rewrite {self.name} {options}".replace("'", ""),
             predicates=[
                 PredicateFacts(f"column {place}", _wide(files, place), lambda new, place=place: _wide(new, place))  # type: ignore[misc]
@@ -173,6 +173,8 @@ def report_cases() -> list[ReportCase]:
         _endless(),
         _relaid(),
         _prefix(),
+        _compacted_later(),
+        _first_layer_compacted(),
     ]
 
 
@@ -396,4 +398,59 @@ def _prefix() -> ReportCase:
         [900] * count,
         [""],
         layout=LayoutRequest(1, leading_orders=((True, True),), boundaries=100, size_tolerance=0.1, weights=(3.0, 0.5)),
+    )
+
+
+def _compacted_later() -> ReportCase:
+    """Another tool has compacted what came after the layout, and a delete has removed whole files of it."""
+    ours = {"zorder.columns": "a", "added-data-files": "5", "deleted-data-files": "6"}
+    return _of_history(
+        "report_compacted_later",
+        (
+            SnapshotFacts(1, 5, "append", {"added-data-files": "6"}),
+            SnapshotFacts(2, 6, "replace", ours),
+            SnapshotFacts(3, 7, "append", {"added-data-files": "6"}),
+            SnapshotFacts(4, 8, "delete", {"deleted-data-files": "2"}),
+            SnapshotFacts(5, 9, "replace", {"added-data-files": "1", "deleted-data-files": "6"}),
+        ),
+        [2] * 3 + [5],
+    )
+
+
+def _first_layer_compacted() -> ReportCase:
+    """Another tool has compacted the first of two layers: sizes tell that the second one was of files that came later."""
+
+    def summary(added: tuple[int, int, int], deleted: tuple[int, int, int] = (0, 0, 0)) -> dict[str, str]:
+        """Files, rows and bytes; of nothing a summary says nothing."""
+        keys = ("added-data-files", "added-records", "added-files-size")
+        removed = ("deleted-data-files", "deleted-records", "removed-files-size")
+        return {key: str(value) for key, value in zip(keys + removed, added + deleted, strict=True) if value}
+
+    ours = {"zorder.columns": "a", "zorder.layout-hash": "1"}
+    return _of_history(
+        "report_first_layer_compacted",
+        (
+            SnapshotFacts(1, 5, "append", summary((6, 60, 6_001))),
+            SnapshotFacts(2, 6, "replace", {**summary((5, 60, 5_003), (6, 60, 6_001)), **ours}),
+            SnapshotFacts(3, 7, "append", summary((30, 300, 9_007))),
+            SnapshotFacts(4, 8, "replace", {**summary((3, 300, 2_700), (30, 300, 9_007)), **ours, "zorder.layout-hash": "2"}),
+            SnapshotFacts(5, 9, "replace", summary((1, 60, 5_000), (5, 60, 5_003))),
+        ),
+        [4] * 3 + [5],
+    )  # fmt: skip
+
+
+def _of_history(name: str, snapshots: tuple[SnapshotFacts, ...], added_by: list[int]) -> ReportCase:
+    """Files side by side."""
+    count = len(added_by)
+    lower = [1_000 * place for place in range(count)]
+    return ReportCase(
+        name,
+        (BoundsOf(("a",), "long", lower, [each + 999 for each in lower], [1.0] * count),),
+        [0] * count,
+        [100] * count,
+        [900] * count,
+        [""],
+        snapshots=snapshots,
+        added_by=added_by,
     )

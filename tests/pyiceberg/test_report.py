@@ -170,6 +170,32 @@ def test_history_tells_what_has_come_since_and_who_undid_it(catalog: SqlCatalog)
     assert "layout-undone" not in codes(report(table))
 
 
+def test_who_compacts_other_files_than_ours_is_not_blamed(catalog: SqlCatalog) -> None:
+    table = days(catalog, 4)
+    rewrite_data_files(table, ["a", "s"], options=SMALL)
+    ours = files_of(table)
+    for number in range(4, 8):
+        table.append(rows_of(number))
+    newer = [file for file in files_of(table) if file not in ours]
+    table.delete("a < 1500")
+    assert 0 < len(set(ours) - set(files_of(table))) < len(ours)
+    commit(table, rewritten(table, newer), head_id(table), snapshot_properties={})
+    assert "layout-undone" not in codes(report(table))
+
+
+def test_who_compacts_an_older_layer_is_blamed(catalog: SqlCatalog) -> None:
+    table = days(catalog, 2)
+    rewrite_data_files(table, ["a", "s"], options=SMALL)
+    first = files_of(table)
+    for number in range(2, 8):
+        table.append(rows_of(number))
+    rewrite_data_files(table, ["a", "s"], where="a >= 2000", options=SMALL)
+    assert set(first) < set(files_of(table)), "the second layer leaves the first alone"
+    assert "layout-undone" not in codes(report(table))
+    commit(table, rewritten(table, first), head_id(table), snapshot_properties={})
+    assert report(table).history.undone_by_snapshot_id == head_id(table)
+
+
 def test_bounds_that_are_not_kept_are_told_with_what_to_do(catalog: SqlCatalog) -> None:
     table = days(
         catalog, 2, **{"write.metadata.metrics.column.s": "truncate(16)", "write.metadata.metrics.column.x": "counts"}

@@ -117,7 +117,7 @@ def table_facts(request: FactsRequest, tasks: Sequence[DataFileTask]) -> TableFa
         with_deletes=np.array([bool(task.position_deletes or task.equality_deletes) for task in tasks], np.bool_),
         position_delete_files=len(delete_files) - by_equality,
         equality_delete_files=by_equality,
-        history=layout_history(request.snapshots, added_by, listed.files.sizes),
+        history=layout_history(request.snapshots, added_by, listed.files),
         rewrite_command=_rewrite_command(request),
         predicates=[
             PredicateFacts(

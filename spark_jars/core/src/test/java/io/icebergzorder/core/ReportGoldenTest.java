@@ -31,8 +31,9 @@ import org.junit.jupiter.params.provider.MethodSource;
 class ReportGoldenTest {
   private static final List<String> CASES =
       List.of(
-          "report_alike", "report_deep", "report_empty", "report_endless", "report_extremes", "report_hostile", "report_many_partitions",
-          "report_one_file", "report_prefix", "report_relaid", "report_without_bounds");
+          "report_alike", "report_compacted_later", "report_deep", "report_empty", "report_endless", "report_extremes",
+          "report_first_layer_compacted", "report_hostile", "report_many_partitions", "report_one_file", "report_prefix", "report_relaid",
+          "report_without_bounds");
 
   private static final Path DIRECTORY =
       Path.of(System.getProperty("basedir", ".")).resolve("../../tests/golden").normalize();
@@ -147,7 +148,7 @@ class ReportGoldenTest {
         flags(golden.get("with_deletes"), files.count()),
         withDeletes,
         withDeletes / 2,
-        LayoutHistory.of(snapshots, addedBy, files.sizes()),
+        LayoutHistory.of(snapshots, addedBy, files),
         options -> "rewrite " + name + " " + pythonic(options),
         predicates);
   }

@@ -148,8 +148,8 @@ final class Findings {
       add(
           "layout-undone",
           WARNING,
-          "Snapshot %s rewrote files that were laid out by snapshot %s: whatever compacts the table undoes its layout."
-              .formatted(history.undoneBySnapshotId(), history.lastLayoutSnapshotId()),
+          "Snapshot %s rewrote files that were laid out by a rewrite of ours: whatever compacts the table undoes its layout."
+              .formatted(history.undoneBySnapshotId()),
           evidence("snapshot_id", history.undoneBySnapshotId(), "timestamp_ms", history.undoneByTimestampMillis()),
           rewrite.apply(ALL));
     } else if (history.newerFiles() > 0) {

@@ -17,7 +17,7 @@ import java.util.stream.IntStream;
  * @param laidOutBytes their bytes
  * @param newerFiles the data files that others have written since our newest rewrite
  * @param newerBytes their bytes
- * @param undoneBySnapshotId the first rewrite of another tool after it, if files of ours are gone since; else null
+ * @param undoneBySnapshotId the first rewrite of another tool after it that has replaced files of ours, as counts show; or null
  * @param undoneByTimestampMillis when that was made, or null
  */
 public record LayoutHistory(
@@ -30,16 +30,14 @@ public record LayoutHistory(
     long newerBytes,
     Long undoneBySnapshotId,
     Long undoneByTimestampMillis) {
-  private static final String REPLACE = "replace";
-
   /**
    * Reads the history of a branch.
    *
    * @param snapshots the snapshots of the branch, oldest first
    * @param addedBy the snapshot that added each data file; it may not be kept any more
-   * @param sizes bytes of each data file
+   * @param files the data files
    */
-  public static LayoutHistory of(List<SnapshotFacts> snapshots, long[] addedBy, long[] sizes) {
+  public static LayoutHistory of(List<SnapshotFacts> snapshots, long[] addedBy, DataFiles files) {
     List<SnapshotFacts> layouts = snapshots.stream().filter(SnapshotFacts::isLayout).toList();
     if (layouts.isEmpty()) {
       return new LayoutHistory(null, null, null, 0, 0, 0, 0, null, null);
@@ -48,15 +46,15 @@ public record LayoutHistory(
     List<SnapshotFacts> later = snapshots.subList(snapshots.indexOf(last) + 1, snapshots.size());
     int[] ours = filesOf(layouts, addedBy);
     int[] newer = filesOf(later, addedBy);
-    Optional<SnapshotFacts> undoneBy = undoneBy(layouts, later, addedBy);
+    Optional<SnapshotFacts> undoneBy = SummaryBooks.undoneBy(snapshots, addedBy, files);
     return new LayoutHistory(
         last.id(),
         last.timestampMillis(),
         last.summary().get(SnapshotFacts.COLUMNS),
         ours.length,
-        Arrays.stream(ours).mapToLong(file -> sizes[file]).sum(),
+        Arrays.stream(ours).mapToLong(file -> files.sizes()[file]).sum(),
         newer.length,
-        Arrays.stream(newer).mapToLong(file -> sizes[file]).sum(),
+        Arrays.stream(newer).mapToLong(file -> files.sizes()[file]).sum(),
         undoneBy.map(SnapshotFacts::id).orElse(null),
         undoneBy.map(SnapshotFacts::timestampMillis).orElse(null));
   }
@@ -64,19 +62,5 @@ public record LayoutHistory(
   private static int[] filesOf(List<SnapshotFacts> snapshots, long[] addedBy) {
     Set<Long> ids = snapshots.stream().map(SnapshotFacts::id).collect(Collectors.toSet());
     return IntStream.range(0, addedBy.length).filter(file -> ids.contains(addedBy[file])).toArray();
-  }
-
-  private static Optional<SnapshotFacts> undoneBy(
-      List<SnapshotFacts> layouts, List<SnapshotFacts> later, long[] addedBy) {
-    long[] lost =
-        layouts.stream()
-            .mapToLong(each -> each.count("added-data-files") - Arrays.stream(addedBy).filter(id -> id == each.id()).count())
-            .toArray();
-    // What one layout lost the next ones may have replaced.
-    long replaced = layouts.stream().skip(1).mapToLong(each -> each.count("deleted-data-files")).sum();
-    boolean isLost = lost[lost.length - 1] > 0 || Arrays.stream(lost).sum() > replaced;
-    return later.stream()
-        .filter(each -> isLost && each.operation().equals(REPLACE) && !each.isLayout() && each.count("deleted-data-files") > 0)
-        .findFirst();
   }
 }

@@ -1,0 +1,173 @@
+"""What snapshots tell of a layout: who undid it, and what another rewrite would leave as it is."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from iceberg_zorder.report.data_files import DataFiles
+from iceberg_zorder.report.history import LayoutHistory, SnapshotFacts, layout_history
+
+OURS = {"zorder.columns": "a,b", "zorder.curve": "hilbert,zorder", "zorder.cuts": "adaptive"}
+
+
+@dataclass(frozen=True, eq=False)
+class File:
+    """A data file: the snapshot that added it, rows, bytes and partition."""
+
+    added_by: int
+    rows: int
+    size: int
+    partition: int = 0
+
+
+@dataclass
+class Branch:
+    """A table whose snapshots count what they do, and which remembers what that was."""
+
+    draw: random.Random
+    files: list[File] = field(default_factory=list)
+    snapshots: list[SnapshotFacts] = field(default_factory=list)
+    removed: dict[int, list[File]] = field(default_factory=dict)
+
+    def commit(self, operation: str, added: int = 0, removed: Sequence[File] = (), **more: str) -> list[File]:
+        number = len(self.snapshots) + 1
+        new = [File(number, self.draw.randrange(1, 50), self.draw.randrange(10**6, 10**8)) for _ in range(added)]
+        self.files = [each for each in self.files if each not in removed] + new
+        counts = {
+            "added-data-files": len(new),
+            "added-records": sum(each.rows for each in new),
+            "added-files-size": sum(each.size for each in new),
+            "deleted-data-files": len(removed),
+            "deleted-records": sum(each.rows for each in removed),
+            "removed-files-size": sum(each.size for each in removed),
+        }
+        totals = {
+            "total-data-files": len(self.files),
+            "total-records": sum(each.rows for each in self.files),
+            "total-files-size": sum(each.size for each in self.files),
+        }
+        # As Iceberg does, which writes no zeros but totals.
+        told = {key: str(value) for key, value in counts.items() if value}
+        summary = told | {key: str(value) for key, value in totals.items()} | more
+        self.snapshots.append(SnapshotFacts(number, 10 * number, operation, summary))
+        self.removed[number] = list(removed)
+        return new
+
+    def lay_out(self, added: int, removed: Sequence[File]) -> list[File]:
+        return self.commit("replace", added, removed, **OURS)
+
+    @property
+    def layouts(self) -> set[int]:
+        return {each.snapshot_id for each in self.snapshots if each.is_layout}
+
+    def history(self, files: Sequence[File] | None = None, *, kept: int = 0) -> LayoutHistory:
+        """The history, as the newest snapshots but the first so many tell it."""
+        return history(self.snapshots[kept:], self.files if files is None else files)
+
+
+def history(snapshots: Sequence[SnapshotFacts], files: Sequence[File]) -> LayoutHistory:
+    arrays = [
+        np.array([(each.partition, each.rows, each.size)[place] for each in files], np.int64) for place in range(3)
+    ]
+    added_by = np.array([each.added_by for each in files], np.int64)
+    return layout_history(snapshots, added_by, DataFiles(arrays[0], arrays[1], arrays[2], ()))
+
+
+@pytest.fixture
+def branch() -> Branch:
+    return Branch(random.Random(1))
+
+
+def test_who_compacts_only_what_came_later_is_not_blamed(branch: Branch) -> None:
+    ours = branch.lay_out(5, branch.commit("append", 6))
+    newer = [*branch.commit("append", 3), *branch.commit("append", 3)]
+    branch.commit("delete", removed=ours[:2])
+    branch.commit("replace", 1, newer)
+    assert branch.history().undone_by_snapshot_id is None
+
+
+def test_who_compacts_the_first_of_two_layers_is_blamed(branch: Branch) -> None:
+    first = branch.lay_out(5, branch.commit("append", 6))
+    branch.lay_out(12, branch.commit("append", 30))
+    branch.commit("append", 3)
+    branch.commit("replace", 1, first)
+    branch.commit("delete", removed=branch.files[:1])
+    assert branch.history().undone_by_snapshot_id == 6
+
+
+def test_a_base_that_is_larger_than_all_layers_cannot_have_gone_with_them(branch: Branch) -> None:
+    base = branch.lay_out(50, branch.commit("append", 60))
+    for _ in range(5):
+        # A file is left behind each time, so that no layer is of all that had come.
+        branch.lay_out(1, branch.commit("append", 6)[:5])
+    branch.commit("replace", 5, base + [each for each in branch.files if each.added_by not in branch.layouts])
+    assert branch.history().undone_by_snapshot_id == len(branch.snapshots)
+
+
+def test_the_first_of_several_commits_is_blamed_and_none_before_the_last_layout(branch: Branch) -> None:
+    branch.lay_out(9, branch.commit("append", 6))
+    branch.commit("replace", 2, branch.files)
+    branch.lay_out(9, branch.files)
+    assert branch.history().undone_by_snapshot_id is None
+    newer = branch.commit("append", 2)
+    ours = [each for each in branch.files if each not in newer]
+    branch.commit("replace", 1, ours[:4])
+    branch.commit("replace", 1, ours[4:])
+    assert branch.history().undone_by_snapshot_id == 6
+
+
+def test_sizes_with_those_of_delete_files_do_not_count(branch: Branch) -> None:
+    first = branch.lay_out(2, branch.commit("append", 2))
+    branch.lay_out(2, branch.commit("append", 4))
+    branch.commit("replace", 1, first)
+    assert branch.history().undone_by_snapshot_id == 5
+    summary = {**branch.snapshots[-1].summary, "added-delete-files": "1"}
+    branch.snapshots[-1] = SnapshotFacts(5, 50, "replace", summary)
+    assert branch.history().undone_by_snapshot_id is None, "by files and rows it may have been the second layer"
+
+
+def test_what_a_filter_hides_may_be_ours(branch: Branch) -> None:
+    ours = branch.lay_out(9, branch.commit("append", 6))
+    newer = branch.commit("append", 6)
+    branch.commit("replace", 1, newer)
+    assert branch.history(ours[:2]).undone_by_snapshot_id is None
+    branch.commit("replace", 1, ours)
+    assert branch.history().undone_by_snapshot_id == 5
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_nobody_is_blamed_without_reason(seed: int) -> None:
+    draw = random.Random(seed)
+    branch = Branch(draw)
+    for _ in range(draw.randrange(3, 14)):
+        some = draw.sample(branch.files, draw.randrange(len(branch.files) + 1))
+        operation = draw.choice(("append", "append", "ours", "replace", "delete", "overwrite"))
+        if operation == "append" or not some:
+            branch.commit("append", draw.randrange(1, 6))
+        elif operation == "ours":
+            branch.lay_out(draw.randrange(1, 9), some)
+        else:
+            branch.commit(operation, 0 if operation == "delete" else draw.randrange(1, 4), some)
+    for kept in range(len(branch.snapshots)):
+        for files in (branch.files, draw.sample(branch.files, len(branch.files) // 2)):
+            found = branch.history(files, kept=kept)
+            if found.undone_by_snapshot_id is not None:
+                assert any(each.added_by in branch.layouts for each in branch.removed[found.undone_by_snapshot_id])
+
+
+def test_random_histories_have_enough_that_were_undone() -> None:
+    counts = Counter[bool]()
+    for seed in range(200):
+        branch = Branch(random.Random(seed))
+        ours = branch.lay_out(9, branch.commit("append", branch.draw.randrange(1, 9)))
+        branch.lay_out(2, branch.commit("append", branch.draw.randrange(1, 9)))
+        branch.commit("append", branch.draw.randrange(1, 9))
+        branch.commit("replace", 3, branch.draw.sample(branch.files, len(branch.files)) if seed % 2 else ours)
+        counts[branch.history().undone_by_snapshot_id == 6] += 1
+    assert counts == {True: 200}
