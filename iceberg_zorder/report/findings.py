@@ -97,8 +97,11 @@ def _of_layout(report: ClusteringReport, rewrite: RewriteCommand) -> Iterator[Fi
         for name, (scan_fraction, attainable) in known.items()
         if scan_fraction > LOOSE * attainable
     }
+    # What is attainable is an estimate by bounds alone, which the very rewrite may have missed.
+    is_settled = report.history.settled_files == report.total_file_count
     # With few files another layout that is as good may favour another column.
-    if sum(now for now, _ in known.values()) > LOOSE * sum(attainable for _, attainable in known.values()):
+    is_loose = sum(now for now, _ in known.values()) > LOOSE * sum(attainable for _, attainable in known.values())
+    if is_loose and not is_settled:
         names = ", ".join(
             f"{name} {100 * each['scan_fraction']:.1f}% instead of {100 * each['attainable']:.1f}%"
             for name, each in loose.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from iceberg_zorder.report.data_files import DataFiles
 
 _COLUMNS, _CURVE, _PREFIX = "zorder.columns", "zorder.curve", "zorder.prefix"
+_HASH = "zorder.layout-hash"
 _CUTS, _DURATION, _REMOVED = "zorder.cuts", "zorder.rewrite-duration-ms", "removed-files-size"
 _REPLACE = "replace"
 _ADDED_FILES, _DELETED_FILES = "added-data-files", "deleted-data-files"
@@ -33,6 +34,11 @@ class SnapshotFacts:
     def is_layout(self) -> bool:
         """Whether it is of a rewrite of ours."""
         return _COLUMNS in self.summary
+
+    @property
+    def cuts(self) -> str | None:
+        """How a rewrite of ours has cut its files, where it tells."""
+        return self.summary.get(_CUTS)
 
     @property
     def sort_order(self) -> str:
@@ -78,7 +84,10 @@ class LayoutHistory:
     newer_files, newer_bytes : int
         The data files that others have written since our newest rewrite.
     undone_by_snapshot_id, undone_by_timestamp_ms : int or None
-        The first rewrite of another tool after it, if files of ours are gone since.
+        The first rewrite of another tool after it that has replaced files of ours, as the counts of summaries show.
+    settled_files : int
+        The data files of partitions, or of what a filter leaves of them, that one rewrite of ours wrote whole by the
+        order that is reported on: another one would make the same again.
     """
 
     last_layout_snapshot_id: int | None = None
@@ -90,10 +99,14 @@ class LayoutHistory:
     newer_bytes: int = 0
     undone_by_snapshot_id: int | None = None
     undone_by_timestamp_ms: int | None = None
+    settled_files: int = 0
 
 
 def layout_history(
-    snapshots: Sequence[SnapshotFacts], added_by: npt.NDArray[np.int64], files: DataFiles
+    snapshots: Sequence[SnapshotFacts],
+    added_by: npt.NDArray[np.int64],
+    files: DataFiles,
+    is_same: Callable[[SnapshotFacts], bool],
 ) -> LayoutHistory:
     """Read the history of a branch.
 
@@ -105,6 +118,8 @@ def layout_history(
         The snapshot that added each data file; it may not be kept any more.
     files : DataFiles
         The data files.
+    is_same : callable
+        Tells whether a rewrite of ours was by the order that is reported on.
 
     Returns
     -------
@@ -119,7 +134,7 @@ def layout_history(
     ...     SnapshotFacts(3, 30, "replace", {"deleted-data-files": "2"}),
     ... ]
     >>> files = DataFiles(np.zeros(3, np.int64), np.array([5, 5, 5]), np.array([100, 10, 90]), ())
-    >>> found = layout_history(snapshots, np.array([1, 2, 3]), files)
+    >>> found = layout_history(snapshots, np.array([1, 2, 3]), files, lambda each: True)
     >>> found.last_layout_columns, found.laid_out_bytes, found.newer_files, found.undone_by_snapshot_id
     ('a,b', 100, 2, 3)
     """
@@ -141,6 +156,7 @@ def layout_history(
         int(files.sizes[newer].sum()),
         undone_by.snapshot_id if undone_by else None,
         undone_by.timestamp_ms if undone_by else None,
+        _settled_files(snapshots, added_by, files.partitions, is_same),
     )
 
 
@@ -263,3 +279,27 @@ def _all_books(snapshots: Sequence[SnapshotFacts], added_by: npt.NDArray[np.int6
         if all(key in each.summary for told, key in list(pairs)[:2] for each in snapshots if each.count(told)):
             found.append(_Books.of(keys, snapshots, added_by, of_files))
     return found
+
+
+def _settled_files(
+    snapshots: Sequence[SnapshotFacts],
+    added_by: npt.NDArray[np.int64],
+    partitions: npt.NDArray[np.int64],
+    is_same: Callable[[SnapshotFacts], bool],
+) -> int:
+    """Count the files of partitions that one rewrite of ours wrote whole by the order that is asked about."""
+    rewrite_of: dict[int, int] = {}
+    number, before = 0, None
+    for each in snapshots:
+        layouts = each.summary.get(_HASH)
+        # Partial progress commits one after the other, of the same layouts.
+        if layouts is None or layouts != before:
+            number += 1
+        before = layouts
+        if each.is_layout and is_same(each):
+            rewrite_of[each.snapshot_id] = number
+    rewrites_of: dict[int, set[int | None]] = {}
+    for partition, snapshot_id in zip(partitions.tolist(), added_by.tolist(), strict=True):
+        rewrites_of.setdefault(partition, set()).add(rewrite_of.get(snapshot_id))
+    settled = [each for each, rewrites in rewrites_of.items() if len(rewrites) == 1 and None not in rewrites]
+    return int(np.isin(partitions, settled).sum())

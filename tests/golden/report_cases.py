@@ -56,6 +56,7 @@ class ReportCase:
     snapshots: tuple[SnapshotFacts, ...] = ()
     added_by: list[int] = field(default_factory=list)
     predicates: tuple[int, ...] = ()
+    by: tuple[str, str, str] = ("", "", "zorder")
 
     def files(self) -> DataFiles:
         partitions, rows, sizes = (np.array(each, np.int64) for each in (self.partitions, self.rows, self.sizes))
@@ -81,7 +82,7 @@ class ReportCase:
             with_deletes=np.isin(np.arange(count), self.with_deletes),
             position_delete_files=len(self.with_deletes),
             equality_delete_files=len(self.with_deletes) // 2,
-            history=layout_history(self.snapshots, added_by, files),
+            history=layout_history(self.snapshots, added_by, files, lambda each: each.is_by(*self.by)),
             rewrite_command=lambda options: f"rewrite {self.name} {options}".replace("'", ""),
             predicates=[
                 PredicateFacts(f"column {place}", _wide(files, place), lambda new, place=place: _wide(new, place))  # type: ignore[misc]
@@ -128,6 +129,7 @@ def report_document(case: ReportCase) -> dict[str, Any]:
         "with_deletes": case.with_deletes,
         "snapshots": [[s.snapshot_id, s.timestamp_ms, s.operation, dict(s.summary)] for s in case.snapshots],
         "added_by": case.added_by,
+        "by": list(case.by),
         "predicates": list(case.predicates),
         "expected": {
             "spread_places": places.tolist(),
@@ -175,6 +177,8 @@ def report_cases() -> list[ReportCase]:
         _prefix(),
         _compacted_later(),
         _first_layer_compacted(),
+        _flags("report_settled", [2] * 8 + [3] * 8),
+        _flags("report_unsettled", [2] * 7 + [3] * 9),
     ]
 
 
@@ -453,4 +457,35 @@ def _of_history(name: str, snapshots: tuple[SnapshotFacts, ...], added_by: list[
         [""],
         snapshots=snapshots,
         added_by=added_by,
+    )
+
+
+def _flags(name: str, added_by: list[int]) -> ReportCase:
+    """A flag that is set in few rows, of which bounds tell nothing, in two partitions; partial progress committed twice."""
+    files = len(added_by)
+    lower = [1_000 * (place % 8) for place in range(files)]
+    ours = {
+        "zorder.columns": "a,flag",
+        "zorder.curve": "hilbert,zorder",
+        "zorder.cuts": "adaptive",
+        "added-data-files": "8",
+        "deleted-data-files": "8",
+    }
+    return ReportCase(
+        name,
+        (
+            BoundsOf(("a",), "long", lower, [each + 999 for each in lower], [1.0] * files),
+            BoundsOf(("flag",), "boolean", [False] * files, [True] * files, [1.0] * files),
+        ),
+        [place // 8 for place in range(files)],
+        [1_000] * files,
+        [1_000] * files,
+        ["p=1", "p=2"],
+        snapshots=(
+            SnapshotFacts(1, 5, "append", {"added-data-files": "16"}),
+            SnapshotFacts(2, 6, "replace", {**ours, "zorder.layout-hash": "1"}),
+            SnapshotFacts(3, 7, "replace", {**ours, "zorder.layout-hash": "2"}),
+        ),
+        added_by=added_by,
+        by=("a,flag", "", "zorder"),
     )

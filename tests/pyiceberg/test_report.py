@@ -196,6 +196,57 @@ def test_who_compacts_an_older_layer_is_blamed(catalog: SqlCatalog) -> None:
     assert report(table).history.undone_by_snapshot_id == head_id(table)
 
 
+def flagged(catalog: SqlCatalog) -> Table:
+    """A flag is set in one row of a hundred: bounds let half of them look as if it were."""
+    schema = pa.schema([("day", pa.int64()), ("a", pa.int64()), ("flag", pa.int64())])
+    table = catalog.create_table("db.flags", schema, properties={"write.target-file-size-bytes": "4000"})
+    append_flags(table, 1)
+    return table
+
+
+def append_flags(table: Table, day: int) -> None:
+    draw, count = random.Random(2), 9_000
+    flags = [draw.randrange(100) // 99 for _ in range(count)]
+    table.append(pa.table({"day": [day] * count, "a": [draw.randrange(10**6) for _ in range(count)], "flag": flags}))
+
+
+def test_a_layout_is_not_loose_right_after_a_full_rewrite(catalog: SqlCatalog) -> None:
+    table = flagged(catalog)
+    assert codes(report(table, ["a", "flag"]))["loose-layout"] == "warning"
+    rewrite_data_files(table, ["a", "flag"], options={"rewrite-all": True})
+    found = report(table)
+    fractions = [(column.scan_fraction or 0, column.attainable or 1) for column in found.columns]
+    assert sum(now for now, _ in fractions) > 1.2 * sum(attainable for _, attainable in fractions), (
+        "else it shows nothing"
+    )
+    assert "loose-layout" not in codes(found)
+    assert found.history.settled_files == found.total_file_count > 10
+    # Of another order it is known no better, and by names of today.
+    assert report(table, "hilbert(flag, a)").history.settled_files == 0
+    with table.update_schema() as schema:
+        schema.rename_column("a", "b").rename_column("flag", "is set")
+    assert "loose-layout" not in codes(report(table, ["b", "`is set`"]))
+    with table.transaction() as transaction:
+        transaction.set_properties({"zorder.options": "cuts=even"})
+    assert codes(report(table))["loose-layout"] == "warning"
+
+
+def test_layers_make_a_layout_loose(catalog: SqlCatalog) -> None:
+    table = flagged(catalog)
+    rewrite_data_files(table, ["a", "flag"], options={"rewrite-all": True})
+    first = set(files_of(table))
+    append_flags(table, 2)
+    assert "loose-layout" in codes(report(table)), "the newer file is of somebody else"
+    rewrite_data_files(table, ["a", "flag"], where="day = 2", options={"rewrite-all": True})
+    assert first < set(files_of(table))
+    found = report(table)
+    assert (found.history.newer_files, found.history.settled_files) == (0, 0)
+    assert codes(found)["loose-layout"] == "warning"
+    assert "loose-layout" not in codes(report(table, where="day = 2")), "what the filter leaves is of one rewrite"
+    rewrite_data_files(table, ["a", "flag"], options={"rewrite-all": True})
+    assert "loose-layout" not in codes(report(table))
+
+
 def test_bounds_that_are_not_kept_are_told_with_what_to_do(catalog: SqlCatalog) -> None:
     table = days(
         catalog, 2, **{"write.metadata.metrics.column.s": "truncate(16)", "write.metadata.metrics.column.x": "counts"}

@@ -72,3 +72,23 @@ def test_a_report_of_before_sort_orders_were_told_can_be_read() -> None:
     values = report_of(CASES["report_deep"]).to_dict()
     del values["sort_order"]
     assert ClusteringReport.from_json(json.dumps(values)).sort_order is None
+
+
+def test_json_of_before_there_were_settled_files_is_read_back() -> None:
+    report = replace(report_of(CASES["report_settled"]), boxes=None)
+    values = report.to_dict()
+    assert values["history"].pop("settled_files") == report.total_file_count
+    read = ClusteringReport.from_json(json.dumps(values))
+    assert read == replace(report, history=replace(report.history, settled_files=0))
+
+
+def test_a_layout_is_not_loose_where_another_rewrite_would_make_the_same_again() -> None:
+    settled, unsettled = (report_of(CASES[name]) for name in ("report_settled", "report_unsettled"))
+    assert [column.scan_fraction for column in settled.columns] == [
+        column.scan_fraction for column in unsettled.columns
+    ]
+    assert (settled.history.settled_files, unsettled.history.settled_files) == (16, 8)
+    assert ["loose-layout" in {finding.code for finding in each.findings} for each in (settled, unsettled)] == [
+        False,
+        True,
+    ]

@@ -134,6 +134,7 @@ def test_deletes_specs_and_history(spark: SparkSession, catalog: Catalog, versio
     laid_out = same(spark, catalog, full, None)
     assert laid_out.cluster_by_keys == ("id", "at")
     assert laid_out.history.laid_out_files == made.added_data_files_count
+    assert laid_out.history.settled_files == 0
     assert laid_out.history.newer_files == laid_out.total_file_count - made.added_data_files_count > 0
     assert "newer-files" in codes(laid_out)
     if version > 1:
@@ -224,6 +225,8 @@ def test_columns_of_the_last_rewrite_after_they_were_renamed_or_dropped(spark: S
     found = same(spark, catalog, full, None)
     assert found.cluster_by_keys == ("`the day`", "key", "t.e")
     assert found.history.last_layout_columns == "id,s.`b c`"
+    assert found.history.settled_files == found.total_file_count
+    assert same(spark, catalog, full, "`the day` DESC, hilbert(key, id)").history.settled_files == 0
     spark.sql(f"ALTER TABLE {full} DROP COLUMN t")
     why = (
         f"because column 's.b c' of the last rewrite (snapshot {found.snapshot_id}) was dropped: name the columns that"

@@ -1,12 +1,16 @@
-"""Write the sort order of the last rewrite by the names that its columns have today."""
+"""Tell what a rewrite of ours was by, though columns may have been renamed since."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import StructType
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.request.sort_order import parse_sort_order
 
@@ -31,8 +35,7 @@ def last_sort_order(table: Table, layout: SnapshotFacts) -> str:
     InvalidInputError
         When one of the columns was dropped.
     """
-    snapshot = table.snapshot_by_id(layout.snapshot_id)
-    schema = None if snapshot is None or snapshot.schema_id is None else table.schemas().get(snapshot.schema_id)
+    schema = _schema_of(table, layout)
 
     def name_of_today(parts: tuple[str, ...]) -> tuple[str, ...]:
         field_id = None if schema is None else _field_id(schema.as_struct(), parts)
@@ -47,6 +50,45 @@ def last_sort_order(table: Table, layout: SnapshotFacts) -> str:
         return found
 
     return parse_sort_order(layout.sort_order).renamed(name_of_today).text
+
+
+def is_by_order(table: Table, order: RowOrder, cuts: str, layout: SnapshotFacts) -> bool:
+    """Tell whether a rewrite of ours was by the columns, prefix and curve of a sort order, and cut its files alike.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+    order : RowOrder
+        The sort order, with the names of today.
+    cuts : str
+        How files are cut now.
+    layout : SnapshotFacts
+        The rewrite, as for :func:`last_sort_order`.
+
+    Returns
+    -------
+    bool
+        Whether it was.
+    """
+    schema = _schema_of(table, layout)
+    if layout.cuts != cuts:
+        return False
+    if schema is None:
+        return layout.is_by(order.names(","), order.prefix_text, order.curve)
+    then = [_parts(schema.as_struct(), field_id) for field_id in order.field_ids]
+    if not all(then):
+        return False
+    named = [replace(column, parts=parts) for column, parts in zip(order.named, then, strict=True)]
+    first = len(order.prefix)
+    renamed = replace(order, prefix=tuple(named[:first]), columns=tuple(named[first:]))
+    return layout.is_by(renamed.names(","), renamed.prefix_text, renamed.curve)
+
+
+def _schema_of(table: Table, layout: SnapshotFacts) -> Schema | None:
+    """Find the schema that a table had when a snapshot was made, where that is known."""
+    snapshot = table.snapshot_by_id(layout.snapshot_id)
+    return None if snapshot is None or snapshot.schema_id is None else table.schemas().get(snapshot.schema_id)
 
 
 def _field_id(struct: StructType, parts: tuple[str, ...]) -> int | None:

@@ -15,6 +15,7 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.types import NestedField
 
 from iceberg_zorder.layout.columns import quoted_name
+from iceberg_zorder.pyiceberg.clustering.last_order import is_by_order
 from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.pyiceberg.display import display_name, sql_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
@@ -117,7 +118,9 @@ def table_facts(request: FactsRequest, tasks: Sequence[DataFileTask]) -> TableFa
         with_deletes=np.array([bool(task.position_deletes or task.equality_deletes) for task in tasks], np.bool_),
         position_delete_files=len(delete_files) - by_equality,
         equality_delete_files=by_equality,
-        history=layout_history(request.snapshots, added_by, listed.files),
+        history=layout_history(
+            request.snapshots, added_by, listed.files, partial(is_by_order, table, request.order, options.layout.cuts)
+        ),
         rewrite_command=_rewrite_command(request),
         predicates=[
             PredicateFacts(

@@ -33,7 +33,7 @@ class ReportGoldenTest {
       List.of(
           "report_alike", "report_compacted_later", "report_deep", "report_empty", "report_endless", "report_extremes",
           "report_first_layer_compacted", "report_hostile", "report_many_partitions", "report_one_file", "report_prefix", "report_relaid",
-          "report_without_bounds");
+          "report_settled", "report_unsettled", "report_without_bounds");
 
   private static final Path DIRECTORY =
       Path.of(System.getProperty("basedir", ".")).resolve("../../tests/golden").normalize();
@@ -111,6 +111,7 @@ class ReportGoldenTest {
       addedBy = new long[files.count()];
       Arrays.fill(addedBy, -1);
     }
+    JsonNode by = golden.get("by");
     JsonNode layout = golden.get("layout");
     List<PrefixOrder> leading = new ArrayList<>();
     layout.get("leading_orders").forEach(each -> leading.add(new PrefixOrder(each.get(0).booleanValue(), each.get(1).booleanValue())));
@@ -148,7 +149,11 @@ class ReportGoldenTest {
         flags(golden.get("with_deletes"), files.count()),
         withDeletes,
         withDeletes / 2,
-        LayoutHistory.of(snapshots, addedBy, files),
+        LayoutHistory.of(
+            snapshots,
+            addedBy,
+            files,
+            each -> each.isBy(by.get(0).textValue(), by.get(1).textValue(), Curve.of(by.get(2).textValue()))),
         options -> "rewrite " + name + " " + pythonic(options),
         predicates);
   }

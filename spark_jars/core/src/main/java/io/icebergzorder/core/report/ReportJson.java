@@ -112,6 +112,7 @@ final class ReportJson {
     node.put("newer_bytes", history.newerBytes());
     node.put("undone_by_snapshot_id", history.undoneBySnapshotId());
     node.put("undone_by_timestamp_ms", history.undoneByTimestampMillis());
+    node.put("settled_files", history.settledFiles());
     return node;
   }
 

@@ -15,6 +15,7 @@ import java.util.regex.Pattern;
  */
 public record SnapshotFacts(long id, long timestampMillis, String operation, Map<String, String> summary) {
   static final String COLUMNS = "zorder.columns";
+  static final String HASH = "zorder.layout-hash";
   private static final String CURVE = "zorder.curve";
   private static final String CUTS = "zorder.cuts";
   private static final String PREFIX = "zorder.prefix";
@@ -23,6 +24,11 @@ public record SnapshotFacts(long id, long timestampMillis, String operation, Map
   /** Whether it is of a rewrite of ours. */
   public boolean isLayout() {
     return summary.containsKey(COLUMNS);
+  }
+
+  /** How a rewrite of ours has cut its files; null where it does not tell. */
+  public String cuts() {
+    return summary.get(CUTS);
   }
 
   /** What a rewrite of ours was by. */

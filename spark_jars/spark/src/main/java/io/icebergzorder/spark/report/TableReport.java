@@ -96,7 +96,7 @@ public final class TableReport {
         listed.withDeletes(),
         listed.positionDeleteFiles(),
         listed.equalityDeleteFiles(),
-        LayoutHistory.of(snapshots, listed.addedBy(), files),
+        LayoutHistory.of(snapshots, listed.addedBy(), files, request::isSame),
         rewrite::with,
         predicates(listed));
   }

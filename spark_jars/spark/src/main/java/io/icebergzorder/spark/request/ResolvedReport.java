@@ -1,11 +1,13 @@
 package io.icebergzorder.spark.request;
 
+import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.core.report.SnapshotFacts;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotRef;
@@ -88,6 +90,33 @@ public record ResolvedReport(
     return new SnapshotFacts(snapshot.snapshotId(), snapshot.timestampMillis(), operation, summary);
   }
 
+  /**
+   * Whether a rewrite of ours was by the columns, prefix and curve of this report, whatever they were named then, and cut its files
+   * alike.
+   */
+  public boolean isSame(SnapshotFacts layout) {
+    if (!options.layout().cuts().equals(layout.cuts())) {
+      return false;
+    }
+    Schema then = schemaOf(target.table(), layout);
+    if (then == null) {
+      return layout.isBy(order.names(","), order.prefixText(), order.curve());
+    }
+    Schema now = target.table().schema();
+    Function<ClusteringColumn, Integer> idOf = column -> now.findField(String.join(".", column.parts())).fieldId();
+    if (order.named().stream().map(idOf).anyMatch(id -> then.findField(id) == null)) {
+      return false;
+    }
+    RowOrder renamed = order.renamed(column -> ClusteringColumns.parts(then, idOf.apply(column)));
+    return layout.isBy(renamed.names(","), renamed.prefixText(), renamed.curve());
+  }
+
+  /** The schema that a table had when a snapshot was made; null where that is not known. */
+  private static Schema schemaOf(Table table, SnapshotFacts layout) {
+    Snapshot snapshot = table.snapshot(layout.id());
+    return snapshot == null || snapshot.schemaId() == null ? null : table.schemas().get(snapshot.schemaId());
+  }
+
   /** The sort order that the table remembers, or that of the newest rewrite of ours. */
   private static String remembered(CatalogTable target, List<SnapshotFacts> snapshots) {
     Table table = target.table();
@@ -115,8 +144,7 @@ public record ResolvedReport(
    * @throws IllegalArgumentException if one of the columns was dropped
    */
   private static String sortOrder(Table table, SnapshotFacts layout) {
-    Snapshot snapshot = table.snapshot(layout.id());
-    Schema schema = snapshot == null || snapshot.schemaId() == null ? null : table.schemas().get(snapshot.schemaId());
+    Schema schema = schemaOf(table, layout);
     return SortOrder.parse(layout.sortOrder()).renamed(parts -> nameOfToday(table, layout.id(), schema, parts)).text();
   }
 

@@ -7,6 +7,8 @@ import io.icebergzorder.core.PrefixColumn;
 import io.icebergzorder.core.PrefixOrder;
 import io.icebergzorder.core.ZOrderOptions;
 import java.util.List;
+import java.util.function.Function;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -32,6 +34,18 @@ public record RowOrder(
   /** The same order, within each partition of the files to be written. */
   public RowOrder within(List<PartitionColumn> fields) {
     return new RowOrder(fields, prefix, prefixOrders, columns, weights, curve);
+  }
+
+  /** The same order of columns that go by other names. */
+  RowOrder renamed(Function<ClusteringColumn, List<String>> names) {
+    UnaryOperator<ClusteringColumn> renamed = each -> new ClusteringColumn(names.apply(each), each.type());
+    return new RowOrder(
+        partition,
+        prefix.stream().map(renamed).toList(),
+        prefixOrders,
+        columns.stream().map(renamed).toList(),
+        weights,
+        curve);
   }
 
   /** The partition fields, the columns of the prefix, then the clustering columns: what a layout is fitted to. */
