@@ -1,0 +1,198 @@
+"""Choose the data files of a partition whose rewrite brings filters the most for its bytes.
+
+The files that lie across others most, measured by what a rewrite of everything would leave of them, come first. Taken
+from there, ever larger sets are tried, each as large again by half. Of the sets that bring the partition below the
+limit, the one is taken that stays furthest below it for its bytes: it is long until the limit is reached again. So
+files that an append has spread over the domain are rewritten together as long as that is enough, and with the files
+that they lie across when it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from iceberg_zorder.layout.fit import LayoutRequest
+from iceberg_zorder.report.data_files import DataFiles
+from iceberg_zorder.report.ranks import Kept
+from iceberg_zorder.upkeep.partition_rows import PartitionRows
+
+_ROWS_OF_A_FILE = 200
+_LEAST_ROWS, _MOST_ROWS = 2_000, 200_000
+_LEAST_OF_MANY, _ROWS_IN_ALL = 500, 1_000_000
+_GROWTH = 1.5
+_LEAST_GAIN = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class UpkeepRequest:
+    """How files are chosen.
+
+    Parameters
+    ----------
+    max_scan_ratio : float
+        So many times the attainable scan fraction is left alone, at least 1.
+    expected_files : callable
+        From bytes to the number of files that they are written to.
+    layout : LayoutRequest
+        What is asked of layouts, but for the number of files.
+    kept : sequence of (callable or None)
+        For each column, what new lower/upper bounds keep of a key; None where it is all.
+    weights : sequence of float
+        For each column, what it counts in averages, 0 or more: 0 where new files get no bounds.
+    """
+
+    max_scan_ratio: float
+    expected_files: Callable[[int], int]
+    layout: LayoutRequest
+    kept: Sequence[Kept | None]
+    weights: Sequence[float]
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What is chosen of a partition.
+
+    Parameters
+    ----------
+    files : ndarray of int64
+        Places of the files, ascending.
+    today, expected, attainable : float
+        Average scan fraction of the partition's files: as they are, after a rewrite of the chosen files, and after one
+        of all; in [0, 1].
+    """
+
+    files: npt.NDArray[np.int64]
+    today: float
+    expected: float
+    attainable: float
+
+
+def rows_to_spread(expected: Sequence[int]) -> list[int]:
+    """Share out the rows that partitions are judged by.
+
+    Parameters
+    ----------
+    expected : sequence of int
+        For each partition, into how many files it would be written.
+
+    Returns
+    -------
+    list of int
+        How many rows to spread in each: 200 for each new file, and fewer where that were more than a million in all.
+
+    Examples
+    --------
+    >>> rows_to_spread([1, 64]), rows_to_spread([64] * 1000)[0], rows_to_spread([100_000])
+    ([2000, 12800], 1000, [200000])
+    """
+    wanted = [min(max(_ROWS_OF_A_FILE * files, _LEAST_ROWS), _MOST_ROWS) for files in expected]
+    total = sum(wanted)
+    return wanted if total <= _ROWS_IN_ALL else [max(each * _ROWS_IN_ALL // total, _LEAST_OF_MANY) for each in wanted]
+
+
+def choose(files: DataFiles, called_for: npt.NDArray[np.bool_], rows: int, request: UpkeepRequest) -> Choice:
+    """Choose the files of a partition that are to be rewritten.
+
+    Parameters
+    ----------
+    files : DataFiles
+        The data files, all of one partition, at least one.
+    called_for : ndarray of bool, shape (files,)
+        Which of them are rewritten anyway.
+    rows : int
+        How many rows to judge by, see :func:`rows_to_spread`.
+    request : UpkeepRequest
+        What is worth a rewrite.
+
+    Returns
+    -------
+    Choice
+        The files that are called for, and those whose rewrite with them pays.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from iceberg_zorder.layout.columns import ClusteringColumn
+    >>> from iceberg_zorder.layout.keys import encode
+    >>> from iceberg_zorder.report.data_files import ColumnBounds
+    >>> lower, upper = ([0, 0, 100, 200, 300], [199, 199, 199, 299, 399])
+    >>> ends = [encode(pa.array(each), "long") for each in (lower, upper)]
+    >>> bounds = ColumnBounds(ClusteringColumn(("ts",), "long"), *ends, np.ones(5))
+    >>> files = DataFiles(np.zeros(5, int), np.full(5, 100), np.full(5, 100), (bounds,))
+    >>> request = UpkeepRequest(1.2, lambda size: size // 100, LayoutRequest(1), [None], [1.0])
+    >>> choice = choose(files, np.zeros(5, bool), 1000, request)
+    >>> choice.files.tolist(), round(choice.today, 2), round(choice.expected, 2)
+    ([0, 1, 2], 0.4, 0.2)
+    """
+    partition = PartitionRows(files, rows, request.kept, request.weights)
+    search = _Search(partition, files, request)
+    attainable, attained = search.rewritten(np.arange(files.count))
+    chosen = np.flatnonzero(called_for)
+    expected = search.after(chosen)
+    limit = request.max_scan_ratio * attainable
+    if expected > limit:
+        candidates = _candidates(files, chosen, _excess(partition, attained))
+        chosen, expected = search.best(candidates, limit, expected - _LEAST_GAIN * attainable) or (chosen, expected)
+    size = max(1, files.bytes)
+    return Choice(np.sort(chosen), search.today / size, expected / size, attainable / size)
+
+
+class _Search:
+    """Finds the best of several sets of files."""
+
+    def __init__(self, partition: PartitionRows, files: DataFiles, request: UpkeepRequest) -> None:
+        self._partition, self._files, self._request = partition, files, request
+        self.today = partition.cost(np.arange(files.count))
+
+    def rewritten(self, chosen: npt.NDArray[np.int64]) -> tuple[float, npt.NDArray[np.float64]]:
+        """Predict a rewrite of some files, whose places ascend; see :meth:`PartitionRows.rewritten`."""
+        wanted = self._request.expected_files(int(self._files.sizes[chosen].sum()))
+        return self._partition.rewritten(chosen, wanted, self._request.layout)
+
+    def after(self, chosen: npt.NDArray[np.int64]) -> float:
+        """Predict what all files cost when some are rewritten, whose places ascend."""
+        if not len(chosen):
+            return self.today
+        return self.today - self._partition.cost(chosen) + self.rewritten(chosen)[0]
+
+    def best(
+        self, candidates: Iterator[npt.NDArray[np.int64]], limit: float, most: float
+    ) -> tuple[npt.NDArray[np.int64], float] | None:
+        """Find the set that stays furthest below a limit for its bytes.
+
+        If none gets below, that is the set which gains most for its bytes, of those that leave a given cost at most.
+        """
+        best, score, is_below = None, 0.0, False
+        for chosen in candidates:
+            after = self.after(chosen)
+            reaches = after <= limit
+            if not reaches and (is_below or after > most):
+                continue
+            worth = ((limit if reaches else self.today) - after) / max(1, int(self._files.sizes[chosen].sum()))
+            if best is None or reaches > is_below or worth > score:
+                best, score, is_below = (chosen, after), worth, reaches
+        return best
+
+
+def _excess(partition: PartitionRows, attained: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Tell how many times as much each file is read for as its rows were after a rewrite of everything."""
+    after = partition.average(attained)
+    return np.divide(partition.reach, after, out=np.zeros(len(after)), where=after > 0)
+
+
+def _candidates(
+    files: DataFiles, called_for: npt.NDArray[np.int64], excess: npt.NDArray[np.float64]
+) -> Iterator[npt.NDArray[np.int64]]:
+    """Take ever larger sets: the files that are called for, and then those of the largest excess."""
+    by_excess = np.argsort(-excess, kind="stable")
+    order = np.concatenate([called_for, by_excess[~np.isin(by_excess, called_for)]])
+    ends = np.cumsum(files.sizes[order])
+    count = max(1, len(called_for))
+    while count < files.count:
+        enough = int(np.searchsorted(ends, _GROWTH * float(ends[count - 1]), "left")) + 1
+        count = min(max(count + 1, enough), files.count)
+        yield np.sort(order[:count])

@@ -1,0 +1,186 @@
+"""The rows of a partition as its files' bounds spread them: how much filters read, today and after a rewrite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from iceberg_zorder.layout.fit import LayoutRequest, fit
+from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
+from iceberg_zorder.report.ranks import Kept, dense_ranks
+from iceberg_zorder.report.scan_prediction import SampledGroup
+from iceberg_zorder.report.spread_rows import spread_rows
+
+LEAST_OF_A_FILE = 40
+"""With fewer rows, a new file would look tighter than it is to be: fewer and larger ones are predicted, and scaled."""
+_ROOT_STEPS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class RankedColumn:
+    """A column of the rows.
+
+    Parameters
+    ----------
+    weight : float
+        What it counts in averages, 0 or more.
+    ranks : ndarray of int64, shape (rows,)
+        Ranks of the rows' values among these and the bounds of the files; -1 without a value.
+    below : ndarray of int64
+        For each rank and one more, the rows whose values are below.
+    """
+
+    weight: float
+    ranks: npt.NDArray[np.int64]
+    below: npt.NDArray[np.int64]
+
+    def share(self, lower: npt.NDArray[np.int64], upper: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Tell what share of the values lies between bounds, both included; none where the upper one is -1."""
+        found: npt.NDArray[np.float64] = np.where(upper < 0, 0, self.below[upper + 1] - self.below[lower]) / self.rows
+        return found
+
+    @property
+    def rows(self) -> int:
+        """Rows that have a value, 1 if none has."""
+        return max(1, int(self.below[-1]))
+
+
+class PartitionRows:
+    """The rows of a partition, made of nothing but its files' bounds.
+
+    What a file costs is its bytes by the share of the rows that it is read for by ``column = value`` with the value of
+    each of them, averaged over the columns: summed up over all files, that is the bytes which such filters read.
+
+    Parameters
+    ----------
+    files : DataFiles
+        The data files, at least one.
+    rows : int
+        How many rows are spread, about.
+    kept : sequence of (callable or None)
+        For each column, what new lower/upper bounds keep of a key; None where it is all.
+    weights : sequence of float
+        For each column, what it counts in averages, 0 or more: 0 where new files get no bounds.
+
+    Attributes
+    ----------
+    reach : ndarray of float64, shape (files,)
+        For each file, the share of the rows that it is read for, in [0, 1].
+    """
+
+    def __init__(self, files: DataFiles, rows: int, kept: Sequence[Kept | None], weights: Sequence[float]) -> None:
+        self._files = files
+        self._names = [bounds.column for bounds in files.columns]
+        self._sample, self._places = spread_rows(files, rows)
+        self._columns: list[RankedColumn] = []
+        self.reach = np.zeros(files.count)
+        for bounds, keys, cut, weight in zip(files.columns, self._sample.columns, kept, weights, strict=True):
+            lower, upper, ranks = dense_ranks([bounds.lower, bounds.upper, keys], cut)
+            column = _ranked(weight, lower, upper, ranks)
+            self._columns.append(column)
+            self.reach += column.weight * _share_of_files(column, bounds, lower, upper)
+        self._weight = float(np.cumsum([column.weight for column in self._columns])[-1])
+        self.reach /= self._weight or 1.0
+
+    def cost(self, files: npt.NDArray[np.int64]) -> float:
+        """Add up what some files cost, by their places."""
+        return _sum(self._files.sizes[files] * self.reach[files])
+
+    def average(self, of_rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Average what each row has over the rows of each file; 0 for a file without rows."""
+        rows = np.bincount(self._places, minlength=self._files.count)
+        found: npt.NDArray[np.float64] = np.bincount(self._places, of_rows, self._files.count) / np.maximum(rows, 1)
+        return found
+
+    def rewritten(
+        self, files: npt.NDArray[np.int64], count: int, request: LayoutRequest
+    ) -> tuple[float, npt.NDArray[np.float64]]:
+        """Predict what a rewrite of some files makes.
+
+        Parameters
+        ----------
+        files : ndarray of int64
+            Their places, at least one.
+        count : int
+            The number of new files.
+        request : LayoutRequest
+            What is asked of the layout, but for that number.
+
+        Returns
+        -------
+        cost : float
+            What the new files cost.
+        reach : ndarray of float64
+            For each row of these files, in their order, the share of the rows that its new file is read for.
+        """
+        is_mine = np.zeros(self._files.count, np.bool_)
+        is_mine[files] = True
+        rows = np.flatnonzero(is_mine[self._places])
+        size = int(self._files.sizes[files].sum())
+        coarse = max(1, min(count, len(rows) // LEAST_OF_A_FILE))
+        file = self._new_files(rows, replace(request, files=coarse))
+        order = np.argsort(file, kind="stable")
+        starts = np.flatnonzero(np.diff(file[order], prepend=-1))
+        counts = np.diff(starts, append=len(rows))
+        # So many even draws of an interval span (n - 1) / (n + 1) of it on average.
+        spans = np.where(counts > 1, (counts + 1) / np.maximum(counts - 1, 1), 1.0)
+        reach = np.zeros(len(starts))
+        for column in self._columns:
+            ranks = column.ranks[rows][order]
+            low = np.minimum.reduceat(np.where(ranks < 0, len(column.below) - 2, ranks), starts) if len(rows) else ranks
+            high = np.maximum.reduceat(ranks, starts) if len(rows) else ranks
+            share = column.share(low, high)
+            reach += column.weight * np.where(low < high, np.minimum(share * spans, 1.0), share)
+        reach = reach / (self._weight or 1.0) * _root(coarse / count, sum(each.weight > 0 for each in self._columns))
+        of_row = np.empty(len(rows))
+        of_row[order] = np.repeat(reach, counts)
+        return _sum(counts * (size / max(1, len(rows))) * reach), of_row
+
+    def _new_files(self, rows: npt.NDArray[np.int64], request: LayoutRequest) -> npt.NDArray[np.int64]:
+        """Find the new file of each row of a rewrite."""
+        if request.files == 1:
+            return np.zeros(len(rows), np.int64)
+        mine = self._sample.take(rows)
+        layout = fit(self._names, mine.take(np.arange(0, len(rows), 2)), request)
+        return SampledGroup(layout, mine, mine, 0, 0).files_of(mine)
+
+
+def _ranked(
+    weight: float, lower: npt.NDArray[np.int64], upper: npt.NDArray[np.int64], ranks: npt.NDArray[np.int64]
+) -> RankedColumn:
+    found = ranks[ranks >= 0]
+    count = 1 + max(int(each.max(initial=0)) for each in (lower, upper, ranks))
+    below = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(found, minlength=count))])
+    return RankedColumn(weight if len(found) else 0.0, ranks, below)
+
+
+def _share_of_files(
+    column: RankedColumn, bounds: ColumnBounds, lower: npt.NDArray[np.int64], upper: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """Tell for what share of the rows each file is read; without bounds it is for all, without values for none."""
+    inside = column.share(np.maximum(lower, 0), upper)
+    return np.where(bounds.bounded, inside, np.where(bounds.has_values, 1.0, 0.0))
+
+
+def _sum(values: npt.NDArray[np.float64]) -> float:
+    # In their order, as Java does, where numpy's sum would take an order of its own.
+    return float(np.cumsum(values)[-1]) if len(values) else 0.0
+
+
+def _root(share: float, degree: int) -> float:
+    """Compute the root of a share in (0, 1] by Newton's method, which Java computes alike.
+
+    A file that is cut into as many boxes has extents that are smaller by this factor, if they are so in each column.
+    """
+    if share == 1 or degree < 2:
+        return share
+    root = 1.0
+    for _ in range(_ROOT_STEPS):
+        power = 1.0
+        for _ in range(degree - 1):
+            power *= root
+        root -= (power * root - share) / (degree * power)
+    return root

@@ -1,0 +1,149 @@
+"""Golden cases of upkeep: the data files of a partition as plain JSON values, and which of them are rewritten."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from iceberg_zorder.layout.fit import LayoutRequest
+from iceberg_zorder.report.data_files import DataFiles
+from iceberg_zorder.request.metrics_check import beginning
+from iceberg_zorder.upkeep.gain import Choice, UpkeepRequest, choose
+from tests.golden.report_cases import BoundsOf, report_cases
+
+
+@dataclass(frozen=True)
+class UpkeepCase:
+    """A partition. Of texts, bounds keep so many characters (or bytes), or all."""
+
+    name: str
+    columns: tuple[BoundsOf, ...]
+    rows: list[int]
+    sizes: list[int]
+    called_for: list[int]
+    target: int
+    spread: int
+    weights: list[float]
+    kept: list[int | None]
+    layout: LayoutRequest = LayoutRequest(1)  # noqa: RUF009
+    max_scan_ratio: float = 1.2
+
+    def files(self) -> DataFiles:
+        """The files."""
+        rows, sizes = np.array(self.rows, np.int64), np.array(self.sizes, np.int64)
+        return DataFiles(np.zeros(len(rows), np.int64), rows, sizes, tuple(column.bounds() for column in self.columns))
+
+    def choice(self) -> Choice:
+        """What is chosen."""
+        pairs = zip(self.kept, self.columns, strict=True)
+        kept = [
+            None if length is None else partial(beginning, length=length, type_name=of.type) for length, of in pairs
+        ]
+        request = UpkeepRequest(self.max_scan_ratio, self.expected_files, self.layout, kept, self.weights)
+        return choose(self.files(), np.isin(np.arange(len(self.rows)), self.called_for), self.spread, request)
+
+    def expected_files(self, size: int) -> int:
+        """How many files so many bytes are written to."""
+        return max(1, -(-size // self.target))
+
+
+def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
+    """A case, and what must come of it."""
+    choice = case.choice()
+    return {
+        "name": case.name,
+        "columns": [
+            {"name": list(c.name), "type": c.type, "lower": c.lower, "upper": c.upper, "valued": c.valued}
+            for c in case.columns
+        ],
+        "rows": case.rows,
+        "sizes": case.sizes,
+        "called_for": case.called_for,
+        "target": case.target,
+        "spread": case.spread,
+        "weights": case.weights,
+        "kept": case.kept,
+        "layout": {
+            "cuts": case.layout.cuts,
+            "curve": case.layout.curve,
+            "leading_orders": [list(each) for each in case.layout.leading_orders],
+            "boundaries": case.layout.boundaries,
+            "size_tolerance": case.layout.size_tolerance,
+            "weights": list(case.layout.weights),
+        },
+        "max_scan_ratio": case.max_scan_ratio,
+        "expected": {
+            "files": choice.files.tolist(),
+            "today": choice.today,
+            "expected": choice.expected,
+            "attainable": choice.attainable,
+        },
+    }
+
+
+def upkeep_cases() -> list[UpkeepCase]:
+    """Every case."""
+    return [*_grids(), *_of_reports(), *_urls()]
+
+
+def _grids() -> Iterator[UpkeepCase]:
+    """A base of disjoint boxes, and appends that lie across it, beside it, or on a part of it."""
+    for name, tail in (("spanning", (0, 0, 800, 800)), ("beside", (0, 800, 800, 900)), ("late", (100, 100, 300, 300))):
+        for files in (1, 3, 8, 16):
+            draw = random.Random(f"{name}{files}")
+            boxes = [(x, y, x + 99, y + 99) for x in range(0, 800, 100) for y in range(0, 800, 100)]
+            left, low, right, high = tail
+            for _ in range(files):
+                start = draw.randrange(left, left + 50), draw.randrange(low, low + 50)
+                boxes.append((*start, draw.randrange(right - 50, right), draw.randrange(high - 50, high)))
+            x, y, u, v = (list(each) for each in zip(*boxes, strict=True))
+            ones, count = [1.0] * len(boxes), len(boxes)
+            columns = (BoundsOf(("x",), "long", x, u, ones), BoundsOf(("y",), "int", y, v, ones))
+            called = list(range(64, count)) if files == 3 else []
+            for spread in (700, 6_000):
+                yield UpkeepCase(
+                    f"{name} {files} {spread}", columns, [1_000] * count, [100_000] * count, called, 100_000, spread,
+                    [1.0, 3.0] if files == 8 else [1.0, 1.0], [None, None],
+                    LayoutRequest(1, cuts="even") if files == 16 else LayoutRequest(1),
+                )  # fmt: skip
+
+
+def _of_reports() -> Iterator[UpkeepCase]:
+    """The partitions of reports, with every kind of bounds."""
+    for case in report_cases():
+        places = [place for place, number in enumerate(case.partitions) if number == 0]
+        if not places:
+            continue
+        columns = tuple(
+            BoundsOf(c.name, c.type, _at(places, c.lower), _at(places, c.upper), _at(places, c.valued))
+            for c in case.columns
+        )
+        rows, sizes = _at(places, case.rows), _at(places, case.sizes)
+        for ratio in (1.0, 1.2):
+            yield UpkeepCase(
+                f"{case.name} {ratio}", columns, rows, sizes, [], case.target, 2_000, [1.0] * len(columns),
+                [None] * len(columns), case.layout, ratio,
+            )  # fmt: skip
+
+
+def _at(places: list[int], values: list[Any]) -> list[Any]:
+    return [values[place] for place in places]
+
+
+def _urls() -> Iterator[UpkeepCase]:
+    """Texts whose bounds are cut: what they do not tell apart gains nothing."""
+    lower = [f"https://example.com/{number:04d}" for number in range(0, 400, 10)] * 2
+    upper = [f"https://example.com/{number + 200:04d}" for number in range(0, 400, 10)] * 2
+    columns = (
+        BoundsOf(("url",), "string", lower, upper, [1.0] * 80),
+        BoundsOf(("b",), "binary", ["00"] * 80, ["ffff"] * 80, [0.5] * 80),
+    )
+    for kept in (16, 22, None):
+        yield UpkeepCase(
+            f"urls {kept}", columns, [100] * 80, [1_000] * 80, [], 2_000, 4_000, [1.0, 0.0], [kept, kept and 1]
+        )
