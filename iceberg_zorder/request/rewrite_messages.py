@@ -125,6 +125,39 @@ columns 25.0%, 55.0% today.
     return [f"{each}." for each in (*pays, *([worse] if rewrite_all and mean > mean_before else []))]
 
 
+def why_chosen(today: float, expected: float, attainable: float, ratio: float) -> str:
+    """Say why files are chosen whose rewrite gains enough.
+
+    Examples
+    --------
+    >>> why_chosen(0.217, 0.147, 0.123, 1.2)
+    'scan fraction 21.7% is above max-scan-ratio 1.2 times the attainable 12.3%: expected to be 14.7% afterwards'
+    """
+    return f"{_against(today, attainable, ratio, 'above')}: expected to be {_percent(expected)} afterwards"
+
+
+def why_not_chosen(today: float, attainable: float, ratio: float) -> str:
+    """Say why no file of a partition is chosen.
+
+    Examples
+    --------
+    >>> why_not_chosen(0.138, 0.123, 1.2)
+    'scan fraction 13.8% is at most max-scan-ratio 1.2 times the attainable 12.3%'
+    >>> why_not_chosen(0.15, 0.123, 1.0)
+    'scan fraction 15.0% is above max-scan-ratio 1 times the attainable 12.3%, but no rewrite would gain enough for \
+its bytes'
+    """
+    if today <= ratio * attainable:
+        return _against(today, attainable, ratio, "at most")
+    return f"{_against(today, attainable, ratio, 'above')}, but no rewrite would gain enough for its bytes"
+
+
+def _against(today: float, attainable: float, ratio: float, how: str) -> str:
+    return (
+        f"scan fraction {_percent(today)} is {how} max-scan-ratio {ratio:g} times the attainable {_percent(attainable)}"
+    )
+
+
 def other_layout(table: str, last: str, ours: str, files: int, all_files: int) -> str:
     """Say that a part of a table gets another layout than the whole has.
 

@@ -81,6 +81,7 @@ _ICEBERG: dict[str, _Kind] = {
     "target-file-size-bytes": _LONG,
     "use-starting-sequence-number": _BOOLEAN,
 }
+_READ = {**_ICEBERG, "max-scan-ratio": _DOUBLE}
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,9 @@ class RewriteOptions:
         Whether new files get the sequence number of the starting snapshot.
     remove_dangling_deletes : bool
         Whether delete files that apply to nothing any more are removed afterwards.
+    max_scan_ratio : float or None
+        Files are rewritten where the scan fraction is above so many times the attainable one, at least 1; None to
+        choose them by size and deletes alone.
     memory_limit : int
         Bytes of memory for rows, at least 16 MiB.
     spill_directory : str or None
@@ -149,6 +153,7 @@ class RewriteOptions:
     max_failed_commits: int = 10
     use_starting_sequence_number: bool = True
     remove_dangling_deletes: bool = False
+    max_scan_ratio: float | None = None
     memory_limit: int = SMALLEST_MEMORY_LIMIT
     spill_directory: str | None = None
 
@@ -191,7 +196,7 @@ def rewrite_options(options: Mapping[str, str]) -> RewriteOptions:
     Traceback (most recent call last):
     iceberg_zorder.errors.InvalidInputError: Cannot set min-input-files to 'two', because it must be a whole number
     """
-    known = sorted([*_ICEBERG, *_OWN, *PYICEBERG_ONLY])
+    known = sorted([*_READ, *_OWN, *PYICEBERG_ONLY])
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise InvalidInputError(
@@ -199,9 +204,9 @@ def rewrite_options(options: Mapping[str, str]) -> RewriteOptions:
             f"zorder: known are [{', '.join(known)}]"
         )
     values = {
-        _FIELDS.get(name, name.replace("-", "_")): _read(name, options[name], _ICEBERG[name])
+        _FIELDS.get(name, name.replace("-", "_")): _read(name, options[name], _READ[name])
         for name in options
-        if name in _ICEBERG
+        if name in _READ
     }
     values.setdefault("max_failed_commits", values.get("max_commits", 10))
     read = RewriteOptions(

@@ -15,7 +15,9 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, size_of
-from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, SelectedFiles
+from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
+from iceberg_zorder.pyiceberg.plan.selection.gain_selection import GainSelection
+from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, SelectedFiles, Selection
 from iceberg_zorder.pyiceberg.plan.selection.size_selection import SizeSelection
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, found_target, given_target
@@ -95,7 +97,7 @@ class Planner:
         self._job_order = order
         self._spec_id = table.spec().spec_id if options.output_spec_id is None else options.output_spec_id
 
-    def plan(self, snapshot: Snapshot, lost: Sequence[FileGroup] = ()) -> Plan:
+    def plan(self, snapshot: Snapshot, lost: Sequence[FileGroup] = (), order: RowOrder | None = None) -> Plan:
         """Plan the rewrite of a snapshot's data files.
 
         Parameters
@@ -104,6 +106,8 @@ class Planner:
             The snapshot; its manifests are read, and no data.
         lost : sequence of FileGroup, optional
             File groups of an earlier plan that are to be planned again, and no others.
+        order : RowOrder, optional
+            The columns to cluster by; without them nothing is chosen for what it gains.
 
         Returns
         -------
@@ -123,13 +127,20 @@ class Planner:
             tasks = self._again(tasks, lost)
             most = sum(len(group.tasks) for group in lost) if self._options.max_files_to_rewrite else math.inf
         scope = [PartitionFiles(key, tuple(files)) for key, files in self._by_key(tasks).items()]
-        selected = SizeSelection(display_name(self._table), sizes).select(scope, most)
+        selected = self._selection(sizes, order).select(scope, most)
         groups = [self._group(number, files, sizes) for number, files in enumerate(selected.chosen, 1)]
         for group in groups:
             self._check_formats(group)
         is_bare = not tasks and not self._is_filtered
         message = nothing_in(self._table, "the table has no data file") if is_bare else selected.message
         return Plan(tuple(sorted(groups, key=self._job_key)), selected.left, message, target)
+
+    def _selection(self, sizes: SizeRules, order: RowOrder | None) -> Selection:
+        by_size = SizeSelection(display_name(self._table), sizes)
+        ratio = self._options.max_scan_ratio
+        if ratio is None or order is None or self._options.rewrite_all:
+            return by_size
+        return GainSelection(self._table, by_size, sizes, order, ratio)
 
     def _target(self, snapshot: Snapshot, tasks: Sequence[DataFileTask]) -> TargetSize:
         given = given_target(self._table, self._options)

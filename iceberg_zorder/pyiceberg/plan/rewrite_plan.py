@@ -324,7 +324,7 @@ def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = ()) -> Rewrit
         target = given_target(table, request.options)
         message = nothing_in(table, "the table has no snapshot yet")
         return RewritePlan(request, *at, None, order, message=message, target=target)
-    plan = without_left(request, planner.plan(snapshot, lost))
+    plan = without_left(request, planner.plan(snapshot, lost, order))
     if any(group.partition is None for group in plan.groups):
         spec, schema = table.specs()[plan.groups[0].spec_id], table.schema()
         order = replace(order, partition=partition_columns(schema, spec))

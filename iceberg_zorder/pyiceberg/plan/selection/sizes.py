@@ -153,5 +153,9 @@ def _faults(table: Table, options: RewriteOptions, target: int, least: int, most
             f"Cannot set max-files-to-rewrite to {options.max_files_to_rewrite}, the value must be positive integer.",
         ),
         (factor > 0, positive % ("compression-factor", factor)),
+        (
+            options.max_scan_ratio is None or options.max_scan_ratio >= 1,
+            f"'max-scan-ratio' is set to {options.max_scan_ratio} but must be >= 1",
+        ),
     ]
     return [why for holds, why in checks if not holds]

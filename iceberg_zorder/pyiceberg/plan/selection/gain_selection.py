@@ -1,0 +1,111 @@
+"""The choice of data files by what their rewrite brings filters, for its bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from pyiceberg.table import Table
+
+from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask, size_of
+from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
+from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
+from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, Selected, SelectedFiles
+from iceberg_zorder.pyiceberg.plan.selection.size_selection import SizeSelection
+from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
+from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays
+from iceberg_zorder.request.rewrite_messages import why_chosen, why_not_chosen
+from iceberg_zorder.upkeep.gain import Choice, UpkeepRequest, choose, rows_to_spread
+
+
+class GainSelection:
+    """Chooses, in each partition, what its sizes and deletes call for, and the files that lie across others too much.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+    by_size : SizeSelection
+        What sizes and deletes call for.
+    rules : SizeRules
+        The same rules.
+    order : RowOrder
+        The clustering columns.
+    max_scan_ratio : float
+        So many times the attainable scan fraction is left alone, at least 1.
+    """
+
+    def __init__(
+        self, table: Table, by_size: SizeSelection, rules: SizeRules, order: RowOrder, max_scan_ratio: float
+    ) -> None:
+        self._table, self._by_size, self._rules, self._order = table, by_size, rules, order
+        self._ratio = max_scan_ratio
+        kept = KeptBounds.of(table, order.named)
+        weights = zip((1.0,) * len(order.prefix) + order.weights, kept.are_kept, strict=True)
+        self._request = UpkeepRequest(
+            max_scan_ratio,
+            rules.expected_output_files,
+            order.layout_request(rules.options.layout),
+            kept.cuts,
+            [weight if is_kept else 0.0 for weight, is_kept in weights],
+        )
+
+    def select(self, scope: Sequence[PartitionFiles], most: float = math.inf) -> Selected:
+        """Choose by what is gained; see :meth:`Selection.select`."""
+        limit = self._rules.options.max_files_to_rewrite
+        room = most if limit is None else min(most, limit)
+        called_for = {each.key: each for each in self._by_size.select(scope).chosen if self._makes_fewer(each)}
+        expected = [self._rules.expected_output_files(size_of(each.tasks)) for each in scope]
+        chosen: list[SelectedFiles] = []
+        left: list[SelectedFiles] = []
+        for partition, rows in zip(scope, rows_to_spread(expected), strict=True):
+            # Rows are spread over the files in their order: one that every engine finds.
+            tasks = sorted(partition.tasks, key=lambda task: task.data_file.file_path)
+            called = called_for.get(partition.key)
+            choice, why = self._choose(tasks, called, rows)
+            taken = choice.files[: int(min(room, len(choice.files)))].tolist()
+            room -= len(taken)
+            is_chosen = np.isin(np.arange(len(tasks)), choice.files)
+            others = "a rewrite of them with the others would gain too little for its bytes"
+            others = others if len(choice.files) else why_not_chosen(choice.today, choice.attainable, self._ratio)
+            for into, places, reason in (
+                (chosen, taken, why),
+                # Without the option there is room for all.
+                (left, choice.files[len(taken) :].tolist(), f"max-files-to-rewrite is {limit or 0:,}"),
+                (left, np.flatnonzero(~is_chosen).tolist(), others),
+            ):
+                if places:
+                    into.append(SelectedFiles(partition.key, tuple(tasks[place] for place in places), reason))
+        seen = sum(len(partition.tasks) for partition in scope)
+        return Selected(tuple(chosen), tuple(left), None if chosen else self._why_nothing(seen))
+
+    def _makes_fewer(self, called: SelectedFiles) -> bool:
+        """Tell whether there is more to a rewrite for sizes than as many small files again."""
+        sizes = [task.data_file.file_size_in_bytes for task in called.tasks]
+        return (
+            max(sizes) > self._rules.max_file_size
+            or any(self._rules.has_too_many_deletes(task) for task in called.tasks)
+            or self._rules.expected_output_files(sum(sizes)) < len(sizes)
+        )
+
+    def _choose(self, tasks: Sequence[DataFileTask], called: SelectedFiles | None, rows: int) -> tuple[Choice, str]:
+        """Choose among the files of a partition; returns the choice, and the reason for what it chose."""
+        fields = [self._table.schema().find_field(each) for each in self._order.field_ids]
+        files = file_arrays([task.data_file for task in tasks], fields, self._order.named)
+        names = {task.data_file.file_path for task in called.tasks} if called else set()
+        called_for = np.array([task.data_file.file_path in names for task in tasks], np.bool_)
+        choice = choose(files, called_for, rows, self._request)
+        if called and len(choice.files) == len(names):
+            return choice, called.reason
+        return choice, why_chosen(choice.today, choice.expected, choice.attainable, self._ratio)
+
+    def _why_nothing(self, seen: int) -> str:
+        nothing = f"Nothing to rewrite in {display_name(self._table)}: "
+        if seen == 0:
+            return f"{nothing}no data file can hold rows that match the filter."
+        return (
+            f"{nothing}no size and no deletes of {seen:,} data files call for it, and no rewrite would gain enough for "
+            f"its bytes (max-scan-ratio {self._ratio:g}). To rewrite them anyway, set option rewrite-all to true."
+        )

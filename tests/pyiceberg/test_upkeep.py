@@ -1,0 +1,221 @@
+"""Rewrites of what pays: judged by the bounds in the manifests, the values of all rows, and a rewrite of everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
+from tests.pyiceberg.lake import data_files
+from tests.pyiceberg.test_gains import LONGS, longs, mean, measured, values_of
+
+ROWS = 2_000
+"""Rows of a file."""
+SIZES = {"target-file-size-bytes": "32500", "compression-factor": "1"}
+UPKEEP = {**SIZES, "max-scan-ratio": "1.2"}
+ALL = {**SIZES, "rewrite-all": "true"}
+DOMAIN = 1 << 40
+
+Draw = Callable[[np.random.Generator, int, int], pa.Table]
+
+
+def anywhere(rng: np.random.Generator, _: int, rows: int) -> pa.Table:
+    """Rows of any values, whenever they come."""
+    return longs(a=rng.integers(0, DOMAIN, rows), b=rng.integers(0, DOMAIN, rows))
+
+
+def in_time(rng: np.random.Generator, append: int, rows: int) -> pa.Table:
+    """Rows whose b is when they come: the first ones are of 32 days, and an append is of one."""
+    day = DOMAIN >> 8
+    first, days = (0, 32) if append == 0 else (31 + append, 1)
+    return longs(a=rng.integers(0, DOMAIN, rows), b=rng.integers(first * day, (first + days) * day, rows))
+
+
+def paths(table: Table) -> set[str]:
+    return {file.file_path for file in data_files(table)}
+
+
+def scanned(table: Table) -> float:
+    """What filters on a, or on b, read on average: of every 50th row's values."""
+    values = {name: each[::50] for name, each in values_of(table, "a", "b").items()}
+    return mean(measured(data_files(table), table, values))
+
+
+def snapshot_id(table: Table) -> int | None:
+    return table.metadata.current_snapshot_id
+
+
+@dataclass
+class History:
+    """What became of a table that is kept up."""
+
+    ratios: list[float] = field(default_factory=list)
+    rewritten: int = 0
+    everything: int = 0
+
+
+def kept_up(catalog: SqlCatalog, draw: Draw, appends: int = 8) -> History:
+    """Append to a table that was laid out, keep it up, and compare it with one of which everything is rewritten."""
+    rng = np.random.default_rng(3)
+    table, other = (catalog.create_table(f"db.{name}", LONGS) for name in ("t", "other"))
+    history = History()
+    for append in range(appends + 1):
+        rows = draw(rng, append, 32 * ROWS if append == 0 else ROWS)
+        table.append(rows)
+        other.append(rows)
+        before = {file.file_path: file.file_size_in_bytes for file in data_files(table)}
+        rewrite_data_files(table, "a, b", options=UPKEEP if append else ALL)
+        gone = sum(size for path, size in before.items() if path not in paths(table))
+        at = snapshot_id(table)
+        again = rewrite_data_files(table, "a, b", options=UPKEEP)
+        assert (again.rewritten_data_files_count, snapshot_id(table)) == (0, at)
+        rewrite_data_files(other, "a, b", options=ALL)
+        if append:
+            history.rewritten += gone
+            history.everything += sum(before.values())
+            history.ratios.append(scanned(table) / scanned(other))
+    return history
+
+
+def test_appends_that_span_the_domain(catalog: SqlCatalog) -> None:
+    history = kept_up(catalog, anywhere)
+    assert max(history.ratios) <= 1.25
+    assert history.rewritten <= 0.6 * history.everything
+
+
+def test_appends_in_the_order_of_time(catalog: SqlCatalog) -> None:
+    history = kept_up(catalog, in_time)
+    assert max(history.ratios) <= 1.25
+    assert history.rewritten <= 0.15 * history.everything
+
+
+@pytest.fixture
+def grid(catalog: SqlCatalog) -> Table:
+    """Sixteen files of disjoint boxes, which nobody but appends has laid out."""
+    rng = np.random.default_rng(4)
+    table = catalog.create_table("db.grid", LONGS)
+    for box in range(16):
+        a, b = box % 4, box // 4
+        table.append(longs(a=rng.integers(a << 40, a + 1 << 40, ROWS), b=rng.integers(b << 40, b + 1 << 40, ROWS)))
+    return table
+
+
+def across(table: Table, files: int = 2) -> Iterator[str]:
+    """Append files that lie across a grid; gives their paths."""
+    rng = np.random.default_rng(5)
+    known = paths(table)
+    for _ in range(files):
+        table.append(longs(a=rng.integers(0, 4 << 40, ROWS), b=rng.integers(0, 4 << 40, ROWS)))
+    yield from paths(table) - known
+
+
+def test_what_is_as_good_as_it_gets_is_left_whoever_wrote_it(grid: Table) -> None:
+    at = snapshot_id(grid)
+    result = rewrite_data_files(grid, "a, b", options=UPKEEP)
+    assert (result.rewritten_data_files_count, snapshot_id(grid)) == (0, at)
+    assert result.message == (
+        "Nothing to rewrite in lake.db.grid: no size and no deletes of 16 data files call for it, and no rewrite would "
+        "gain enough for its bytes (max-scan-ratio 1.2). To rewrite them anyway, set option rewrite-all to true."
+    )
+    (left,) = plan_rewrite(grid, "a, b", options=UPKEEP).left
+    assert left.reason.startswith("scan fraction 25.")
+    assert " is at most max-scan-ratio 1.2 times the attainable 2" in left.reason
+
+
+def test_files_that_lie_across_others_are_rewritten_although_their_size_is_right(grid: Table) -> None:
+    broad = set(across(grid, files=4))
+    assert plan_rewrite(grid, "a, b", options=SIZES).groups == ()
+    (group,) = plan_rewrite(grid, "a, b", options=UPKEEP).groups
+    assert broad <= {task.data_file.file_path for task in group.tasks}
+    assert " is above max-scan-ratio 1.2 times the attainable " in group.reason
+    before = scanned(grid)
+    rewrite_data_files(grid, "a, b", options=UPKEEP)
+    after = scanned(grid)
+    rewrite_data_files(grid, "a, b", options=ALL)
+    assert after < before
+    assert after <= 1.25 * scanned(grid)
+
+
+def test_a_larger_ratio_leaves_more(grid: Table) -> None:
+    set(across(grid))
+    assert plan_rewrite(grid, "a, b", options={**UPKEEP, "max-scan-ratio": "1"}).groups
+    plan = plan_rewrite(grid, "a, b", options={**UPKEEP, "max-scan-ratio": "3"})
+    assert plan.groups == ()
+    assert "max-scan-ratio 3 times" in plan.left[0].reason
+
+
+def test_the_rest_of_the_options_keeps_its_meaning(grid: Table) -> None:
+    broad = set(across(grid, files=4))
+    few = plan_rewrite(grid, "a, b", options={**UPKEEP, "max-files-to-rewrite": "3"})
+    assert [len(group.tasks) for group in few.groups] == [3]
+    assert "max-files-to-rewrite is 3" in {left.reason for left in few.left}
+    everything = plan_rewrite(grid, "a, b", options={**UPKEEP, "rewrite-all": "true"})
+    assert [len(group.tasks) for group in everything.groups] == [20]
+    some = plan_rewrite(grid, "a, b", where=f"a < {1 << 40} AND b < {1 << 40}", options=UPKEEP)
+    tasks = [task for group in some.groups for task in group.tasks] + [
+        task for left in some.left for task in left.tasks
+    ]
+    listed = {task.data_file.file_path for task in tasks}
+    assert broad < listed
+    assert len(listed) == 5
+
+
+def test_small_files_that_would_be_as_many_again_are_left(catalog: SqlCatalog) -> None:
+    rng = np.random.default_rng(6)
+    table = catalog.create_table("db.small", LONGS)
+    for box in range(2):
+        table.append(longs(a=rng.integers(box << 40, box + 1 << 40, 1_300), b=rng.integers(0, DOMAIN, 1_300)))
+    # Two files of 65% of the target: more data than that, which is written to two files again.
+    assert [len(group.tasks) for group in plan_rewrite(table, "a, b", options=SIZES).groups] == [2]
+    assert plan_rewrite(table, "a, b", options=UPKEEP).groups == ()
+    table.append(longs(a=rng.integers(0, 2 << 40, 500), b=rng.integers(0, DOMAIN, 500)))
+    (group,) = plan_rewrite(table, "a, b", options=UPKEEP).groups
+    assert group.reason == "3 files below min-file-size-bytes 24,375; more data than target-file-size-bytes 32,500"
+
+
+def test_a_column_without_bounds_gains_nothing(grid: Table) -> None:
+    set(across(grid, files=4))
+    with grid.transaction() as transaction:
+        modes = {f"write.metadata.metrics.column.{name}": "none" for name in "ab"}
+        transaction.set_properties(modes)
+    assert plan_rewrite(grid, "a, b", options=UPKEEP).groups == ()
+
+
+def test_only_the_partitions_that_need_it(catalog: SqlCatalog) -> None:
+    rng = np.random.default_rng(7)
+    table = catalog.create_table("db.p", pa.schema([("p", pa.int64()), *LONGS]))
+    with table.update_spec() as update:
+        update.add_field("p", IdentityTransform(), "p")
+    for box in range(16):
+        a, b = box % 4, box // 4
+        rows = longs(
+            p=np.repeat([1, 2], ROWS),
+            a=np.concatenate([rng.integers(a << 40, a + 1 << 40, ROWS), rng.integers(0, 4 << 40, ROWS)]),
+            b=np.concatenate([rng.integers(b << 40, b + 1 << 40, ROWS), rng.integers(0, 4 << 40, ROWS)]),
+        )
+        table.append(rows)
+    plan = plan_rewrite(table, "a, b", options=UPKEEP)
+    assert [(group.key, len(group.tasks)) for group in plan.groups] == [((2,), 16)]
+    assert [(left.key, len(left.tasks)) for left in plan.left] == [((1,), 16)]
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("0.99", "'max-scan-ratio' is set to 0.99 but must be >= 1"),
+        ("NaN", "'max-scan-ratio' is set to nan but must be >= 1"),
+        ("much", "Cannot set max-scan-ratio to 'much', because it must be a number"),
+    ],
+)
+def test_refused(grid: Table, value: str, why: str) -> None:
+    with pytest.raises(InvalidInputError, match="max-scan-ratio") as refused:
+        plan_rewrite(grid, "a, b", options={"max-scan-ratio": value})
+    assert why in str(refused.value)
