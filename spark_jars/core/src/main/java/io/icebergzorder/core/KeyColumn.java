@@ -1,5 +1,7 @@
 package io.icebergzorder.core;
 
+import java.util.Arrays;
+
 /**
  * The keys of one clustering column: for every row a state, and a key if the state is
  * {@link #VALUE}.
@@ -97,6 +99,17 @@ public final class KeyColumn {
   /** The key of a row in state {@link #VALUE} of a column of bytes; not a copy. */
   public byte[] bytesKey(int row) {
     return bytesKeys[row];
+  }
+
+  /** Takes rows by their places. */
+  public KeyColumn take(int[] rows) {
+    byte[] taken = new byte[rows.length];
+    for (int row = 0; row < rows.length; row++) {
+      taken[row] = states[rows[row]];
+    }
+    return domain == KeyDomain.LONG
+        ? ofLongs(Arrays.stream(rows).mapToLong(row -> longKeys[row]).toArray(), taken)
+        : ofBytes(Arrays.stream(rows).mapToObj(row -> bytesKeys[row]).toArray(byte[][]::new), taken);
   }
 
   /** The number of rows in a state. */

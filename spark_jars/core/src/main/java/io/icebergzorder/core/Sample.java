@@ -28,4 +28,9 @@ public record Sample(List<KeyColumn> columns) {
   public int rows() {
     return columns.isEmpty() ? 0 : columns.get(0).size();
   }
+
+  /** Takes rows by their places. */
+  public Sample take(int[] rows) {
+    return new Sample(columns.stream().map(keys -> keys.take(rows)).toList());
+  }
 }

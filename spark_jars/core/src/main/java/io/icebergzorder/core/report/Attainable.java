@@ -40,11 +40,11 @@ final class Attainable {
     List<ClusteringColumn> columns = files.columns().stream().map(ColumnBounds::column).toList();
     LayoutRequest ofOne =
         new LayoutRequest(1, EvenCuts.KIND, Curve.ZORDER, request.leadingOrders(), 1, request.sizeTolerance(), new double[0]);
-    Layout oneFile = Layout.fit(columns, take(rows.sample(), new int[0]), ofOne);
+    Layout oneFile = Layout.fit(columns, rows.sample().take(new int[0]), ofOne);
     Map<Integer, SampledGroup> found = new TreeMap<>();
     for (int number : Arrays.stream(files.partitions()).distinct().toArray()) {
-      Sample fitted = take(rows.sample(), everyOther(rowsOf[number], 0));
-      Sample heldOut = take(rows.sample(), everyOther(rowsOf[number], 1));
+      Sample fitted = rows.sample().take(everyOther(rowsOf[number], 0));
+      Sample heldOut = rows.sample().take(everyOther(rowsOf[number], 1));
       int wanted = expectedFiles.applyAsInt(sizes[number]);
       Layout layout = wanted > 1 ? Layout.fit(columns, fitted, request.of(wanted)) : oneFile;
       found.put(number, new SampledGroup(layout, fitted, heldOut, ofRows[number], sizes[number]));
@@ -54,10 +54,5 @@ final class Attainable {
 
   private static int[] everyOther(int[] places, int first) {
     return IntStream.range(0, (places.length + 1 - first) / 2).map(i -> places[2 * i + first]).toArray();
-  }
-
-  /** Takes rows of a sample by their places. */
-  static Sample take(Sample sample, int[] rows) {
-    return new Sample(sample.columns().stream().map(keys -> ColumnBounds.take(keys, rows)).toList());
   }
 }

@@ -58,18 +58,6 @@ public record ColumnBounds(ClusteringColumn column, KeyColumn lower, KeyColumn u
   /** Takes files by their places. */
   public ColumnBounds take(int[] places) {
     double[] shares = Arrays.stream(places).mapToDouble(place -> valued[place]).toArray();
-    return new ColumnBounds(column, take(lower, places), take(upper, places), shares);
-  }
-
-  /** Takes rows of a column by their places. */
-  static KeyColumn take(KeyColumn keys, int[] rows) {
-    byte[] states = new byte[rows.length];
-    for (int row = 0; row < rows.length; row++) {
-      states[row] = keys.state(rows[row]);
-    }
-    if (keys.domain() == KeyDomain.LONG) {
-      return KeyColumn.ofLongs(Arrays.stream(rows).mapToLong(keys::longKey).toArray(), states);
-    }
-    return KeyColumn.ofBytes(Arrays.stream(rows).mapToObj(keys::bytesKey).toArray(byte[][]::new), states);
+    return new ColumnBounds(column, lower.take(places), upper.take(places), shares);
   }
 }

@@ -162,7 +162,7 @@ final class Measurement {
     List<PartitionReport> partitions = new ArrayList<>();
     for (int number = 0; number < count; number++) {
       if (filesOf[number].length > 0) {
-        partitions.add(partition(number, filesOf[number], Attainable.take(rows.sample(), rowsOf[number])));
+        partitions.add(partition(number, filesOf[number], rows.sample().take(rowsOf[number])));
       }
     }
     return partitions;
