@@ -22,6 +22,8 @@ STAGES: list[set[str]] = [
     {"api"},
     {"procedure"},
 ]
+# The same of the core's.
+CORE_STAGES = ["core", "core.report", "core.upkeep"]
 STAGE_OF = {package: stage for stage, packages in enumerate(STAGES) for package in packages}
 SEAMS_MAY_IMPORT = {"procedure", "internals"}
 
@@ -63,6 +65,15 @@ def test_the_core_knows_no_engine() -> None:
     for file in CORE:
         text = file.read_text(encoding="utf-8")
         assert not re.search(r"\borg\.apache\.|\bio\.icebergzorder\.spark", text), file
+
+
+@pytest.mark.parametrize("file", CORE, ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_imports_in_the_core_go_one_way(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    named = re.search(r"^package io\.icebergzorder\.(\S+);", text, re.MULTILINE)
+    assert named is not None
+    later = CORE_STAGES[CORE_STAGES.index(named[1]) + 1 :]
+    assert set(re.findall(r"\bio\.icebergzorder\.(core(?:\.[a-z]+)*)\.[A-Z]", text)).isdisjoint(later)
 
 
 def test_packages_and_classes_are_of_a_size_to_be_read() -> None:

@@ -30,7 +30,16 @@ public final class Ranks {
 
   /** Ranks the values of columns, of which all is kept. */
   public static Ranks among(KeyColumn... columns) {
-    return new Ranks(List.of(columns), UnaryOperator.identity());
+    return among(UnaryOperator.identity(), columns);
+  }
+
+  /**
+   * Ranks the values of columns.
+   *
+   * @param kept what is kept of a key of bytes; not called for longs
+   */
+  public static Ranks among(UnaryOperator<byte[]> kept, KeyColumn... columns) {
+    return new Ranks(List.of(columns), kept);
   }
 
   private static IntStream rowsWithValue(KeyColumn column) {

@@ -62,10 +62,14 @@ class GoldenTest {
   /** See {@link FileBoxesTest}. */
   static final String BOXES = "boxes";
 
+  /** See {@link UpkeepGoldenTest}. */
+  static final String UPKEEP = "upkeep";
+
   /** What the names of reports begin with, see {@link ReportGoldenTest}. */
   static final String REPORT = "report_";
 
-  private static final Set<String> OTHERS = Set.of(SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, BOXES);
+  private static final Set<String> OTHERS =
+      Set.of(SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, BOXES, UPKEEP);
 
   private static final Path DIRECTORY =
       Path.of(System.getProperty("basedir", ".")).resolve("../../tests/golden").normalize();

@@ -112,9 +112,6 @@ class ReportGoldenTest {
       Arrays.fill(addedBy, -1);
     }
     JsonNode by = golden.get("by");
-    JsonNode layout = golden.get("layout");
-    List<PrefixOrder> leading = new ArrayList<>();
-    layout.get("leading_orders").forEach(each -> leading.add(new PrefixOrder(each.get(0).booleanValue(), each.get(1).booleanValue())));
     List<String> metrics = new ArrayList<>();
     golden.get("columns").forEach(column -> metrics.add(column.get("metrics").textValue()));
     List<String> partitionNames = new ArrayList<>();
@@ -137,14 +134,7 @@ class ReportGoldenTest {
         metrics,
         new TableFacts.FileSizes(
             target, target * 3 / 4, target * 9 / 5, 5, size -> (int) Math.max(1, (size + target - 1) / target)),
-        new LayoutRequest(
-            1,
-            layout.get("cuts").textValue(),
-            Curve.of(layout.get("curve").textValue()),
-            leading,
-            layout.get("boundaries").intValue(),
-            layout.get("size_tolerance").doubleValue(),
-            MAPPER.convertValue(layout.get("weights"), double[].class)),
+        layout(golden.get("layout")),
         flags(golden.get("old_specs"), files.count()),
         flags(golden.get("with_deletes"), files.count()),
         withDeletes,
@@ -158,12 +148,25 @@ class ReportGoldenTest {
         predicates);
   }
 
+  static LayoutRequest layout(JsonNode layout) {
+    List<PrefixOrder> leading = new ArrayList<>();
+    layout.get("leading_orders").forEach(each -> leading.add(new PrefixOrder(each.get(0).booleanValue(), each.get(1).booleanValue())));
+    return new LayoutRequest(
+        1,
+        layout.get("cuts").textValue(),
+        Curve.of(layout.get("curve").textValue()),
+        leading,
+        layout.get("boundaries").intValue(),
+        layout.get("size_tolerance").doubleValue(),
+        MAPPER.convertValue(layout.get("weights"), double[].class));
+  }
+
   private static String pythonic(Map<String, String> options) {
     return new TreeMap<>(options)
         .entrySet().stream().map(each -> each.getKey() + ": " + each.getValue()).collect(Collectors.joining(", ", "{", "}"));
   }
 
-  private static DataFiles files(JsonNode golden) {
+  static DataFiles files(JsonNode golden) {
     List<ColumnBounds> columns = new ArrayList<>();
     for (JsonNode column : golden.get("columns")) {
       List<String> parts = new ArrayList<>();
@@ -177,13 +180,15 @@ class ReportGoldenTest {
               MAPPER.convertValue(column.get("valued"), double[].class)));
     }
     return new DataFiles(
-        MAPPER.convertValue(golden.get("partitions"), int[].class),
+        golden.has("partitions")
+            ? MAPPER.convertValue(golden.get("partitions"), int[].class)
+            : new int[golden.get("rows").size()],
         MAPPER.convertValue(golden.get("rows"), long[].class),
         MAPPER.convertValue(golden.get("sizes"), long[].class),
         columns);
   }
 
-  private static boolean[] flags(JsonNode places, int count) {
+  static boolean[] flags(JsonNode places, int count) {
     boolean[] flags = new boolean[count];
     places.forEach(place -> flags[place.intValue()] = true);
     return flags;

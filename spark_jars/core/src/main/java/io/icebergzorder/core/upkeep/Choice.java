@@ -1,0 +1,11 @@
+package io.icebergzorder.core.upkeep;
+
+/**
+ * What is chosen of a partition.
+ *
+ * @param files places of the files, ascending; not copied
+ * @param today average scan fraction of the partition's files as they are, in [0, 1]
+ * @param expected the same after a rewrite of the chosen files
+ * @param attainable the same after a rewrite of all files
+ */
+public record Choice(int[] files, double today, double expected, double attainable) {}

@@ -1,0 +1,193 @@
+package io.icebergzorder.core.upkeep;
+
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.Layout;
+import io.icebergzorder.core.LayoutRequest;
+import io.icebergzorder.core.Sample;
+import io.icebergzorder.core.ScanPrediction.SampledGroup;
+import io.icebergzorder.core.report.ColumnBounds;
+import io.icebergzorder.core.report.DataFiles;
+import io.icebergzorder.core.report.SpreadRows;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
+
+/**
+ * The rows of a partition, made of nothing but its files' bounds: how much filters read, today and after a rewrite.
+ *
+ * <p>What a file costs is its bytes by the share of the rows that it is read for by {@code column = value} with the value of each of
+ * them, averaged over the columns: summed up over all files, that is the bytes which such filters read.
+ *
+ * <p>The order of sums is part of the figures: Python adds up in the same one.
+ */
+final class PartitionRows {
+  /** With fewer rows, a new file would look tighter than it is to be: fewer and larger ones are predicted, and scaled. */
+  static final int LEAST_OF_A_FILE = 40;
+
+  private static final int ROOT_STEPS = 64;
+
+  private final DataFiles files;
+  private final List<ClusteringColumn> names;
+  private final Sample sample;
+  private final int[] places;
+  private final List<RankedColumn> columns = new ArrayList<>();
+  private final double weight;
+
+  /** By file, the share of the rows that it is read for, in [0, 1]. */
+  private final double[] reach;
+
+  /**
+   * A rewrite of some files.
+   *
+   * @param cost what the new files cost
+   * @param reach for each row of these files, in their order, the share of the rows that its new file is read for
+   */
+  record Rewritten(double cost, double[] reach) {}
+
+  /**
+   * Spreads rows between bounds.
+   *
+   * @param files the data files, at least one
+   * @param rows how many rows are spread, about
+   * @param kept for each column, what new lower/upper bounds keep of a key of bytes
+   * @param weights for each column, what it counts in averages, 0 or more: 0 where new files get no bounds
+   */
+  PartitionRows(DataFiles files, int rows, List<UnaryOperator<byte[]>> kept, double[] weights) {
+    this.files = files;
+    names = files.columns().stream().map(ColumnBounds::column).toList();
+    SpreadRows spread = SpreadRows.of(files, rows);
+    sample = spread.sample();
+    places = spread.places();
+    reach = new double[files.count()];
+    double sum = 0;
+    for (int place = 0; place < names.size(); place++) {
+      RankedColumn column =
+          RankedColumn.of(files.columns().get(place), sample.columns().get(place), kept.get(place), weights[place]);
+      columns.add(column);
+      sum += column.weight();
+      for (int file = 0; file < reach.length; file++) {
+        reach[file] += column.weight() * column.reach()[file];
+      }
+    }
+    weight = sum == 0 ? 1 : sum;
+    for (int file = 0; file < reach.length; file++) {
+      reach[file] /= weight;
+    }
+  }
+
+  double reach(int file) {
+    return reach[file];
+  }
+
+  /** Adds up what some files cost, by their places. */
+  double cost(int[] of) {
+    double cost = 0;
+    for (int file : of) {
+      cost += files.sizes()[file] * reach[file];
+    }
+    return cost;
+  }
+
+  /** Averages what each row has over the rows of each file; 0 for a file without rows. */
+  double[] average(double[] ofRows) {
+    double[] sums = new double[files.count()];
+    int[] rows = new int[sums.length];
+    for (int row = 0; row < places.length; row++) {
+      sums[places[row]] += ofRows[row];
+      rows[places[row]]++;
+    }
+    for (int file = 0; file < sums.length; file++) {
+      sums[file] /= Math.max(rows[file], 1);
+    }
+    return sums;
+  }
+
+  /**
+   * Predicts what a rewrite of some files makes.
+   *
+   * @param of their places, at least one
+   * @param count the number of new files
+   * @param request what is asked of the layout, but for that number
+   */
+  Rewritten rewritten(int[] of, int count, LayoutRequest request) {
+    boolean[] isMine = new boolean[files.count()];
+    long size = 0;
+    for (int file : of) {
+      isMine[file] = true;
+      size += files.sizes()[file];
+    }
+    int[] rows = IntStream.range(0, places.length).filter(row -> isMine[places[row]]).toArray();
+    int coarse = Math.max(1, Math.min(count, rows.length / LEAST_OF_A_FILE));
+    int[] file = newFiles(rows, request.of(coarse));
+    int[] counts = new int[Arrays.stream(file).max().orElse(-1) + 1];
+    for (int each : file) {
+      counts[each]++;
+    }
+    double[] ofFile = new double[counts.length];
+    for (RankedColumn column : columns) {
+      addReach(ofFile, column, rows, file, counts);
+    }
+    int weighted = (int) columns.stream().filter(column -> column.weight() > 0).count();
+    double root = root((double) coarse / count, weighted);
+    double bytesOfRow = (double) size / Math.max(1, rows.length);
+    double cost = 0;
+    for (int each = 0; each < ofFile.length; each++) {
+      ofFile[each] = ofFile[each] / weight * root;
+      cost += counts[each] * bytesOfRow * ofFile[each];
+    }
+    return new Rewritten(cost, Arrays.stream(file).mapToDouble(each -> ofFile[each]).toArray());
+  }
+
+  /** Finds the new file of each row of a rewrite. */
+  private int[] newFiles(int[] rows, LayoutRequest request) {
+    if (request.files() == 1) {
+      return new int[rows.length];
+    }
+    Sample mine = sample.take(rows);
+    int[] everyOther = IntStream.range(0, (rows.length + 1) / 2).map(row -> 2 * row).toArray();
+    Layout layout = Layout.fit(names, mine.take(everyOther), request);
+    return new SampledGroup(layout, mine, mine, 0, 0).filesOf(mine);
+  }
+
+  /** Adds what a column makes of the shares of the rows that new files are read for. */
+  private static void addReach(double[] reach, RankedColumn column, int[] rows, int[] file, int[] counts) {
+    int[] low = new int[reach.length];
+    int[] high = new int[reach.length];
+    Arrays.fill(low, column.below().length - 2);
+    Arrays.fill(high, -1);
+    for (int row = 0; row < rows.length; row++) {
+      int rank = column.ranks()[rows[row]];
+      if (rank >= 0) {
+        low[file[row]] = Math.min(low[file[row]], rank);
+        high[file[row]] = Math.max(high[file[row]], rank);
+      }
+    }
+    for (int each = 0; each < reach.length; each++) {
+      double share = high[each] < 0 ? 0 : column.share(low[each], high[each]);
+      // So many even draws of an interval span (n - 1) / (n + 1) of it on average.
+      double span = counts[each] > 1 ? (double) (counts[each] + 1) / (counts[each] - 1) : 1;
+      reach[each] += column.weight() * (low[each] < high[each] ? Math.min(share * span, 1) : share);
+    }
+  }
+
+  /**
+   * Computes the root of a share in (0, 1] by Newton's method, which Python computes alike. A file that is cut into as many boxes has
+   * extents that are smaller by this factor, if they are so in each column.
+   */
+  private static double root(double share, int degree) {
+    if (share == 1 || degree < 2) {
+      return share;
+    }
+    double root = 1;
+    for (int step = 0; step < ROOT_STEPS; step++) {
+      double power = 1;
+      for (int i = 1; i < degree; i++) {
+        power *= root;
+      }
+      root -= (power * root - share) / (degree * power);
+    }
+    return root;
+  }
+}

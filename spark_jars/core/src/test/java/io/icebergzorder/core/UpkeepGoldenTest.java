@@ -1,0 +1,71 @@
+package io.icebergzorder.core;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import io.icebergzorder.core.report.DataFiles;
+import io.icebergzorder.core.upkeep.Choice;
+import io.icebergzorder.core.upkeep.Gain;
+import io.icebergzorder.core.upkeep.UpkeepRequest;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The golden file of upkeep, which pytest reads too: both engines choose the same of the same files, bit for bit. */
+class UpkeepGoldenTest {
+  private static final JsonMapper MAPPER = new JsonMapper();
+
+  static List<JsonNode> cases() throws IOException {
+    List<JsonNode> cases = new ArrayList<>();
+    GoldenTest.read(GoldenTest.UPKEEP).get("cases").forEach(cases::add);
+    assertTrue(cases.size() > 40);
+    return cases;
+  }
+
+  @ParameterizedTest
+  @MethodSource("cases")
+  void choiceIsTheSame(JsonNode golden) {
+    String name = golden.get("name").textValue();
+    JsonNode expected = golden.get("expected");
+    DataFiles files = ReportGoldenTest.files(golden);
+    boolean[] calledFor = ReportGoldenTest.flags(golden.get("called_for"), files.count());
+    Choice choice = Gain.choose(files, calledFor, golden.get("spread").intValue(), request(golden));
+    assertArrayEquals(MAPPER.convertValue(expected.get("files"), int[].class), choice.files(), name);
+    assertEquals(expected.get("today").doubleValue(), choice.today(), name);
+    assertEquals(expected.get("expected").doubleValue(), choice.expected(), name);
+    assertEquals(expected.get("attainable").doubleValue(), choice.attainable(), name);
+  }
+
+  private static UpkeepRequest request(JsonNode golden) {
+    List<UnaryOperator<byte[]>> kept = new ArrayList<>();
+    for (int place = 0; place < golden.get("kept").size(); place++) {
+      JsonNode length = golden.get("kept").get(place);
+      boolean isText = golden.get("columns").get(place).get("type").textValue().equals("string");
+      kept.add(length.isNull() ? UnaryOperator.identity() : key -> Beginning.of(key, length.intValue(), isText));
+    }
+    long target = golden.get("target").longValue();
+    return new UpkeepRequest(
+        golden.get("max_scan_ratio").doubleValue(),
+        size -> (int) Math.max(1, (size + target - 1) / target),
+        ReportGoldenTest.layout(golden.get("layout")),
+        kept,
+        MAPPER.convertValue(golden.get("weights"), double[].class));
+  }
+
+  @Test
+  void rowsAreSharedOut() {
+    assertArrayEquals(new int[] {2_000, 12_800}, Gain.rowsToSpread(new int[] {1, 64}));
+    int[] many = new int[1_000];
+    Arrays.fill(many, 64);
+    assertEquals(1_000, Gain.rowsToSpread(many)[0]);
+    assertArrayEquals(new int[] {200_000}, Gain.rowsToSpread(new int[] {100_000}));
+  }
+}
