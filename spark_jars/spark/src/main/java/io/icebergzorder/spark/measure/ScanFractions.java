@@ -3,6 +3,7 @@ package io.icebergzorder.spark.measure;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.ScanPrediction;
+import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.Collections;
 import java.util.LinkedHashMap;

@@ -1,8 +1,8 @@
 package io.icebergzorder.spark.sample;
 
 import io.icebergzorder.core.Layout;
+import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.measure.GroupBounds;
-import io.icebergzorder.spark.measure.KeptBounds;
 import io.icebergzorder.spark.measure.ScanFractions;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.request.RowOrder;

@@ -6,11 +6,11 @@ import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.MetricsCheck.GroupKeys;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanPrediction;
+import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.JobDescription;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.measure.GroupBounds;
-import io.icebergzorder.spark.measure.KeptBounds;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;
@@ -49,7 +49,7 @@ public final class LayoutFitter {
     this.plan = plan;
     this.table = plan.target().table();
     this.order = plan.order();
-    this.kept = KeptBounds.of(table, order);
+    this.kept = KeptBounds.of(table, order.named());
     this.keyLengths = Sampler.keyLengths(kept, plan.options().layout().fixesMetrics(), order, mostRows());
   }
 

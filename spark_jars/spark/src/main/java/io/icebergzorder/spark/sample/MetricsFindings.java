@@ -4,7 +4,7 @@ import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.MetricsCheck;
 import io.icebergzorder.core.MetricsCheck.GroupKeys;
 import io.icebergzorder.core.ZOrderOptions;
-import io.icebergzorder.spark.measure.KeptBounds;
+import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.plan.TablePlan;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -170,7 +170,7 @@ public final class MetricsFindings {
     if (!areFixed() || found.isEmpty()) {
       return List.of();
     }
-    KeptBounds now = KeptBounds.of(plan.target().table(), plan.order());
+    KeptBounds now = KeptBounds.of(plan.target().table(), plan.order().named());
     return found.stream()
         .filter(finding -> !now.keepsAsMuchAs(finding.wanted(), finding.column()))
         .map(finding -> new Fix(KeptBounds.property(finding.column()), finding.wanted(), told("Set", finding)))

@@ -1,11 +1,10 @@
-package io.icebergzorder.spark.measure;
+package io.icebergzorder.spark.bounds;
 
+import io.icebergzorder.core.Beginning;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.MetricsCheck;
-import io.icebergzorder.spark.request.RowOrder;
-import java.nio.charset.Charset;
-import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.function.UnaryOperator;
@@ -13,7 +12,7 @@ import org.apache.iceberg.MetricsConfig;
 import org.apache.iceberg.MetricsModes;
 import org.apache.iceberg.Table;
 
-/** What new files keep in lower/upper bounds of the columns that rows are ordered by: their metrics modes. */
+/** What new files keep in lower/upper bounds of columns: their metrics modes. */
 public final class KeptBounds {
 
   private final Map<ClusteringColumn, MetricsModes.MetricsMode> modes;
@@ -23,10 +22,10 @@ public final class KeptBounds {
   }
 
   /** Reads the modes from the properties that a table has now. */
-  public static KeptBounds of(Table table, RowOrder order) {
+  public static KeptBounds of(Table table, List<ClusteringColumn> columns) {
     MetricsConfig metrics = MetricsConfig.forTable(table);
     Map<ClusteringColumn, MetricsModes.MetricsMode> modes = new LinkedHashMap<>();
-    order.named().forEach(column -> modes.put(column, metrics.columnMode(String.join(".", column.parts()))));
+    columns.forEach(column -> modes.put(column, metrics.columnMode(String.join(".", column.parts()))));
     return new KeptBounds(modes);
   }
 
@@ -78,18 +77,8 @@ public final class KeptBounds {
   }
 
   /** What is kept of the keys of a column of bytes. */
-  UnaryOperator<byte[]> kept(ClusteringColumn column) {
+  public UnaryOperator<byte[]> kept(ClusteringColumn column) {
     OptionalInt length = length(column);
-    if (length.isEmpty()) {
-      return key -> key;
-    }
-    // One byte is one character in Latin-1, which serves for binary columns as UTF-8 does for text.
-    Charset charset = isText(column) ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1;
-    return key -> {
-      String value = new String(key, charset);
-      return value.codePointCount(0, value.length()) <= length.getAsInt()
-          ? key
-          : value.substring(0, value.offsetByCodePoints(0, length.getAsInt())).getBytes(charset);
-    };
+    return length.isEmpty() ? UnaryOperator.identity() : key -> Beginning.of(key, length.getAsInt(), isText(column));
   }
 }
