@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalDouble;
 import java.util.Set;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.RewriteJobOrder;
@@ -25,6 +26,7 @@ import org.apache.iceberg.util.PropertyUtil;
  */
 final class IcebergRules extends BinPackRewriteFilePlanner {
   private Map<String, String> options;
+  private OptionalDouble maxScanRatio = OptionalDouble.empty();
   private double compressionFactor = RewriteOptions.COMPRESSION_FACTOR_DEFAULT;
   private long targetFileSize;
   private long minFileSize;
@@ -53,6 +55,7 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
   public Set<String> validOptions() {
     Set<String> options = new HashSet<>(super.validOptions());
     options.add(RewriteOptions.COMPRESSION_FACTOR);
+    options.add(RewriteOptions.MAX_SCAN_RATIO);
     return options;
   }
 
@@ -66,6 +69,14 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
     if (!(compressionFactor > 0)) {
       throw new IllegalArgumentException(
           String.format("'%s' is set to %s but must be > 0", RewriteOptions.COMPRESSION_FACTOR, compressionFactor));
+    }
+    if (options.containsKey(RewriteOptions.MAX_SCAN_RATIO)) {
+      double ratio = Double.parseDouble(options.get(RewriteOptions.MAX_SCAN_RATIO));
+      if (!(ratio >= 1)) {
+        throw new IllegalArgumentException(
+            String.format("'%s' is set to %s but must be >= 1", RewriteOptions.MAX_SCAN_RATIO, ratio));
+      }
+      maxScanRatio = OptionalDouble.of(ratio);
     }
     targetFileSize = PropertyUtil.propertyAsLong(options, TARGET_FILE_SIZE_BYTES, defaultTargetFileSize());
     minFileSize =
@@ -156,6 +167,11 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
 
   boolean rewriteAll() {
     return rewriteAll;
+  }
+
+  /** So many times the attainable scan fraction is left alone, at least 1; empty if files are chosen by size alone. */
+  OptionalDouble maxScanRatio() {
+    return maxScanRatio;
   }
 
   /** Files rewritten at most, at least 1. */

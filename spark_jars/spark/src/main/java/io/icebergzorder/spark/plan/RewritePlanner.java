@@ -1,6 +1,9 @@
 package io.icebergzorder.spark.plan;
 
+import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.upkeep.LeftGroups;
+import io.icebergzorder.spark.bounds.FileBounds;
+import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.internals.SupportedVersions;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.FileScope;
@@ -64,7 +67,7 @@ public final class RewritePlanner {
     Selection.Selected selected =
         scope.isEmpty() && request.written().where() == null
             ? new Selection.Selected(List.of(), List.of(), nothingIn(table, "the table has no data file"))
-            : new SizeSelection(rules).select(scope);
+            : selection(rules, request, start).select(scope);
     List<PlannedGroup> groups = groups(rules, rules.ofDeletesOnly(), table, selected.chosen());
     TablePlan plan = new TablePlan(request, start, history, target, within(request, groups), groups, selected);
     return plan.mayLeaveGroups() ? withoutLeft(plan, selected) : plan;
@@ -85,6 +88,22 @@ public final class RewritePlanner {
         .forEach(left::add);
     String whyNothing = kept.isEmpty() ? LeftGroups.whyNothing(plan.target().name(), plan.groups().size()) : selected.whyNothing();
     return plan.with(kept, new Selection.Selected(selected.chosen(), left, whyNothing));
+  }
+
+  /** Who chooses. Bounds are read only if they are looked at, for metrics of many files are large. */
+  private static Selection selection(IcebergRules rules, ResolvedRequest request, StartingPoint start) {
+    if (rules.rewriteAll() || rules.maxScanRatio().isEmpty()) {
+      return new SizeSelection(rules);
+    }
+    Table table = request.target().table();
+    List<ClusteringColumn> columns = request.order().named();
+    List<String> names = columns.stream().map(column -> String.join(".", column.parts())).toList();
+    FileBounds bounds =
+        new FileBounds(
+            columns,
+            table.schema(),
+            visitor -> request.scope().forEachWithBounds(table, start.snapshotId(), names, visitor));
+    return new GainSelection(rules, bounds, KeptBounds.of(table, columns), request);
   }
 
   private static String nothingIn(Table table, String why) {

@@ -48,18 +48,18 @@ final class SizeSelection implements Selection {
     return new Selected(chosen, left, chosen.isEmpty() ? whyNothing(seen, worth) : null);
   }
 
-  private static void addTo(List<SelectedGroup> groups, PartitionFiles partition, List<FileScanTask> files, String reason) {
+  static void addTo(List<SelectedGroup> groups, PartitionFiles partition, List<FileScanTask> files, String reason) {
     if (!files.isEmpty()) {
       groups.add(new SelectedGroup(partition.partition(), files, reason));
     }
   }
 
-  private static List<FileScanTask> without(List<FileScanTask> all, List<FileScanTask> some) {
+  static List<FileScanTask> without(List<FileScanTask> all, List<FileScanTask> some) {
     Set<FileScanTask> excluded = new HashSet<>(some);
     return all.stream().filter(file -> !excluded.contains(file)).toList();
   }
 
-  private String whyChosen(List<FileScanTask> files) {
+  String whyChosen(List<FileScanTask> files) {
     if (rules.rewriteAll()) {
       return REWRITE_ALL + " is true";
     }
@@ -102,7 +102,7 @@ final class SizeSelection implements Selection {
         DELETE_RATIO_THRESHOLD);
   }
 
-  private String whyNothing(int seen, int worth) {
+  String whyNothing(int seen, int worth) {
     String table = rules.tableName();
     if (seen == 0) {
       return String.format("Nothing to rewrite in %s: no data file can hold rows that match the filter.", table);

@@ -39,6 +39,9 @@ public record RewriteOptions(
 
   public static final double COMPRESSION_FACTOR_DEFAULT = 1.0;
 
+  /** Partitions whose scan fraction is above so many times the attainable one are rewritten, too; in [1, inf), unset by default. */
+  public static final String MAX_SCAN_RATIO = "max-scan-ratio";
+
   /**
    * Several commits.
    *
@@ -81,7 +84,8 @@ public record RewriteOptions(
           Map.entry(SizeBasedFileRewritePlanner.MIN_INPUT_FILES, INT),
           Map.entry(SizeBasedFileRewritePlanner.MAX_FILE_GROUP_INPUT_FILES, LONG),
           Map.entry(SizeBasedFileRewritePlanner.REWRITE_ALL, BOOLEAN),
-          Map.entry(COMPRESSION_FACTOR, DOUBLE));
+          Map.entry(COMPRESSION_FACTOR, DOUBLE),
+          Map.entry(MAX_SCAN_RATIO, DOUBLE));
 
   /**
    * Checks and reads options.

@@ -1,0 +1,178 @@
+package io.icebergzorder.spark.plan;
+
+import static org.apache.iceberg.actions.BinPackRewriteFilePlanner.MAX_FILES_TO_REWRITE;
+import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.REWRITE_ALL;
+
+import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.report.DataFiles;
+import io.icebergzorder.core.upkeep.Choice;
+import io.icebergzorder.core.upkeep.Gain;
+import io.icebergzorder.core.upkeep.UpkeepRequest;
+import io.icebergzorder.spark.bounds.FileBounds;
+import io.icebergzorder.spark.bounds.KeptBounds;
+import io.icebergzorder.spark.request.ResolvedRequest;
+import io.icebergzorder.spark.request.RewriteOptions;
+import io.icebergzorder.spark.request.RowOrder;
+import java.math.BigDecimal;
+import java.math.RoundingMode;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.stream.IntStream;
+import org.apache.iceberg.FileScanTask;
+
+/**
+ * Chooses, beside the files that Iceberg does, those whose rewrite brings filters the most for its bytes ({@link Gain}): in partitions of
+ * which filters read more than {@code max-scan-ratio} times what a rewrite of everything would leave to read.
+ */
+final class GainSelection implements Selection {
+  private static final int PERCENT = 100;
+
+  /** What is chosen does not depend on the order in which manifests are read. */
+  private static final Comparator<FileScanTask> BY_LOCATION =
+      Comparator.comparing(file -> file.file().location().getBytes(StandardCharsets.UTF_8), Arrays::compareUnsigned);
+
+  private final IcebergRules rules;
+  private final IcebergRules ofDeletes;
+  private final SizeSelection sizes;
+  private final FileBounds bounds;
+  private final UpkeepRequest upkeep;
+
+  /**
+   * Takes what files are judged by.
+   *
+   * @param rules with a {@code max-scan-ratio}
+   * @param bounds of all files of the scope, for the columns of the request's order
+   * @param kept what new files keep of them
+   */
+  GainSelection(IcebergRules rules, FileBounds bounds, KeptBounds kept, ResolvedRequest request) {
+    this.rules = rules;
+    this.ofDeletes = rules.ofDeletesOnly();
+    this.sizes = new SizeSelection(rules);
+    this.bounds = bounds;
+    RowOrder order = request.order();
+    this.upkeep =
+        new UpkeepRequest(
+            rules.maxScanRatio().getAsDouble(),
+            rules::expectedOutputFiles,
+            order.layoutRequest(request.options().layout(), 1),
+            order.named().stream().map(kept::kept).toList(),
+            weights(order, kept));
+  }
+
+  /** What the columns count; those of the prefix count 1, and those of which new files have no bounds nothing. */
+  private static double[] weights(RowOrder order, KeptBounds kept) {
+    List<ClusteringColumn> columns = order.named();
+    double[] weights = new double[columns.size()];
+    for (int i = 0; i < weights.length; i++) {
+      int place = i - order.prefix().size();
+      double weight = place < 0 || order.weights().length == 0 ? 1 : order.weights()[place];
+      weights[i] = kept.areKept(columns.get(i)) ? weight : 0;
+    }
+    return weights;
+  }
+
+  /**
+   * The files of a partition, judged.
+   *
+   * @param files all of them
+   * @param called those that sizes or deletes call for
+   * @param chosen those that are chosen, in the same order
+   */
+  private record Judged(List<FileScanTask> files, List<FileScanTask> called, List<FileScanTask> chosen, Choice choice) {}
+
+  @Override
+  public Selected select(List<PartitionFiles> scope) {
+    int[] rows = Gain.rowsToSpread(scope.stream().mapToInt(partition -> expectedFiles(partition.files())).toArray());
+    List<SelectedGroup> chosen = new ArrayList<>();
+    List<SelectedGroup> left = new ArrayList<>();
+    int room = rules.maxFilesToRewrite();
+    for (int i = 0; i < rows.length; i++) {
+      PartitionFiles partition = scope.get(i);
+      Judged judged = judged(partition.files(), rows[i]);
+      List<FileScanTask> files = judged.chosen();
+      int taken = Math.min(room, files.size());
+      room -= taken;
+      SizeSelection.addTo(chosen, partition, files.subList(0, taken), whyChosen(judged));
+      SizeSelection.addTo(left, partition, files.subList(taken, files.size()), MAX_FILES_TO_REWRITE + " is " + rules.maxFilesToRewrite());
+      SizeSelection.addTo(left, partition, SizeSelection.without(judged.files(), files), whyLeft(judged));
+    }
+    int seen = scope.stream().mapToInt(partition -> partition.files().size()).sum();
+    return new Selected(chosen, left, !chosen.isEmpty() ? null : seen == 0 ? sizes.whyNothing(0, 0) : whyNothing(seen));
+  }
+
+  private Judged judged(List<FileScanTask> listed, int rows) {
+    List<FileScanTask> files = listed.stream().sorted(BY_LOCATION).toList();
+    List<FileScanTask> called = calledFor(files);
+    DataFiles described =
+        new DataFiles(
+            new int[files.size()],
+            files.stream().mapToLong(file -> file.file().recordCount()).toArray(),
+            files.stream().mapToLong(file -> file.file().fileSizeInBytes()).toArray(),
+            bounds.of(files.stream().map(file -> file.file().location()).toList()));
+    Set<FileScanTask> isCalled = new HashSet<>(called);
+    boolean[] calledFor = new boolean[files.size()];
+    IntStream.range(0, calledFor.length).forEach(place -> calledFor[place] = isCalled.contains(files.get(place)));
+    Choice choice = Gain.choose(described, calledFor, rows, upkeep);
+    return new Judged(files, called, Arrays.stream(choice.files()).mapToObj(files::get).toList(), choice);
+  }
+
+  /** The files that Iceberg chooses, but for small ones that a rewrite would make no fewer. */
+  private List<FileScanTask> calledFor(List<FileScanTask> files) {
+    List<FileScanTask> worth = rules.worthRewriting(files);
+    if (worth.isEmpty() || !rules.areEnough(worth)) {
+      return List.of();
+    }
+    boolean areOnlySmall = worth.stream().noneMatch(rules::isTooLarge) && ofDeletes.worthRewriting(worth).isEmpty();
+    return areOnlySmall && expectedFiles(worth) >= worth.size() ? List.of() : worth;
+  }
+
+  private int expectedFiles(List<FileScanTask> files) {
+    return rules.expectedOutputFiles(files.stream().mapToLong(file -> file.file().fileSizeInBytes()).sum());
+  }
+
+  private String whyChosen(Judged judged) {
+    if (judged.chosen().size() == judged.called().size()) {
+      return judged.called().isEmpty() ? null : sizes.whyChosen(judged.called());
+    }
+    return fraction(judged, "above") + ": expected to be " + percent(judged.choice().expected()) + " afterwards";
+  }
+
+  private String whyLeft(Judged judged) {
+    if (!judged.chosen().isEmpty()) {
+      return "a rewrite of them with the others would gain too little for its bytes";
+    }
+    return judged.choice().today() <= upkeep.maxScanRatio() * judged.choice().attainable()
+        ? fraction(judged, "at most")
+        : fraction(judged, "above") + ", but no rewrite would gain enough for its bytes";
+  }
+
+  private String fraction(Judged judged, String where) {
+    return String.format(
+        "scan fraction %s is %s %s %s times the attainable %s",
+        percent(judged.choice().today()), where, RewriteOptions.MAX_SCAN_RATIO, ratio(), percent(judged.choice().attainable()));
+  }
+
+  private String whyNothing(int seen) {
+    return String.format(
+        Locale.ROOT,
+        "Nothing to rewrite in %s: no size and no deletes of %,d data files call for it, and no rewrite would gain enough for its"
+            + " bytes (%s %s). To rewrite them anyway, set option %s to true.",
+        rules.tableName(), seen, RewriteOptions.MAX_SCAN_RATIO, ratio(), REWRITE_ALL);
+  }
+
+  private String ratio() {
+    double ratio = upkeep.maxScanRatio();
+    return Double.isInfinite(ratio) ? "Infinity" : BigDecimal.valueOf(ratio).stripTrailingZeros().toPlainString();
+  }
+
+  /** Rounds as Python does, which takes a number for what it is, and not for the shortest decimal that stands for it. */
+  private static String percent(double fraction) {
+    return new BigDecimal(PERCENT * fraction).setScale(1, RoundingMode.HALF_EVEN).toPlainString() + "%";
+  }
+}
