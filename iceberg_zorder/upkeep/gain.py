@@ -24,7 +24,6 @@ _ROWS_OF_A_FILE = 200
 _LEAST_ROWS, _MOST_ROWS = 2_000, 200_000
 _LEAST_OF_MANY, _ROWS_IN_ALL = 500, 1_000_000
 _GROWTH = 1.5
-_LEAST_GAIN = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +135,8 @@ def choose(files: DataFiles, called_for: npt.NDArray[np.bool_], rows: int, reque
     limit = request.max_scan_ratio * attainable
     if expected > limit:
         candidates = _candidates(files, chosen, _excess(partition, attained))
-        chosen, expected = search.best(candidates, limit, expected - _LEAST_GAIN * attainable) or (chosen, expected)
+        # There is none to try in a partition of one file.
+        chosen, expected = search.best(candidates, limit) or (chosen, expected)
     size = max(1, files.bytes)
     return Choice(np.sort(chosen), search.today / size, expected / size, attainable / size)
 
@@ -160,21 +160,15 @@ class _Search:
         return self.today - self._partition.cost(chosen) + self.rewritten(chosen)[0]
 
     def best(
-        self, candidates: Iterator[npt.NDArray[np.int64]], limit: float, most: float
+        self, candidates: Iterator[npt.NDArray[np.int64]], limit: float
     ) -> tuple[npt.NDArray[np.int64], float] | None:
-        """Find the set that stays furthest below a limit for its bytes.
-
-        If none gets below, that is the set which gains most for its bytes, of those that leave a given cost at most.
-        """
-        best, score, is_below = None, 0.0, False
+        """Find the set that stays furthest below a limit for its bytes; the last one, of all files, gets there."""
+        best, score = None, 0.0
         for chosen in candidates:
             after = self.after(chosen)
-            reaches = after <= limit
-            if not reaches and (is_below or after > most):
-                continue
-            worth = ((limit if reaches else self.today) - after) / max(1, int(self._files.sizes[chosen].sum()))
-            if best is None or reaches > is_below or worth > score:
-                best, score, is_below = (chosen, after), worth, reaches
+            worth = (limit - after) / max(1, int(self._files.sizes[chosen].sum()))
+            if after <= limit and (best is None or worth > score):
+                best, score = (chosen, after), worth
         return best
 
 

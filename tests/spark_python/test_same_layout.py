@@ -269,7 +269,10 @@ PLANS: dict[str, tuple[dict[str, str], str | None]] = {
     "in order": ({"target-file-size-bytes": "90000", "min-file-size-bytes": "1"}, None),
     "at most": ({"rewrite-all": "true", "max-files-to-rewrite": "3"}, None),
     "what pays": ({"max-scan-ratio": "1.2", "target-file-size-bytes": "30000", "min-file-size-bytes": "1"}, None),
-    "all that pays": ({"max-scan-ratio": "1", "target-file-size-bytes": "9000", "min-file-size-bytes": "1"}, "id < 9000"),
+    "all that pays": (
+        {"max-scan-ratio": "1", "target-file-size-bytes": "9000", "min-file-size-bytes": "1"},
+        "id < 9000",
+    ),
     "nothing pays": ({"max-scan-ratio": "1e3", "min-file-size-bytes": "1"}, None),
     "factor": ({"rewrite-all": "true", "target-file-size-bytes": "10000", "compression-factor": "0.37"}, None),
 }

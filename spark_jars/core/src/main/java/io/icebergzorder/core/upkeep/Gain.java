@@ -19,7 +19,6 @@ public final class Gain {
   private static final long LEAST_OF_MANY = 500;
   private static final long ROWS_IN_ALL = 1_000_000;
   private static final double GROWTH = 1.5;
-  private static final double LEAST_GAIN = 0.05;
 
   private final PartitionRows partition;
   private final DataFiles files;
@@ -66,7 +65,8 @@ public final class Gain {
     Found found = new Found(called, gain.after(called));
     double limit = request.maxScanRatio() * all.cost();
     if (found.after > limit) {
-      Found best = gain.best(gain.order(calledFor, all.reach()), called.length, limit, found.after - LEAST_GAIN * all.cost());
+      // There is none to try in a partition of one file.
+      Found best = gain.best(gain.order(calledFor, all.reach()), called.length, limit);
       found = best == null ? found : best;
     }
     long size = Math.max(1, files.bytes());
@@ -114,33 +114,26 @@ public final class Gain {
   }
 
   /**
-   * Finds, of ever larger sets, the one that stays furthest below a limit for its bytes. If none gets below, that is the set which gains
-   * most for its bytes, of those that leave a given cost at most.
+   * Finds, of ever larger sets, the one that stays furthest below a limit for its bytes; the last one, of all files, gets there.
    *
    * @param order the files in the order in which they are taken
    * @param begun how many of them every set holds
    * @return null if there is no such set
    */
-  private Found best(int[] order, int begun, double limit, double most) {
+  private Found best(int[] order, int begun, double limit) {
     double[] ends = ends(order);
     Found best = null;
     double score = 0;
-    boolean isBelow = false;
     int count = Math.max(1, begun);
     while (count < order.length) {
       count = Math.min(Math.max(count + 1, 1 + firstNotBelow(ends, GROWTH * ends[count - 1])), order.length);
       int[] chosen = Arrays.copyOf(order, count);
       Arrays.sort(chosen);
       double after = after(chosen);
-      boolean reaches = after <= limit;
-      if (!reaches && (isBelow || after > most)) {
-        continue;
-      }
-      double worth = ((reaches ? limit : today) - after) / Math.max(1, bytes(chosen));
-      if (best == null || reaches && !isBelow || worth > score) {
+      double worth = (limit - after) / Math.max(1, bytes(chosen));
+      if (after <= limit && (best == null || worth > score)) {
         best = new Found(chosen, after);
         score = worth;
-        isBelow = reaches;
       }
     }
     return best;
