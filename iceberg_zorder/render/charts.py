@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -214,7 +215,9 @@ def _chart(salt: str, size: tuple[float, float]) -> Iterator[tuple[list[str], Ax
     )
     # Text stays text, names with a dollar are no formulas, and ids differ between charts of one page.
     settings |= {"svg.fonttype": "none", "text.parse_math": False, "svg.hashsalt": salt, "font.family": "sans-serif"}
-    with mpl.rc_context(settings):
+    with mpl.rc_context(settings), warnings.catch_warnings():
+        # Text stays text, and it is for the browser to find glyphs; the warnings would have them on the terminal.
+        warnings.filterwarnings("ignore", "Glyph")
         figure = Figure(figsize=size, layout="constrained")
         chart = figure.add_subplot()
         chart.spines[["top", "right"]].set_visible(False)

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping
 
 PROPERTY = "zorder.left-file-groups"
 """Their keys, the newest last, with commas between."""
+WRITE = "write."
+"""What the table properties begin with that tell how files are written."""
+_OF_ONE_CALL = ("dry-run", "memory-limit-bytes", "spill-directory")
 _MOST = 1_000
 _KEY = 16
 
@@ -17,15 +20,15 @@ WHY = (
 """Why such a file group is left."""
 
 
-def group_key(sort_order: str, options: Mapping[str, str], paths: Iterable[str]) -> str:
+def group_key(way: str, settings: Mapping[str, str], paths: Iterable[str]) -> str:
     """Make the key of a file group that is rewritten in some way.
 
     Parameters
     ----------
-    sort_order : str
-        The sort order.
-    options : mapping of str to str
-        The options.
+    way : str
+        The sort order, the size of new files and their partition spec.
+    settings : mapping of str to str
+        The options, and the table's properties that tell how files are written.
     paths : iterable of str
         The paths of its data files, in any order.
 
@@ -39,8 +42,10 @@ def group_key(sort_order: str, options: Mapping[str, str], paths: Iterable[str])
     >>> group_key("a", {}, ["x", "y"]) == group_key("a", {}, ["y", "x"]) != group_key("b", {}, ["x", "y"])
     True
     """
-    lines = [sort_order, *sorted(f"{name}={value}" for name, value in options.items()), *sorted(paths)]
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:_KEY]
+    counted = sorted(f"{name}={value}" for name, value in settings.items() if name not in _OF_ONE_CALL)
+    lines = [way, *counted, *sorted(paths)]
+    # An option may name a directory whose name is no text.
+    return hashlib.sha256("\n".join(lines).encode(errors="surrogatepass")).hexdigest()[:_KEY]
 
 
 def remembered(properties: Mapping[str, str]) -> frozenset[str]:

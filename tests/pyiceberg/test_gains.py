@@ -546,6 +546,12 @@ def test_a_file_group_that_gained_nothing_is_not_written_again(catalog: SqlCatal
     assert plan_rewrite(table, "user, ts", options={"rewrite-all": "true"}).groups
     assert plan_rewrite(table, "user, ts", options={"size-tolerance": "0.5"}).groups
     assert not plan_rewrite(table, "user, ts", options={"dry-run": "true"}).groups
+    with table.transaction() as transaction:
+        transaction.set_properties({"write.target-file-size-bytes": "3000"})
+    assert plan_rewrite(table, "user, ts").groups
+    with table.transaction() as transaction:
+        transaction.set_properties({"write.target-file-size-bytes": "200000"})
+    assert not plan_rewrite(table, "user, ts").groups
     table.append(table.scan(limit=10).to_arrow())
     assert plan_rewrite(table, "user, ts").groups
 

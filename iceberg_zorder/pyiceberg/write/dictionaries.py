@@ -105,7 +105,8 @@ def _pays(sampled: Sequence[pa.Array], rows: int, limit: int) -> bool:
     values = pa.chunked_array(sampled)
     distinct = estimated_distinct(len(values), pc.count_distinct(values, mode="all").as_py(), rows)
     width = _width(values)
-    size = distinct * width
+    # Where long values come again and again, and short ones once, different values are shorter than those of rows.
+    size = distinct * _width(pa.chunked_array([values.unique()]))
     return size <= limit and size + rows * math.log2(max(2, distinct)) / 8 <= _LARGEST_SHARE * rows * width
 
 

@@ -6,14 +6,13 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from iceberg_zorder.errors import RewriteFailedError
 from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.planner import Plan
 from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles
-from iceberg_zorder.upkeep.left_groups import PROPERTY, WHY, group_key, remembered, why_nothing, with_keys
+from iceberg_zorder.upkeep.left_groups import PROPERTY, WHY, WRITE, group_key, remembered, why_nothing, with_keys
 
 _LOG = logging.getLogger(__name__)
 
@@ -36,13 +35,15 @@ def remember_left(request: PlanRequest, groups: Sequence[FileGroup]) -> None:
     """Have a table remember file groups that were left; if it cannot, that is warned of."""
     if not groups:
         return
-    keys = [_key(request, group) for group in groups]
     try:
+        keys = [_key(request, group) for group in groups]
         change_properties(request.table, {PROPERTY: with_keys(request.table.properties, keys)})
-    except RewriteFailedError as error:
+    except Exception as error:  # whatever it is, what was rewritten stands
         _LOG.warning("The next rewrite writes what this one left again: %s", error)
 
 
 def _key(request: PlanRequest, group: FileGroup) -> str:
-    options = {name: value for name, value in request.written_options.items() if name != "dry-run"}
-    return group_key(request.sort_order or "", options, (task.data_file.file_path for task in group.tasks))
+    way = f"{request.sort_order}, {group.max_output_file_size} bytes, spec {group.spec_id}"
+    written = {name: value for name, value in request.table.properties.items() if name.startswith(WRITE)}
+    paths = (task.data_file.file_path for task in group.tasks)
+    return group_key(way, {**request.written_options, **written}, paths)

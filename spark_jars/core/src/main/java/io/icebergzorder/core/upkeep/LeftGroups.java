@@ -6,6 +6,7 @@ import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
@@ -17,7 +18,8 @@ import java.util.stream.Collectors;
 /**
  * File groups whose rewrite has brought nothing: a table remembers them, so that no run writes them in vain again.
  *
- * <p>A key is of the files, the sort order and the options: what changes any of them may gain.
+ * <p>A key is of the files, the sort order, the options, the size of new files and their partition spec, and the table properties that
+ * tell how files are written: what changes any of them may gain.
  */
 public final class LeftGroups {
   /** The table property that has the keys, the newest last, with commas between. */
@@ -28,6 +30,7 @@ public final class LeftGroups {
       "its new files were read no less when it was rewritten last, and it is as it was; rewrite-all rewrites it all the same";
 
   private static final String DRY_RUN = "dry-run";
+  private static final String WRITE = "write.";
   private static final int MOST = 1_000;
   private static final int KEY_BYTES = 8;
 
@@ -43,28 +46,38 @@ public final class LeftGroups {
    */
   public LeftGroups(Map<String, String> properties, String sortOrder, Map<String, String> options) {
     this.text = properties.getOrDefault(PROPERTY, "");
+    Map<String, String> settings = new HashMap<>(options);
+    settings.remove(DRY_RUN);
+    properties.forEach((name, value) -> settings.compute(name, (key, old) -> name.startsWith(WRITE) ? value : old));
     this.wayToRewrite =
-        options.entrySet().stream()
-            .filter(option -> !option.getKey().equals(DRY_RUN))
+        settings.entrySet().stream()
             .map(option -> option.getKey() + "=" + option.getValue())
             .sorted()
             .collect(Collectors.joining("\n", sortOrder + "\n", ""));
   }
 
-  /** Whether the file group of these data files is remembered, in whatever order they come. */
-  public boolean has(Collection<String> paths) {
-    return !text.isEmpty() && keys().contains(key(paths));
+  /**
+   * A file group.
+   *
+   * @param paths its data files, in any order
+   * @param newFiles the size of new files, and their partition spec
+   */
+  public record Group(Collection<String> paths, String newFiles) {}
+
+  /** Whether a file group is remembered. */
+  public boolean has(Group group) {
+    return !text.isEmpty() && keys().contains(key(group));
   }
 
   private List<String> keys() {
     return Arrays.stream(text.split(",")).map(String::strip).filter(key -> !key.isEmpty()).toList();
   }
 
-  private String key(Collection<String> paths) {
+  private String key(Group group) {
     try {
       MessageDigest digest = MessageDigest.getInstance("SHA-256");
-      digest.update(wayToRewrite.getBytes(StandardCharsets.UTF_8));
-      for (String path : new TreeSet<>(paths)) {
+      digest.update((wayToRewrite + "\n" + group.newFiles()).getBytes(StandardCharsets.UTF_8));
+      for (String path : new TreeSet<>(group.paths())) {
         digest.update(("\n" + path).getBytes(StandardCharsets.UTF_8));
       }
       return HexFormat.of().formatHex(digest.digest(), 0, KEY_BYTES);
@@ -73,8 +86,8 @@ public final class LeftGroups {
     }
   }
 
-  /** The property with more file groups, each by its data files; of more than 1,000 the oldest are forgotten. */
-  public String with(Collection<? extends Collection<String>> groups) {
+  /** The property with more file groups; of more than 1,000 the oldest are forgotten. */
+  public String with(Collection<Group> groups) {
     List<String> added = groups.stream().map(this::key).toList();
     Set<String> isNew = Set.copyOf(added);
     List<String> all = new ArrayList<>(keys().stream().filter(key -> !isNew.contains(key)).toList());

@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.plan;
 
+import io.icebergzorder.core.upkeep.LeftGroups;
 import java.util.List;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.actions.RewriteDataFiles;
@@ -27,9 +28,11 @@ public final class PlannedGroup {
     return planned.fileScanTasks();
   }
 
-  /** The paths of the data files. */
-  public List<String> paths() {
-    return files().stream().map(task -> task.file().location()).toList();
+  /** It as a table remembers it, should its rewrite bring nothing. */
+  public LeftGroups.Group toRemember() {
+    return new LeftGroups.Group(
+        files().stream().map(task -> task.file().location()).toList(),
+        planned.maxOutputFileSize() + " bytes, spec " + planned.outputSpecId());
   }
 
   /** The rows of the data files, deleted ones included. */

@@ -77,7 +77,7 @@ public final class RewritePlanner {
   private static TablePlan withoutLeft(TablePlan plan, Selection.Selected selected) {
     LeftGroups remembered = plan.leftGroups();
     List<PlannedGroup> kept =
-        plan.groups().stream().filter(group -> group.isForDeletes() || !remembered.has(group.paths())).toList();
+        plan.groups().stream().filter(group -> group.isForDeletes() || !remembered.has(group.toRemember())).toList();
     if (kept.size() == plan.groups().size()) {
       return plan;
     }

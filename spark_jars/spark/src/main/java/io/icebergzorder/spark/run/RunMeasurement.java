@@ -89,8 +89,8 @@ final class RunMeasurement {
 
   /** What the table is to remember of the file groups that were left; empty if none was. */
   synchronized Map<String, String> toRemember() {
-    List<List<String>> paths = left.stream().map(each -> each.group().paths()).toList();
-    return paths.isEmpty() ? Map.of() : Map.of(LeftGroups.PROPERTY, plan.leftGroups().with(paths));
+    List<LeftGroups.Group> groups = left.stream().map(each -> each.group().toRemember()).toList();
+    return groups.isEmpty() ? Map.of() : Map.of(LeftGroups.PROPERTY, plan.leftGroups().with(groups));
   }
 
   private double mean(List<ScanMeasurement.MeasuredGroup> files) {
