@@ -184,14 +184,17 @@ def _seen(
     keys: pa.LargeBinaryArray,
     tails: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]:
-    """Count the rows of each bucket, but where all of them have one key that was cut, only those of one value."""
-    long = np.flatnonzero(tails)
-    first = np.array(begins, dtype=object)[buckets[long]]
-    long = long[first == keys.take(pa.array(long)).to_numpy(zero_copy_only=False)]
-    _, places, counts = np.unique(tails[long], return_index=True, return_counts=True)
+    """Count the rows of each bucket, but where all of them have one key, which was cut, only those of one value."""
+    of_cut = np.bincount(buckets[tails != 0], minlength=len(begins)) > 0
+    same = np.flatnonzero(of_cut[buckets])
+    first = np.array(begins, dtype=object)[buckets[same]]
+    same = same[first == keys.take(pa.array(same)).to_numpy(zero_copy_only=False)]
+    # A value may be exactly as long as keys are cut to: it has no tail, and is one more.
+    same = same[np.lexsort((tails[same], buckets[same]))]
+    starts = np.flatnonzero((np.diff(buckets[same], prepend=-1) != 0) | (np.diff(tails[same], prepend=0) != 0))
     most = np.zeros(len(begins), np.int64)
-    np.maximum.at(most, buckets[long[places]], counts)
-    return np.where(np.bincount(buckets[long], minlength=len(begins)) == rows, most, rows)
+    np.maximum.at(most, buckets[same[starts]], np.diff(starts, append=len(same)))
+    return np.where(of_cut & (np.bincount(buckets[same], minlength=len(begins)) == rows), most, rows)
 
 
 def _full_name(column: ClusteringColumn) -> str:

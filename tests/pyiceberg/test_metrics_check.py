@@ -408,6 +408,13 @@ def test_values_that_differ_after_their_sampled_keys_are_seen(
     assert table.properties[f"{OF}v"] == "truncate(105)"
 
 
+def test_values_exactly_as_long_as_sampled_keys_do_not_hide_it(catalog: SqlCatalog) -> None:
+    kind = Kind(lambda number: "p" * 68 + (f"{number:06d}" if number % 50 else ""), pa.string())
+    message = str(rewrite(kind.table(catalog), kind).message)
+    assert f"{reason(kind)}0% of its sampled rows apart" in message
+    assert f"('{OF}v' = 'full')" in message
+
+
 @pytest.mark.parametrize("values", [1, 2, 7])
 def test_long_values_that_differ_early_are_told_apart(catalog: SqlCatalog, values: int) -> None:
     """Each is in many rows: nobody has to know how they end."""

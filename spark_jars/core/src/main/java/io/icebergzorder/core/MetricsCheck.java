@@ -81,20 +81,25 @@ public record MetricsCheck(long rows, long apart, OptionalInt wanted) {
       }
       keys.addAll(Arrays.asList(boundaries.values()));
       int[] rows = new int[keys.size()];
-      int[] cut = new int[keys.size()];
+      int[] same = new int[keys.size()];
+      boolean[] ofCut = new boolean[keys.size()];
       int[] buckets = new int[column.size()];
       for (int row = 0; row < column.size(); row++) {
         if (column.state(row) == KeyColumn.VALUE) {
           buckets[row] = boundaries.bucket(column.bytesKey(row));
           rows[buckets[row]]++;
-          cut[buckets[row]] += tails[row] != 0 && Arrays.equals(column.bytesKey(row), keys.get(buckets[row])) ? 1 : 0;
+          same[buckets[row]] += Arrays.equals(column.bytesKey(row), keys.get(buckets[row])) ? 1 : 0;
+          ofCut[buckets[row]] |= tails[row] != 0;
         }
       }
-      // NULL has no tail.
-      long[][] ofOneKey = IntStream.range(0, rows.length).mapToObj(i -> new long[rows[i] == cut[i] ? rows[i] : 0]).toArray(long[][]::new);
+      // A value may be exactly as long as keys are cut to: it has no tail, and is one more.
+      long[][] ofOneKey =
+          IntStream.range(0, rows.length)
+              .mapToObj(i -> new long[ofCut[i] && rows[i] == same[i] ? rows[i] : 0])
+              .toArray(long[][]::new);
       for (int row = 0; row < column.size(); row++) {
-        if (tails[row] != 0 && ofOneKey[buckets[row]].length > 0) {
-          ofOneKey[buckets[row]][--cut[buckets[row]]] = tails[row];
+        if (column.state(row) == KeyColumn.VALUE && ofOneKey[buckets[row]].length > 0) {
+          ofOneKey[buckets[row]][--same[buckets[row]]] = tails[row];
         }
       }
       List<Long> seen =

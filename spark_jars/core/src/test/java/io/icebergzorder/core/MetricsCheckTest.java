@@ -72,8 +72,10 @@ class MetricsCheckTest {
     String cut = "a".repeat(CUT);
     GroupKeys keys = keys(cut + "1", cut + "2", null, cut + "1", cut);
     assertArrayEquals(new byte[][] {utf8(cut)}, keys.keys().toArray(byte[][]::new));
-    // The one that was not cut has the same key, and so the bucket is not of values that were cut alone.
-    assertEquals(List.of(4L), keys.rows());
+    // The one that was not cut has the same key, and is one value more.
+    assertEquals(List.of(2L), keys.rows());
+    assertEquals(2, keys.unseen());
+    assertEquals(List.of(3L), keys(cut, cut, cut).rows());
     assertEquals(List.of(2L), keys(cut + "1", cut + "2", null, cut + "1").rows());
     assertEquals(1, keys(cut + "1", cut + "2", null, cut + "1").unseen());
   }
