@@ -149,7 +149,7 @@ def runs_on(home: Path, partitions: int) -> list[Run]:
             raise RuntimeError(run.failure)
         found.append(Run(partitions, "pyiceberg", what, run.cpu_seconds, run.wall_seconds, run.peak_bytes))
         settings = spark_catalog(SHARED_CATALOG, catalog_properties(directory)).settings
-        with session(directory, memory="2g", delta=False, packages=PACKAGES[:1]) as spark:
+        with session(home / "spark", memory="2g", delta=False, packages=PACKAGES[:1]) as spark:
             for key, value in settings.items():
                 spark.conf.set(key, value)
             spark.sql(f"SHOW NAMESPACES IN {SHARED_CATALOG}").collect()
