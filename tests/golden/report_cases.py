@@ -95,6 +95,18 @@ class ReportCase:
         return max(1, -(-size // self.target))
 
 
+def layout_document(layout: LayoutRequest) -> dict[str, Any]:
+    """What is asked of layouts, but for the number of files."""
+    return {
+        "cuts": layout.cuts,
+        "curve": layout.curve,
+        "leading_orders": [list(each) for each in layout.leading_orders],
+        "boundaries": layout.boundaries,
+        "size_tolerance": layout.size_tolerance,
+        "weights": list(layout.weights),
+    }
+
+
 def report_document(case: ReportCase) -> dict[str, Any]:
     """A case, and what must come of it."""
     sample, places = spread_rows(case.files(), SPREAD)
@@ -117,14 +129,7 @@ def report_document(case: ReportCase) -> dict[str, Any]:
         "sizes": case.sizes,
         "partition_names": case.partition_names,
         "target": case.target,
-        "layout": {
-            "cuts": case.layout.cuts,
-            "curve": case.layout.curve,
-            "leading_orders": [list(each) for each in case.layout.leading_orders],
-            "boundaries": case.layout.boundaries,
-            "size_tolerance": case.layout.size_tolerance,
-            "weights": list(case.layout.weights),
-        },
+        "layout": layout_document(case.layout),
         "old_specs": case.old_specs,
         "with_deletes": case.with_deletes,
         "snapshots": [[s.snapshot_id, s.timestamp_ms, s.operation, dict(s.summary)] for s in case.snapshots],

@@ -14,7 +14,7 @@ from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.request.metrics_check import beginning
 from iceberg_zorder.upkeep.gain import Choice, UpkeepRequest, choose
-from tests.golden.report_cases import BoundsOf, report_cases
+from tests.golden.report_cases import BoundsOf, layout_document, report_cases
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,7 @@ def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
         "spread": case.spread,
         "weights": case.weights,
         "kept": case.kept,
-        "layout": {
-            "cuts": case.layout.cuts,
-            "curve": case.layout.curve,
-            "leading_orders": [list(each) for each in case.layout.leading_orders],
-            "boundaries": case.layout.boundaries,
-            "size_tolerance": case.layout.size_tolerance,
-            "weights": list(case.layout.weights),
-        },
+        "layout": layout_document(case.layout),
         "max_scan_ratio": case.max_scan_ratio,
         "expected": {
             "files": choice.files.tolist(),

@@ -89,6 +89,11 @@ class RowOrder:
             self.weights,
         )
 
+    @property
+    def named_weights(self) -> tuple[float, ...]:
+        """What each of ``named`` counts in averages, those of the prefix 1."""
+        return (1.0,) * len(self.prefix) + self.weights
+
     def mean(self, fractions: Mapping[str, float]) -> float | None:
         """Average scan fractions over columns by their weights, those of the prefix weighing 1; None without any.
 
@@ -98,10 +103,9 @@ class RowOrder:
         >>> RowOrder((), (), (a, b), (3.0, 1.0), "zorder", (1, 2)).mean({"a": 0.5, "b": 0.1})
         0.4
         """
-        weights = (1.0,) * len(self.prefix) + self.weights
         found = [
             (weight, fractions[column.name])
-            for column, weight in zip(self.named, weights, strict=True)
+            for column, weight in zip(self.named, self.named_weights, strict=True)
             if column.name in fractions
         ]
         total = sum(weight for weight, _ in found)

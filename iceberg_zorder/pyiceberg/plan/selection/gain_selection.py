@@ -42,8 +42,9 @@ class GainSelection:
     ) -> None:
         self._table, self._by_size, self._rules, self._order = table, by_size, rules, order
         self._ratio = max_scan_ratio
+        self._fields = [table.schema().find_field(each) for each in order.field_ids]
         kept = KeptBounds.of(table, order.named)
-        weights = zip((1.0,) * len(order.prefix) + order.weights, kept.are_kept, strict=True)
+        weights = zip(order.named_weights, kept.are_kept, strict=True)
         self._request = UpkeepRequest(
             max_scan_ratio,
             rules.expected_output_files,
@@ -54,9 +55,12 @@ class GainSelection:
 
     def select(self, scope: Sequence[PartitionFiles], most: float = math.inf) -> Selected:
         """Choose by what is gained; see :meth:`Selection.select`."""
+        by_size = self._by_size.select(scope)
+        if not scope:
+            return by_size
         limit = self._rules.options.max_files_to_rewrite
         room = most if limit is None else min(most, limit)
-        called_for = {each.key: each for each in self._by_size.select(scope).chosen if self._makes_fewer(each)}
+        called_for = {each.key: each for each in by_size.chosen if self._makes_fewer(each)}
         expected = [self._rules.expected_output_files(size_of(each.tasks)) for each in scope]
         chosen: list[SelectedFiles] = []
         left: list[SelectedFiles] = []
@@ -92,8 +96,7 @@ class GainSelection:
 
     def _choose(self, tasks: Sequence[DataFileTask], called: SelectedFiles | None, rows: int) -> tuple[Choice, str]:
         """Choose among the files of a partition; returns the choice, and the reason for what it chose."""
-        fields = [self._table.schema().find_field(each) for each in self._order.field_ids]
-        files = file_arrays([task.data_file for task in tasks], fields, self._order.named)
+        files = file_arrays([task.data_file for task in tasks], self._fields, self._order.named)
         names = {task.data_file.file_path for task in called.tasks} if called else set()
         called_for = np.array([task.data_file.file_path in names for task in tasks], np.bool_)
         choice = choose(files, called_for, rows, self._request)
@@ -102,10 +105,8 @@ class GainSelection:
         return choice, why_chosen(choice.today, choice.expected, choice.attainable, self._ratio)
 
     def _why_nothing(self, seen: int) -> str:
-        nothing = f"Nothing to rewrite in {display_name(self._table)}: "
-        if seen == 0:
-            return f"{nothing}no data file can hold rows that match the filter."
         return (
-            f"{nothing}no size and no deletes of {seen:,} data files call for it, and no rewrite would gain enough for "
-            f"its bytes (max-scan-ratio {self._ratio:g}). To rewrite them anyway, set option rewrite-all to true."
+            f"Nothing to rewrite in {display_name(self._table)}: no size and no deletes of {seen:,} data files call "
+            f"for it, and no rewrite would gain enough for its bytes (max-scan-ratio {self._ratio:g}). To rewrite them "
+            "anyway, set option rewrite-all to true."
         )

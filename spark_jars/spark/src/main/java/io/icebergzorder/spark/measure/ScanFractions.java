@@ -52,11 +52,9 @@ public final class ScanFractions {
     List<ClusteringColumn> columns = order.named();
     for (int i = 0; i < columns.size(); i++) {
       Double fraction = fractions.get(columns.get(i).name());
-      int place = i - order.prefix().size();
-      double weight = place < 0 || order.weights().length == 0 ? 1 : order.weights()[place];
       if (fraction != null) {
-        sum += weight * fraction;
-        weights += weight;
+        sum += order.weight(i) * fraction;
+        weights += order.weight(i);
       }
     }
     return sum / weights;

@@ -70,9 +70,7 @@ final class GainSelection implements Selection {
     List<ClusteringColumn> columns = order.named();
     double[] weights = new double[columns.size()];
     for (int i = 0; i < weights.length; i++) {
-      int place = i - order.prefix().size();
-      double weight = place < 0 || order.weights().length == 0 ? 1 : order.weights()[place];
-      weights[i] = kept.areKept(columns.get(i)) ? weight : 0;
+      weights[i] = kept.areKept(columns.get(i)) ? order.weight(i) : 0;
     }
     return weights;
   }

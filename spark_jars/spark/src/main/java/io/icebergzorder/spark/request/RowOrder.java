@@ -36,6 +36,16 @@ public record RowOrder(
     return new RowOrder(fields, prefix, prefixOrders, columns, weights, curve);
   }
 
+  /**
+   * What a column counts in averages; those of the prefix count 1.
+   *
+   * @param place among {@link #named()}
+   */
+  public double weight(int place) {
+    int ofClustering = place - prefix.size();
+    return ofClustering < 0 || weights.length == 0 ? 1 : weights[ofClustering];
+  }
+
   /** The same order of columns that go by other names. */
   RowOrder renamed(Function<ClusteringColumn, List<String>> names) {
     UnaryOperator<ClusteringColumn> renamed = each -> new ClusteringColumn(names.apply(each), each.type());
