@@ -9,7 +9,7 @@ that they lie across when it is not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,7 @@ from iceberg_zorder.upkeep.partition_rows import PartitionRows
 
 _ROWS_OF_A_FILE = 200
 _LEAST_ROWS, _MOST_ROWS = 2_000, 200_000
-_LEAST_OF_MANY, _ROWS_IN_ALL = 500, 1_000_000
+_LEAST_OF_MANY, _ROWS_IN_ALL = 500, 500_000
 _GROWTH = 1.5
 
 
@@ -81,12 +81,12 @@ def rows_to_spread(expected: Sequence[int]) -> list[int]:
     Returns
     -------
     list of int
-        How many rows to spread in each: 200 for each new file, and fewer where that were more than a million in all.
+        How many rows to spread in each: 200 for each new file, and fewer where that were more than 500,000 in all.
 
     Examples
     --------
     >>> rows_to_spread([1, 64]), rows_to_spread([64] * 1000)[0], rows_to_spread([100_000])
-    ([2000, 12800], 1000, [200000])
+    ([2000, 12800], 500, [200000])
     """
     wanted = [min(max(_ROWS_OF_A_FILE * files, _LEAST_ROWS), _MOST_ROWS) for files in expected]
     total = sum(wanted)
@@ -133,10 +133,9 @@ def choose(files: DataFiles, called_for: npt.NDArray[np.bool_], rows: int, reque
     chosen = np.flatnonzero(called_for)
     expected = search.after(chosen)
     limit = request.max_scan_ratio * attainable
-    if expected > limit:
-        candidates = _candidates(files, chosen, _excess(partition, attained))
-        # There is none to try in a partition of one file.
-        chosen, expected = search.best(candidates, limit) or (chosen, expected)
+    # A file by itself is left to the rules of sizes.
+    if expected > limit and files.count > 1:
+        chosen, expected = search.best(chosen, partition.average(attained), attainable, limit)
     size = max(1, files.bytes)
     return Choice(np.sort(chosen), search.today / size, expected / size, attainable / size)
 
@@ -160,33 +159,52 @@ class _Search:
         return self.today - self._partition.cost(chosen) + self.rewritten(chosen)[0]
 
     def best(
-        self, candidates: Iterator[npt.NDArray[np.int64]], limit: float
-    ) -> tuple[npt.NDArray[np.int64], float] | None:
-        """Find the set that stays furthest below a limit for its bytes; the last one, of all files, gets there."""
-        best, score = None, 0.0
-        for chosen in candidates:
-            after = self.after(chosen)
-            worth = (limit - after) / max(1, int(self._files.sizes[chosen].sum()))
-            if after <= limit and (best is None or worth > score):
-                best, score = (chosen, after), worth
-        return best
+        self, called_for: npt.NDArray[np.int64], attained: npt.NDArray[np.float64], attainable: float, limit: float
+    ) -> tuple[npt.NDArray[np.int64], float]:
+        """Find the set that stays furthest below a limit for its bytes; the one of all files does.
 
-
-def _excess(partition: PartitionRows, attained: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Tell how many times as much each file is read for as its rows were after a rewrite of everything."""
-    after = partition.average(attained)
-    return np.divide(partition.reach, after, out=np.zeros(len(after)), where=after > 0)
+        No set is predicted to leave its files read for less than a rewrite of everything does. Where that were no
+        better than what is found already, the set is not looked at: growing trees is what takes the time.
+        """
+        order, counts = _candidates(self._files, called_for, self._partition.reach, attained)
+        ends = np.cumsum(self._files.sizes[order])[counts - 1].astype(np.float64)
+        saved = np.cumsum((self._files.sizes * (self._partition.reach - attained))[order])[counts - 1]
+        most = (limit - (self.today - saved)) / np.maximum(ends, 1.0)
+        found, after = order, attainable
+        score = (limit - attainable) / max(1.0, float(ends[-1]))
+        for place in np.argsort(-most[:-1], kind="stable").tolist():
+            if most[place] <= score:
+                break
+            chosen = np.sort(order[: counts[place]])
+            this = self.after(chosen)
+            worth = (limit - this) / max(1.0, float(ends[place]))
+            if this <= limit and worth > score:
+                found, after, score = chosen, this, worth
+        return found, after
 
 
 def _candidates(
-    files: DataFiles, called_for: npt.NDArray[np.int64], excess: npt.NDArray[np.float64]
-) -> Iterator[npt.NDArray[np.int64]]:
-    """Take ever larger sets: the files that are called for, and then those of the largest excess."""
+    files: DataFiles,
+    called_for: npt.NDArray[np.int64],
+    reach: npt.NDArray[np.float64],
+    attained: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Order the files: those that are called for, then those read for most beside what their rows were read for after.
+
+    Returns
+    -------
+    order : ndarray of int64
+        The places of all files.
+    counts : ndarray of int64
+        How many of them the sets that are tried take, ever more; all in the end.
+    """
+    excess = np.divide(reach, attained, out=np.zeros(files.count), where=attained > 0)
     by_excess = np.argsort(-excess, kind="stable")
     order = np.concatenate([called_for, by_excess[~np.isin(by_excess, called_for)]])
     ends = np.cumsum(files.sizes[order])
-    count = max(1, len(called_for))
-    while count < files.count:
-        enough = int(np.searchsorted(ends, _GROWTH * float(ends[count - 1]), "left")) + 1
-        count = min(max(count + 1, enough), files.count)
-        yield np.sort(order[:count])
+    counts = [max(1, len(called_for))]
+    while counts[-1] < files.count:
+        enough = int(np.searchsorted(ends, _GROWTH * float(ends[counts[-1] - 1]), "left")) + 1
+        counts.append(min(max(counts[-1] + 1, enough), files.count))
+    # The first set is known already, or a single file.
+    return order, np.array(counts[1:])

@@ -65,7 +65,7 @@ class UpkeepGoldenTest {
     assertArrayEquals(new int[] {2_000, 12_800}, Gain.rowsToSpread(new int[] {1, 64}));
     int[] many = new int[1_000];
     Arrays.fill(many, 64);
-    assertEquals(1_000, Gain.rowsToSpread(many)[0]);
+    assertEquals(500, Gain.rowsToSpread(many)[0]);
     assertArrayEquals(new int[] {200_000}, Gain.rowsToSpread(new int[] {100_000}));
   }
 }

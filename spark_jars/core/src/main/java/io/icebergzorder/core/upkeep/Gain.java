@@ -1,7 +1,9 @@
 package io.icebergzorder.core.upkeep;
 
 import io.icebergzorder.core.report.DataFiles;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.stream.IntStream;
 
 /**
@@ -17,7 +19,7 @@ public final class Gain {
   private static final long LEAST_ROWS = 2_000;
   private static final long MOST_ROWS = 200_000;
   private static final long LEAST_OF_MANY = 500;
-  private static final long ROWS_IN_ALL = 1_000_000;
+  private static final long ROWS_IN_ALL = 500_000;
   private static final double GROWTH = 1.5;
 
   private final PartitionRows partition;
@@ -36,7 +38,7 @@ public final class Gain {
    * Shares out the rows that partitions are judged by.
    *
    * @param expected for each partition, into how many files it would be written
-   * @return how many rows to spread in each: 200 for each new file, and fewer where that were more than a million in all
+   * @return how many rows to spread in each: 200 for each new file, and fewer where that were more than 500,000 in all
    */
   public static int[] rowsToSpread(int[] expected) {
     long[] wanted =
@@ -64,10 +66,11 @@ public final class Gain {
     int[] called = IntStream.range(0, files.count()).filter(file -> calledFor[file]).toArray();
     Found found = new Found(called, gain.after(called));
     double limit = request.maxScanRatio() * all.cost();
-    if (found.after > limit) {
-      // There is none to try in a partition of one file.
-      Found best = gain.best(gain.order(calledFor, all.reach()), called.length, limit);
-      found = best == null ? found : best;
+    // A file by itself is left to the rules of sizes.
+    if (found.after > limit && files.count() > 1) {
+      double[] attained = partition.average(all.reach());
+      int[] order = gain.order(calledFor, attained);
+      found = gain.best(order, gain.counts(order, called.length), attained, new Found(order, all.cost()), limit);
     }
     long size = Math.max(1, files.bytes());
     return new Choice(found.files, gain.today / size, found.after / size, all.cost() / size);
@@ -100,9 +103,8 @@ public final class Gain {
    * with what their rows were read for after a rewrite of everything.
    */
   private int[] order(boolean[] calledFor, double[] attained) {
-    double[] after = partition.average(attained);
-    double[] excess = new double[after.length];
-    Arrays.setAll(excess, file -> after[file] > 0 ? partition.reach(file) / after[file] : 0);
+    double[] excess = new double[attained.length];
+    Arrays.setAll(excess, file -> attained[file] > 0 ? partition.reach(file) / attained[file] : 0);
     IntStream called = IntStream.range(0, files.count()).filter(file -> calledFor[file]);
     IntStream others =
         IntStream.range(0, files.count())
@@ -114,29 +116,72 @@ public final class Gain {
   }
 
   /**
-   * Finds, of ever larger sets, the one that stays furthest below a limit for its bytes; the last one, of all files, gets there.
+   * How many files the sets that are tried take, ever more; all in the end. The first set is known already, or a single file.
    *
-   * @param order the files in the order in which they are taken
-   * @param begun how many of them every set holds
-   * @return null if there is no such set
+   * @param called how many of them every set holds
    */
-  private Found best(int[] order, int begun, double limit) {
+  private int[] counts(int[] order, int called) {
     double[] ends = ends(order);
-    Found best = null;
-    double score = 0;
-    int count = Math.max(1, begun);
+    List<Integer> counts = new ArrayList<>();
+    int count = Math.max(1, called);
     while (count < order.length) {
       count = Math.min(Math.max(count + 1, 1 + firstNotBelow(ends, GROWTH * ends[count - 1])), order.length);
-      int[] chosen = Arrays.copyOf(order, count);
+      counts.add(count);
+    }
+    return counts.stream().mapToInt(Integer::intValue).toArray();
+  }
+
+  /**
+   * Finds the set that stays furthest below a limit for its bytes; the one of all files does. No set is predicted to leave its files read
+   * for less than a rewrite of everything does. Where that were no better than what is found already, the set is not looked at: growing
+   * trees is what takes the time.
+   *
+   * @param order the files in the order in which they are taken
+   * @param counts how many of them the sets take
+   * @param attained for each file, what its rows are read for after a rewrite of everything
+   * @param all the set of all files
+   */
+  private Found best(int[] order, int[] counts, double[] attained, Found all, double limit) {
+    double[] ends = ends(order);
+    double[] most = most(order, counts, attained, limit);
+    Found best = all;
+    double score = (limit - all.after) / Math.max(1, ends[ends.length - 1]);
+    int[] places =
+        IntStream.range(0, counts.length - 1)
+            .boxed()
+            .sorted((one, other) -> Double.compare(most[other], most[one]))
+            .mapToInt(Integer::intValue)
+            .toArray();
+    for (int place : places) {
+      if (most[place] <= score) {
+        break;
+      }
+      int[] chosen = Arrays.copyOf(order, counts[place]);
       Arrays.sort(chosen);
       double after = after(chosen);
-      double worth = (limit - after) / Math.max(1, bytes(chosen));
-      if (after <= limit && (best == null || worth > score)) {
+      double worth = (limit - after) / Math.max(1, ends[counts[place] - 1]);
+      if (after <= limit && worth > score) {
         best = new Found(chosen, after);
         score = worth;
       }
     }
-    return best;
+    return new Found(Arrays.stream(best.files).sorted().toArray(), best.after);
+  }
+
+  /** How far below the limit for its bytes each set would be, if its files were read for what a rewrite of everything leaves. */
+  private double[] most(int[] order, int[] counts, double[] attained, double limit) {
+    double[] ends = ends(order);
+    double[] most = new double[counts.length];
+    double saved = 0;
+    int taken = 0;
+    for (int place = 0; place < counts.length; place++) {
+      for (; taken < counts[place]; taken++) {
+        int file = order[taken];
+        saved += files.sizes()[file] * (partition.reach(file) - attained[file]);
+      }
+      most[place] = (limit - (today - saved)) / Math.max(1, ends[counts[place] - 1]);
+    }
+    return most;
   }
 
   private double[] ends(int[] order) {
