@@ -124,9 +124,8 @@ class RewriteOptions:
         Whether new files get the sequence number of the starting snapshot.
     remove_dangling_deletes : bool
         Whether delete files that apply to nothing any more are removed afterwards.
-    max_scan_ratio : float or None
-        Files are rewritten where the scan fraction is above so many times the attainable one, at least 1; None to
-        choose them by size and deletes alone.
+    max_scan_ratio : float
+        Files are rewritten where the scan fraction is above so many times the attainable one, at least 1.
     memory_limit : int
         Bytes of memory for rows, at least 16 MiB.
     spill_directory : str or None
@@ -153,7 +152,7 @@ class RewriteOptions:
     max_failed_commits: int = 10
     use_starting_sequence_number: bool = True
     remove_dangling_deletes: bool = False
-    max_scan_ratio: float | None = None
+    max_scan_ratio: float = 1.2
     memory_limit: int = SMALLEST_MEMORY_LIMIT
     spill_directory: str | None = None
 

@@ -25,6 +25,7 @@ from tests.golden.box_cases import boxes_document
 from tests.golden.cases import COLUMN_WEIGHTS, SORT_ORDERS, Case, cases, row_group_cases
 from tests.golden.metrics_check_cases import metrics_cases, metrics_document
 from tests.golden.report_cases import report_cases, report_document
+from tests.golden.settled_cases import settled_document
 from tests.golden.upkeep_cases import upkeep_cases, upkeep_document
 
 DIRECTORY = Path(__file__).parent
@@ -105,6 +106,7 @@ def main() -> None:
     documents["sampled_row_groups"] = [row_groups_document(case) for case in row_group_cases()]
     documents["metrics_check"] = {"cases": [metrics_document(case) for case in metrics_cases()]}
     documents["boxes"] = boxes_document()
+    documents["settled"] = settled_document()
     documents["upkeep"] = {"cases": [upkeep_document(case) for case in upkeep_cases()]}
     documents.update((case.name, report_document(case)) for case in report_cases())
     for name, content in documents.items():

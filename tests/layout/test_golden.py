@@ -32,6 +32,7 @@ def test_no_file_is_missing_or_extra() -> None:
         "sampled_row_groups",
         "metrics_check",
         "boxes",
+        "settled",
         "upkeep",
     }
 

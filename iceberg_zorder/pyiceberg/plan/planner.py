@@ -137,10 +137,9 @@ class Planner:
 
     def _selection(self, sizes: SizeRules, order: RowOrder | None) -> Selection:
         by_size = SizeSelection(display_name(self._table), sizes)
-        ratio = self._options.max_scan_ratio
-        if ratio is None or order is None or self._options.rewrite_all:
+        if order is None or self._options.rewrite_all:
             return by_size
-        return GainSelection(self._table, by_size, sizes, order, ratio)
+        return GainSelection(self._table, by_size, sizes, order, self._options.max_scan_ratio)
 
     def _target(self, snapshot: Snapshot, tasks: Sequence[DataFileTask]) -> TargetSize:
         given = given_target(self._table, self._options)

@@ -154,7 +154,7 @@ def _faults(table: Table, options: RewriteOptions, target: int, least: int, most
         ),
         (factor > 0, positive % ("compression-factor", factor)),
         (
-            options.max_scan_ratio is None or options.max_scan_ratio >= 1,
+            options.max_scan_ratio >= 1,
             f"'max-scan-ratio' is set to {options.max_scan_ratio} but must be >= 1",
         ),
     ]

@@ -62,6 +62,9 @@ class GoldenTest {
   /** See {@link FileBoxesTest}. */
   static final String BOXES = "boxes";
 
+  /** See {@link SettledGoldenTest}. */
+  static final String SETTLED = "settled";
+
   /** See {@link UpkeepGoldenTest}. */
   static final String UPKEEP = "upkeep";
 
@@ -69,7 +72,7 @@ class GoldenTest {
   static final String REPORT = "report_";
 
   private static final Set<String> OTHERS =
-      Set.of(SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, BOXES, UPKEEP);
+      Set.of(SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, BOXES, SETTLED, UPKEEP);
 
   private static final Path DIRECTORY =
       Path.of(System.getProperty("basedir", ".")).resolve("../../tests/golden").normalize();

@@ -1,0 +1,46 @@
+"""Leave the partitions that the newest rewrite has settled, and choose among the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, Selected, SelectedFiles, Selection
+from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
+from iceberg_zorder.upkeep.settled import WHY, Settled, why_nothing
+
+
+class SettledSelection:
+    """Leaves what is settled, unless it has too many deletes meanwhile.
+
+    Parameters
+    ----------
+    table : str
+        The table's name in messages.
+    settled : Settled
+        What is.
+    rules : SizeRules
+        Which deletes are too many.
+    others : Selection
+        Chooses among what is not.
+    """
+
+    def __init__(self, table: str, settled: Settled, rules: SizeRules, others: Selection) -> None:
+        self._table, self._settled, self._rules, self._others = table, settled, rules, others
+
+    def select(self, scope: Sequence[PartitionFiles], most: float = math.inf) -> Selected:
+        """Choose among what is not settled; see :meth:`Selection.select`."""
+        settled = [each for each in scope if self._is_settled(each)]
+        if not settled:
+            return self._others.select(scope, most)
+        left = tuple(SelectedFiles(each.key, each.tasks, WHY) for each in settled)
+        if len(settled) == len(scope):
+            return Selected((), left, why_nothing(self._table, sum(len(each.tasks) for each in settled)))
+        selected = self._others.select([each for each in scope if each not in settled], most)
+        return replace(selected, left=(*selected.left, *left))
+
+    def _is_settled(self, partition: PartitionFiles) -> bool:
+        return self._settled.covers(task.added_by for task in partition.tasks) and not any(
+            self._rules.has_too_many_deletes(task) for task in partition.tasks
+        )

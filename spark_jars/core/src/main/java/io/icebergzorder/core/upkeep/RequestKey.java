@@ -1,0 +1,74 @@
+package io.icebergzorder.core.upkeep;
+
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/** The key of what a rewrite is asked for: rewrites of one key would leave the same as it is. */
+public final class RequestKey {
+  private static final String WRITE = "write.";
+
+  /** Options that change how a rewrite goes about it, and not what is left as it is. */
+  private static final Set<String> OF_ONE_RUN =
+      Set.of(
+          "boundaries",
+          "dry-run",
+          "max-concurrent-file-group-rewrites",
+          "max-file-group-input-files",
+          "max-file-group-size-bytes",
+          "max-files-to-rewrite",
+          "memory-limit-bytes",
+          "metrics-check",
+          "min-age-seconds",
+          "partial-progress.enabled",
+          "partial-progress.max-commits",
+          "partial-progress.max-failed-commits",
+          "remove-dangling-deletes",
+          "rewrite-all",
+          "rewrite-job-order",
+          "sample-rows",
+          "sample-seed",
+          "spill-directory",
+          "use-starting-sequence-number");
+
+  private static final int KEY_BYTES = 8;
+
+  /** As Python sorts texts. */
+  private static final Comparator<String> BY_CODE_POINTS =
+      Comparator.comparing(text -> text.getBytes(StandardCharsets.UTF_8), Arrays::compareUnsigned);
+
+  private RequestKey() {}
+
+  /**
+   * Makes the key.
+   *
+   * @param sortOrder the sort order in full
+   * @param where the filter as written, empty without one
+   * @param specId the partition spec of new files
+   * @param target the size that new files are to have, in bytes
+   * @param options as written; those that only change how a rewrite goes about it do not count
+   * @param properties the table's, of which those count that tell how files are written
+   * @return 16 hexadecimal digits
+   */
+  public static String of(
+      String sortOrder, String where, int specId, long target, Map<String, String> options, Map<String, String> properties) {
+    List<String> written = new ArrayList<>();
+    options.forEach((name, value) -> written.add(OF_ONE_RUN.contains(name) ? "" : name + "=" + value));
+    properties.forEach((name, value) -> written.add(name.startsWith(WRITE) ? name + "=" + value : ""));
+    List<String> lines = new ArrayList<>(List.of(sortOrder, where, "spec " + specId, target + " bytes"));
+    written.stream().filter(line -> !line.isEmpty()).sorted(BY_CODE_POINTS).forEach(lines::add);
+    try {
+      MessageDigest digest = MessageDigest.getInstance("SHA-256");
+      return HexFormat.of().formatHex(digest.digest(String.join("\n", lines).getBytes(StandardCharsets.UTF_8)), 0, KEY_BYTES);
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+}

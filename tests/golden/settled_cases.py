@@ -1,0 +1,74 @@
+"""Golden cases of what the newest rewrite has settled: keys of requests, and snapshots as plain JSON values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iceberg_zorder.report.history import SnapshotFacts
+from iceberg_zorder.upkeep.settled import REQUEST, SETTLED_FROM, Settled, request_key
+
+_KEYS: tuple[dict[str, Any], ...] = (
+    {"sort_order": "zorder(a, b)", "where": "", "spec": 0, "target": 100, "options": {}, "properties": {}},
+    {
+        "sort_order": "day DESC NULLS LAST, hilbert(a, `b,\U0001f600`)",
+        "where": "a > 1 AND b = '\uffee'",
+        "spec": 3,
+        "target": 2**40,
+        "options": {
+            "max-scan-ratio": "1.1",
+            "column-weights": "a=3,`\U0001f600`=2",
+            "rewrite-all": "true",
+            "cuts": "even",
+        },
+        "properties": {
+            "write.parquet.compression-codec": "zstd",
+            "write.\uffee": "1",
+            "write.\U0001f600": "2",
+            "owner": "x",
+        },
+    },
+)
+_RUN = {REQUEST: "1f", SETTLED_FROM: "1", "zorder.layout-hash": "ab"}
+_PART = {REQUEST: "1f", "zorder.layout-hash": "ab"}
+_OTHER = {REQUEST: "2e", SETTLED_FROM: "2", "zorder.layout-hash": "cd"}
+_HISTORIES: dict[str, list[tuple[int, dict[str, str]]]] = {
+    "no snapshot": [],
+    "no rewrite": [(1, {}), (2, {})],
+    "nothing since": [(1, {}), (2, _RUN)],
+    "appends before and after": [(1, {}), (2, {}), (3, _RUN), (2**62, {})],
+    "in parts": [(1, {}), (2, _PART), (3, {}), (4, _RUN)],
+    "of other layouts": [(1, {}), (2, {**_PART, "zorder.layout-hash": "ef"}), (3, _RUN)],
+    "not done": [(1, {}), (2, _RUN), (3, {}), (4, _PART)],
+    "another since": [(1, {}), (2, _RUN), (3, _OTHER)],
+    "expired": [(2, _RUN), (3, {})],
+    "no id": [(1, {}), (2, {**_RUN, SETTLED_FROM: "x"})],
+    "settled again": [(1, {}), (2, _RUN), (3, {}), (4, {**_RUN, SETTLED_FROM: "3", "zorder.layout-hash": "ef"})],
+}
+
+
+def settled_document() -> dict[str, Any]:
+    """The cases, and what must come of each."""
+    return {
+        "keys": [
+            {
+                **case,
+                "key": request_key(
+                    *(case[name] for name in ("sort_order", "where", "spec", "target", "options", "properties"))
+                ),
+            }
+            for case in _KEYS
+        ],
+        "histories": [
+            {
+                "name": name,
+                "snapshots": [{"id": id, "summary": summary} for id, summary in history],
+                "newer": _newer(history),
+            }
+            for name, history in _HISTORIES.items()
+        ],
+    }
+
+
+def _newer(history: list[tuple[int, dict[str, str]]]) -> list[int] | None:
+    settled = Settled.by("1f", [SnapshotFacts(id, 0, "append", summary) for id, summary in history])
+    return None if settled is None else sorted(settled.newer)
