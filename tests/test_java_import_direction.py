@@ -15,6 +15,7 @@ STAGES: list[set[str]] = [
     {"", "core"},
     {"internals", "bounds"},
     {"request"},
+    {"plan.selection"},
     {"plan"},
     {"measure"},
     {"sample", "commit", "jobs", "report"},
@@ -34,7 +35,9 @@ CORE = sorted((ROOT / "core" / "src" / "main" / "java").rglob("*.java"))
 
 def mentioned(text: str) -> set[str]:
     """The engine's packages whose classes a source names, imported or in full; the core counts as one."""
-    found = {match or "" for match in re.findall(rf"\b{re.escape(PACKAGE)}\.(?:(\w+)\.)?[A-Z]\w*", text)}
+    found = {
+        match or "" for match in re.findall(rf"\b{re.escape(PACKAGE)}\.(?:((?:[a-z]\w*\.)*[a-z]\w*)\.)?[A-Z]\w*", text)
+    }
     return found | ({"core"} if re.search(r"\bio\.icebergzorder\.core\.[A-Z]", text) else set())
 
 
@@ -87,6 +90,8 @@ def test_packages_and_classes_are_of_a_size_to_be_read() -> None:
 def test_a_wrong_import_is_noticed() -> None:
     assert faults("plan", f"import {PACKAGE}.run.RewriteRun;")
     assert faults("commit", f"import {PACKAGE}.sample.Sampler;")
+    assert faults("plan.selection", f"import {PACKAGE}.plan.TablePlan;")
     assert faults("internals", f"import static {PACKAGE}.plan.RewriteOptions.of;")
     assert faults("", f"import {PACKAGE}.procedure.Procedures;")
     assert not faults("run", f"import {PACKAGE}.plan.TablePlan;")
+    assert not faults("plan", f"import {PACKAGE}.plan.selection.Selection;")

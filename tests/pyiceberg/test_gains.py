@@ -31,7 +31,7 @@ from iceberg_zorder.pyiceberg.run.outcome import WrittenFiles
 from iceberg_zorder.report.scan_prediction import scan_prediction
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.request.rewrite_options import rewrite_options
-from iceberg_zorder.upkeep.left_groups import why_nothing
+from iceberg_zorder.upkeep.left_groups import WHY, why_nothing
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, position_delete, row_order
 
@@ -554,6 +554,17 @@ def test_a_file_group_that_gained_nothing_is_not_written_again(catalog: SqlCatal
     assert not plan_rewrite(table, "user, ts").groups
     table.append(table.scan(limit=10).to_arrow())
     assert plan_rewrite(table, "user, ts").groups
+
+
+def test_a_part_that_gained_nothing_leaves_its_room_to_others(catalog: SqlCatalog) -> None:
+    table = of_sparse_events(catalog)
+    options = {"max-files-to-rewrite": 15, "sample-rows": 200_000}
+    assert rewrite_data_files(table, "user, ts", where="p = 0", options=options).rewritten_data_files_count == 0
+    plan = plan_rewrite(table, "user, ts", where="p = 0", options=options)
+    assert plan.message == why_nothing("lake.db.t", 1)
+    assert [(len(each.tasks), each.reason) for each in plan.left] == [(15, WHY), (5, "max-files-to-rewrite is 15")]
+    [group] = plan_rewrite(table, "user, ts", options=options).groups
+    assert (group.key, len(group.tasks)) == ((1,), 15)
 
 
 def test_that_nothing_can_be_remembered_is_warned_of(

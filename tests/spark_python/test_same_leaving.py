@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,9 +10,10 @@ import pytest
 from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 
+from iceberg_zorder.pyiceberg import plan_rewrite
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
 from iceberg_zorder.spark import rewrite_data_files
-from iceberg_zorder.upkeep.left_groups import why_nothing
+from iceberg_zorder.upkeep.left_groups import PROPERTY, WHY, why_nothing
 from tests.conftest import CATALOG
 from tests.pyiceberg.lake import data_files
 from tests.pyiceberg.test_gains import of_sparse_events
@@ -58,3 +60,29 @@ def test_what_turns_out_worse_is_left(
     for table in tables:
         at = table.metadata_location
         assert table.refresh().metadata_location == at
+
+
+def test_what_is_left_has_no_part_in_the_limit(spark: SparkSession, catalog: Catalog) -> None:
+    options = {"sample-rows": "200000", "max-files-to-rewrite": "20"}
+    tables = [of_sparse_events(catalog, f"db.{name}") for name in NAMES]
+    rewrite_without_spark(tables[0], "user, ts", where="p = 0", options=options)
+    rewrite_data_files(spark, f"{CATALOG}.db.{NAMES[1]}", "user, ts", where="p = 0", options=options)
+    assert [PROPERTY in table.refresh().properties for table in tables] == [True, True]
+
+    plan = plan_rewrite(tables[0], "user, ts", options=options)
+    call = (
+        f"CALL {CATALOG}.system.zorder_plan(table => 'db.{NAMES[1]}', sort_order => 'user, ts', options => map({{}}))"
+    )
+    pairs = ", ".join(f"'{name}', '{value}'" for name, value in options.items())
+    on_spark = spark.sql(call.format(pairs)).collect()[0]["plan"]
+    without_names = re.sub(r"\(branch main, snapshot \d+\)|[\d,]+ bytes", "", str(plan))
+    assert without_names == re.sub(r"\(branch main, snapshot \d+\)|[\d,]+ bytes", "", on_spark).replace(
+        NAMES[1], NAMES[0]
+    )
+    [group] = plan.groups
+    assert (group.key, len(group.tasks)) == ((1,), 20)
+    assert {each.key: each.reason for each in plan.left} == {(0,): WHY}
+
+    ours = rewrite_without_spark(tables[0], "user, ts", options=options)
+    theirs = rewrite_data_files(spark, f"{CATALOG}.db.{NAMES[1]}", "user, ts", options=options)
+    assert (ours.rewritten_data_files_count, theirs.rewritten_data_files_count) == (20, 20)

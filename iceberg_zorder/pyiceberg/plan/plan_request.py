@@ -17,6 +17,7 @@ from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, remembered_sort_order, resolve
+from iceberg_zorder.pyiceberg.plan.selection.left_groups import LeftGroups
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.request.metrics_check import FAIL
@@ -85,7 +86,13 @@ class PlanRequest:
 
     def planner(self) -> Planner:
         """Prepare planning on the table as it is; raises InvalidInputError."""
-        return Planner(self.table, self.options, self.where, case_sensitive=self.case_sensitive)
+        return Planner(
+            self.table, self.options, self.where, case_sensitive=self.case_sensitive, left=self.left_groups()
+        )
+
+    def left_groups(self) -> LeftGroups:
+        """Tell what file groups the table remembers for such a rewrite."""
+        return LeftGroups(self.table, self.sort_order or "", self.written_options)
 
     def listing(self, condition: str | BooleanExpression) -> Listing:
         """Prepare the listing of what another condition leaves; raises InvalidInputError."""

@@ -16,8 +16,10 @@ from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, size_of
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
+from iceberg_zorder.pyiceberg.plan.selection.file_limit import limited
 from iceberg_zorder.pyiceberg.plan.selection.gain_selection import GainSelection
-from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, SelectedFiles, Selection
+from iceberg_zorder.pyiceberg.plan.selection.left_groups import LeftGroups
+from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, Selected, SelectedFiles, Selection
 from iceberg_zorder.pyiceberg.plan.selection.size_selection import SizeSelection
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, found_target, given_target
@@ -65,6 +67,8 @@ class Planner:
         Files that may hold rows for which this is true are rewritten, as a whole.
     case_sensitive : bool, optional
         Whether names in the filter differ by case.
+    left : LeftGroups, optional
+        The file groups that are remembered, and left.
 
     Raises
     ------
@@ -79,9 +83,11 @@ class Planner:
         where: str | BooleanExpression | None = None,
         *,
         case_sensitive: bool = False,
+        left: LeftGroups | None = None,
     ) -> None:
         self._table = table
         self._options = options
+        self._left = left
         self._is_filtered = where is not None
         if table.format_version > NEWEST_FORMAT:
             raise InvalidInputError(
@@ -127,7 +133,7 @@ class Planner:
             tasks = self._again(tasks, lost)
             most = sum(len(group.tasks) for group in lost) if self._options.max_files_to_rewrite else math.inf
         scope = [PartitionFiles(key, tuple(files)) for key, files in self._by_key(tasks).items()]
-        selected = self._selection(sizes, order).select(scope, most)
+        selected = self._steps(self._selection(sizes, order).select(scope), sizes, most)
         groups = [self._group(number, files, sizes) for number, files in enumerate(selected.chosen, 1)]
         for group in groups:
             self._check_formats(group)
@@ -140,6 +146,13 @@ class Planner:
         if order is None or self._options.rewrite_all:
             return by_size
         return GainSelection(self._table, by_size, sizes, order, self._options.max_scan_ratio)
+
+    def _steps(self, selected: Selected, sizes: SizeRules, most: float) -> Selected:
+        """Take what follows the choice, whoever has chosen: what is left has no part in the limit."""
+        leaving = None if self._left is None else self._left.of(sizes, self._spec_id)
+        if leaving is not None:
+            selected = leaving.without_left(selected)
+        return limited(selected, self._options.max_files_to_rewrite, most, leaving)
 
     def _target(self, snapshot: Snapshot, tasks: Sequence[DataFileTask]) -> TargetSize:
         given = given_target(self._table, self._options)

@@ -25,7 +25,6 @@ from iceberg_zorder.pyiceberg.plan.planner import nothing_in
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.pyiceberg.plan.scan_fractions import ScanFractions, predicate_scan
-from iceberg_zorder.pyiceberg.plan.selection.left_groups import without_left
 from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, given_target
 from iceberg_zorder.pyiceberg.plan.staleness import why_stale
@@ -324,7 +323,7 @@ def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = ()) -> Rewrit
         target = given_target(table, request.options)
         message = nothing_in(table, "the table has no snapshot yet")
         return RewritePlan(request, *at, None, order, message=message, target=target)
-    plan = without_left(request, planner.plan(snapshot, lost, order))
+    plan = planner.plan(snapshot, lost, order)
     if any(group.partition is None for group in plan.groups):
         spec, schema = table.specs()[plan.groups[0].spec_id], table.schema()
         order = replace(order, partition=partition_columns(schema, spec))

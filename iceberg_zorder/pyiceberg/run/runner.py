@@ -20,7 +20,6 @@ from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
-from iceberg_zorder.pyiceberg.plan.selection.left_groups import remember_left
 from iceberg_zorder.pyiceberg.plan.summary import commit_properties, snapshot_properties
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress
 from iceberg_zorder.pyiceberg.run.file_group_pool import FileGroupPool
@@ -78,7 +77,7 @@ class RewriteRunner:
         with self._telling_what_is_left():
             warnings = self._with_fixed_metrics(sampled)
             message = self._attempts(sampled)
-            remember_left(self._request, self._left)
+            self._request.left_groups().remember(self._left)
             tally.failed_files += sum(len(group.tasks) for group in tally.lost)
             self._check_failed_commits()
             if self._options.remove_dangling_deletes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -53,13 +52,11 @@ class GainSelection:
             [weight if is_kept else 0.0 for weight, is_kept in weights],
         )
 
-    def select(self, scope: Sequence[PartitionFiles], most: float = math.inf) -> Selected:
+    def select(self, scope: Sequence[PartitionFiles]) -> Selected:
         """Choose by what is gained; see :meth:`Selection.select`."""
         by_size = self._by_size.select(scope)
         if not scope:
             return by_size
-        limit = self._rules.options.max_files_to_rewrite
-        room = most if limit is None else min(most, limit)
         called_for = {each.key: each for each in by_size.chosen if self._makes_fewer(each)}
         expected = [self._rules.expected_output_files(size_of(each.tasks)) for each in scope]
         chosen: list[SelectedFiles] = []
@@ -69,15 +66,11 @@ class GainSelection:
             tasks = sorted(partition.tasks, key=lambda task: task.data_file.file_path)
             called = called_for.get(partition.key)
             choice, why = self._choose(tasks, called, rows)
-            taken = choice.files[: int(min(room, len(choice.files)))].tolist()
-            room -= len(taken)
             is_chosen = np.isin(np.arange(len(tasks)), choice.files)
             others = "a rewrite of them with the others would gain too little for its bytes"
             others = others if len(choice.files) else why_not_chosen(choice.today, choice.attainable, self._ratio)
             for into, places, reason in (
-                (chosen, taken, why),
-                # Without the option there is room for all.
-                (left, choice.files[len(taken) :].tolist(), f"max-files-to-rewrite is {limit or 0:,}"),
+                (chosen, choice.files.tolist(), why),
                 (left, np.flatnonzero(~is_chosen).tolist(), others),
             ):
                 if places:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -68,15 +67,13 @@ class Selected:
 class Selection(Protocol):
     """Chooses among data files."""
 
-    def select(self, scope: Sequence[PartitionFiles], most: float = math.inf) -> Selected:
+    def select(self, scope: Sequence[PartitionFiles]) -> Selected:
         """Choose what is rewritten.
 
         Parameters
         ----------
         scope : sequence of PartitionFiles
             All files that may be rewritten, those of a partition together.
-        most : float, optional
-            How many files may be chosen, besides what the options say; infinite by default.
 
         Returns
         -------

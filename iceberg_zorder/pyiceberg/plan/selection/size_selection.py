@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, size_of
@@ -26,11 +25,9 @@ class SizeSelection:
         self._rules = rules
         self._options = rules.options
 
-    def select(self, scope: Sequence[PartitionFiles], most: float = math.inf) -> Selected:
+    def select(self, scope: Sequence[PartitionFiles]) -> Selected:
         """Choose by sizes; see :meth:`Selection.select`."""
         everything = self._options.rewrite_all
-        limit = self._options.max_files_to_rewrite
-        room = most if limit is None else min(most, limit)
         chosen: list[SelectedFiles] = []
         left: list[SelectedFiles] = []
         wanted = 0
@@ -38,20 +35,15 @@ class SizeSelection:
             tasks = partition.tasks
             files = tasks if everything else tuple(task for task in tasks if self._rules.wants(task))
             are_enough = everything or (len(files) > 0 and self._rules.wants_group(files))
-            taken = int(min(room, len(files))) if are_enough else 0
-            room -= taken
             wanted += len(files)
-            if taken:
-                chosen.append(SelectedFiles(partition.key, files[:taken], self._why_chosen(files)))
-            # Without the option there is room for all.
-            why_left = f"max-files-to-rewrite is {limit or 0:,}" if are_enough else self._why_too_few(files)
+            if are_enough:
+                chosen.append(SelectedFiles(partition.key, files, self._why_chosen(files)))
+            elif files:
+                left.append(SelectedFiles(partition.key, files, self._why_too_few(files)))
             others = {id(task) for task in files}
-            for rest, why in (
-                (files[taken:], why_left),
-                (tuple(task for task in tasks if id(task) not in others), self._why_in_order()),
-            ):
-                if rest:
-                    left.append(SelectedFiles(partition.key, rest, why))
+            rest = tuple(task for task in tasks if id(task) not in others)
+            if rest:
+                left.append(SelectedFiles(partition.key, rest, self._why_in_order()))
         seen = sum(len(partition.tasks) for partition in scope)
         return Selected(tuple(chosen), tuple(left), None if chosen else self._why_nothing(seen, wanted))
 

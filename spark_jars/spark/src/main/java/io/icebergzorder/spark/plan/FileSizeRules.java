@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.plan;
 
+import io.icebergzorder.spark.plan.selection.IcebergRules;
 import io.icebergzorder.spark.request.RewriteOptions;
 import java.util.Map;
 import java.util.function.LongToIntFunction;

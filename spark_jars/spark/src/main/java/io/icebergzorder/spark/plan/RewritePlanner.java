@@ -1,10 +1,15 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.ClusteringColumn;
-import io.icebergzorder.core.upkeep.LeftGroups;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.internals.SupportedVersions;
+import io.icebergzorder.spark.plan.selection.FileLimit;
+import io.icebergzorder.spark.plan.selection.GainSelection;
+import io.icebergzorder.spark.plan.selection.IcebergRules;
+import io.icebergzorder.spark.plan.selection.LeavingStep;
+import io.icebergzorder.spark.plan.selection.Selection;
+import io.icebergzorder.spark.plan.selection.SizeSelection;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.FileScope;
 import io.icebergzorder.spark.request.PartitionColumn;
@@ -32,7 +37,7 @@ import org.apache.iceberg.util.StructLikeMap;
  * <ol>
  *   <li>{@link ResolvedRequest} refuses what cannot be honoured;
  *   <li>{@link FileScope} lists every data file that may be rewritten, from the manifests;
- *   <li>{@link Selection} chooses among them;
+ *   <li>{@link Selection} chooses among them, and of what it chose is left what {@link LeavingStep} and {@link FileLimit} do not let pass;
  *   <li>{@link IcebergRules} tell how many files of which size come of each file group.
  * </ol>
  */
@@ -67,27 +72,15 @@ public final class RewritePlanner {
     Selection.Selected selected =
         scope.isEmpty() && request.written().where() == null
             ? new Selection.Selected(List.of(), List.of(), nothingIn(table, "the table has no data file"))
-            : selection(rules, request, start).select(scope);
+            : steps(selection(rules, request, start).select(scope), rules, request);
     List<PlannedGroup> groups = groups(rules, rules.ofDeletesOnly(), table, selected.chosen());
-    TablePlan plan = new TablePlan(request, start, history, target, within(request, groups), groups, selected);
-    return plan.mayLeaveGroups() ? withoutLeft(plan, selected) : plan;
+    return new TablePlan(request, start, history, target, within(request, groups), groups, selected);
   }
 
-  /** Leaves the file groups whose rewrite has brought nothing before. */
-  private static TablePlan withoutLeft(TablePlan plan, Selection.Selected selected) {
-    LeftGroups remembered = plan.leftGroups();
-    List<PlannedGroup> kept =
-        plan.groups().stream().filter(group -> group.isForDeletes() || !remembered.has(group.toRemember())).toList();
-    if (kept.size() == plan.groups().size()) {
-      return plan;
-    }
-    List<Selection.SelectedGroup> left = new ArrayList<>(selected.left());
-    plan.groups().stream()
-        .filter(group -> !kept.contains(group))
-        .map(group -> new Selection.SelectedGroup(group.info().partition(), group.files(), LeftGroups.WHY))
-        .forEach(left::add);
-    String whyNothing = kept.isEmpty() ? LeftGroups.whyNothing(plan.target().name(), plan.groups().size()) : selected.whyNothing();
-    return plan.with(kept, new Selection.Selected(selected.chosen(), left, whyNothing));
+  /** What follows the choice, whoever has chosen: what is left has no part in the limit. */
+  private static Selection.Selected steps(Selection.Selected selected, IcebergRules rules, ResolvedRequest request) {
+    LeavingStep leaving = new LeavingStep(TablePlan.mayLeaveGroups(request) ? TablePlan.leftGroups(request) : null, rules);
+    return FileLimit.limited(leaving.withoutLeft(selected), rules, leaving);
   }
 
   /** Who chooses. Bounds are read only if they are looked at, for metrics of many files are large. */

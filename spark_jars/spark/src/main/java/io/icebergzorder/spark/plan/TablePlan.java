@@ -2,6 +2,7 @@ package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.core.upkeep.LeftGroups;
+import io.icebergzorder.spark.plan.selection.Selection;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.RewriteOptions;
@@ -51,11 +52,6 @@ public final class TablePlan {
     this.order = order;
     this.groups = List.copyOf(groups);
     this.selected = selected;
-  }
-
-  /** The same plan with other file groups. */
-  TablePlan with(List<PlannedGroup> others, Selection.Selected ofOthers) {
-    return new TablePlan(request, start, history, targetSize, order, others, ofOthers);
   }
 
   /** The table. */
@@ -115,17 +111,29 @@ public final class TablePlan {
 
   /** Whether all files are rewritten, whatever comes of it. */
   public boolean isRewriteAll() {
+    return isRewriteAll(request);
+  }
+
+  private static boolean isRewriteAll(ResolvedRequest request) {
     return Boolean.parseBoolean(request.options().all().get(SizeBasedFileRewritePlanner.REWRITE_ALL));
   }
 
   /** Whether a file group is left as it is if its rewrite would not pay. */
   public boolean mayLeaveGroups() {
-    return !isRewriteAll() && !request.written().likeBuiltin();
+    return mayLeaveGroups(request);
+  }
+
+  static boolean mayLeaveGroups(ResolvedRequest request) {
+    return !isRewriteAll(request) && !request.written().likeBuiltin();
   }
 
   /** The file groups of which the table remembers that their rewrite has brought nothing. */
   public LeftGroups leftGroups() {
-    return new LeftGroups(target().table().properties(), order.sortOrder(), request.options().all());
+    return leftGroups(request);
+  }
+
+  static LeftGroups leftGroups(ResolvedRequest request) {
+    return new LeftGroups(request.target().table().properties(), request.order().sortOrder(), request.options().all());
   }
 
   /** Whether a file group may get more files than its size asks for, if that is what makes its rewrite pay. */

@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.plan;
 
+import io.icebergzorder.spark.plan.selection.Selection;
 import io.icebergzorder.spark.request.RewriteRequest;
 import java.util.Arrays;
 import java.util.HashMap;

@@ -1,8 +1,7 @@
-package io.icebergzorder.spark.plan;
+package io.icebergzorder.spark.plan.selection;
 
 import static org.apache.iceberg.actions.BinPackRewriteFilePlanner.DELETE_FILE_THRESHOLD;
 import static org.apache.iceberg.actions.BinPackRewriteFilePlanner.DELETE_RATIO_THRESHOLD;
-import static org.apache.iceberg.actions.BinPackRewriteFilePlanner.MAX_FILES_TO_REWRITE;
 import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.MAX_FILE_SIZE_BYTES;
 import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.MIN_FILE_SIZE_BYTES;
 import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.MIN_INPUT_FILES;
@@ -17,10 +16,11 @@ import java.util.Set;
 import org.apache.iceberg.FileScanTask;
 
 /** Iceberg's choice: by the sizes of data files and by their deletes. A partition is one file group, whatever its size. */
-final class SizeSelection implements Selection {
+public final class SizeSelection implements Selection {
   private final IcebergRules rules;
 
-  SizeSelection(IcebergRules rules) {
+  /** Takes the rules. */
+  public SizeSelection(IcebergRules rules) {
     this.rules = rules;
   }
 
@@ -30,19 +30,16 @@ final class SizeSelection implements Selection {
     List<SelectedGroup> left = new ArrayList<>();
     int seen = 0;
     int worth = 0;
-    int room = rules.maxFilesToRewrite();
     for (PartitionFiles partition : scope) {
       List<FileScanTask> files = rules.rewriteAll() ? partition.files() : rules.worthRewriting(partition.files());
       boolean areEnough = rules.rewriteAll() || (!files.isEmpty() && rules.areEnough(files));
-      int taken = areEnough ? Math.min(room, files.size()) : 0;
-      room -= taken;
       seen += partition.files().size();
       worth += files.size();
-      if (taken > 0) {
-        chosen.add(new SelectedGroup(partition.partition(), files.subList(0, taken), whyChosen(files)));
+      if (areEnough) {
+        addTo(chosen, partition, files, whyChosen(files));
+      } else {
+        addTo(left, partition, files, whyTooFew(files));
       }
-      String whyLeft = areEnough ? MAX_FILES_TO_REWRITE + " is " + rules.maxFilesToRewrite() : whyTooFew(files);
-      addTo(left, partition, files.subList(taken, files.size()), whyLeft);
       addTo(left, partition, without(partition.files(), files), whyInOrder());
     }
     return new Selected(chosen, left, chosen.isEmpty() ? whyNothing(seen, worth) : null);

@@ -1,6 +1,5 @@
-package io.icebergzorder.spark.plan;
+package io.icebergzorder.spark.plan.selection;
 
-import static org.apache.iceberg.actions.BinPackRewriteFilePlanner.MAX_FILES_TO_REWRITE;
 import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.REWRITE_ALL;
 
 import io.icebergzorder.core.ClusteringColumn;
@@ -30,7 +29,7 @@ import org.apache.iceberg.FileScanTask;
  * Chooses, beside the files that Iceberg does, those whose rewrite brings filters the most for its bytes ({@link Gain}): in partitions of
  * which filters read more than {@code max-scan-ratio} times what a rewrite of everything would leave to read.
  */
-final class GainSelection implements Selection {
+public final class GainSelection implements Selection {
   private static final int PERCENT = 100;
 
   /** What is chosen does not depend on the order in which manifests are read. */
@@ -50,7 +49,7 @@ final class GainSelection implements Selection {
    * @param bounds of all files of the scope, for the columns of the request's order
    * @param kept what new files keep of them
    */
-  GainSelection(IcebergRules rules, FileBounds bounds, KeptBounds kept, ResolvedRequest request) {
+  public GainSelection(IcebergRules rules, FileBounds bounds, KeptBounds kept, ResolvedRequest request) {
     this.rules = rules;
     this.ofDeletes = rules.ofDeletesOnly();
     this.sizes = new SizeSelection(rules);
@@ -89,16 +88,11 @@ final class GainSelection implements Selection {
     int[] rows = Gain.rowsToSpread(scope.stream().mapToInt(partition -> expectedFiles(partition.files())).toArray());
     List<SelectedGroup> chosen = new ArrayList<>();
     List<SelectedGroup> left = new ArrayList<>();
-    int room = rules.maxFilesToRewrite();
     for (int i = 0; i < rows.length; i++) {
       PartitionFiles partition = scope.get(i);
       Judged judged = judged(partition.files(), rows[i]);
-      List<FileScanTask> files = judged.chosen();
-      int taken = Math.min(room, files.size());
-      room -= taken;
-      SizeSelection.addTo(chosen, partition, files.subList(0, taken), whyChosen(judged));
-      SizeSelection.addTo(left, partition, files.subList(taken, files.size()), MAX_FILES_TO_REWRITE + " is " + rules.maxFilesToRewrite());
-      SizeSelection.addTo(left, partition, SizeSelection.without(judged.files(), files), whyLeft(judged));
+      SizeSelection.addTo(chosen, partition, judged.chosen(), whyChosen(judged));
+      SizeSelection.addTo(left, partition, SizeSelection.without(judged.files(), judged.chosen()), whyLeft(judged));
     }
     int seen = scope.stream().mapToInt(partition -> partition.files().size()).sum();
     return new Selected(chosen, left, !chosen.isEmpty() ? null : seen == 0 ? sizes.whyNothing(0, 0) : whyNothing(seen));

@@ -1,5 +1,6 @@
-package io.icebergzorder.spark.plan;
+package io.icebergzorder.spark.plan.selection;
 
+import io.icebergzorder.core.upkeep.LeftGroups;
 import io.icebergzorder.spark.request.RewriteOptions;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -24,7 +25,7 @@ import org.apache.iceberg.util.PropertyUtil;
  * {@code max-file-group-input-files}, and the files of groups that share a partition would overlap each other. The two options are
  * checked, and not applied.
  */
-final class IcebergRules extends BinPackRewriteFilePlanner {
+public final class IcebergRules extends BinPackRewriteFilePlanner {
   private Map<String, String> options;
   private OptionalDouble maxScanRatio = OptionalDouble.empty();
   private double compressionFactor = RewriteOptions.COMPRESSION_FACTOR_DEFAULT;
@@ -41,7 +42,7 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
    *
    * @throws IllegalArgumentException if Iceberg refuses one
    */
-  IcebergRules(Table table, Map<String, String> options) {
+  public IcebergRules(Table table, Map<String, String> options) {
     super(table);
     try {
       init(options);
@@ -94,20 +95,21 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
                 options, RewriteDataFiles.REWRITE_JOB_ORDER, RewriteDataFiles.REWRITE_JOB_ORDER_DEFAULT));
   }
 
+  /** Into how many files so many bytes are written, at least 1. */
   @Override
-  protected int expectedOutputFiles(long inputSize) {
+  public int expectedOutputFiles(long inputSize) {
     return Math.max(1, super.expectedOutputFiles((long) (inputSize * compressionFactor)));
   }
 
   /** The data files of a wrong size, or with too many deletes. */
-  List<FileScanTask> worthRewriting(List<FileScanTask> files) {
+  public List<FileScanTask> worthRewriting(List<FileScanTask> files) {
     List<FileScanTask> found = new ArrayList<>();
     filterFiles(files).forEach(found::add);
     return found;
   }
 
   /** The same rules, by which no file is of a wrong size. */
-  IcebergRules ofDeletesOnly() {
+  public IcebergRules ofDeletesOnly() {
     Map<String, String> ofAnySize = new HashMap<>(options);
     ofAnySize.put(MIN_FILE_SIZE_BYTES, "0");
     ofAnySize.put(MAX_FILE_SIZE_BYTES, String.valueOf(Long.MAX_VALUE));
@@ -139,38 +141,48 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
   }
 
   /** A file group as Iceberg rewrites it, with nothing rewritten yet. */
-  RewriteFileGroup fileGroup(RewriteDataFiles.FileGroupInfo info, List<FileScanTask> files) {
+  public RewriteFileGroup fileGroup(RewriteDataFiles.FileGroupInfo info, List<FileScanTask> files) {
     long size = inputSize(files);
     return new RewriteFileGroup(
         info, List.copyOf(files), outputSpecId(), writeMaxFileSize(), inputSplitSize(size), expectedOutputFiles(size));
+  }
+
+  /** The bytes above which a new file is not planned to be, and their partition spec, as {@link LeftGroups.Group} has them. */
+  String newFiles() {
+    return writeMaxFileSize() + " bytes, spec " + outputSpecId();
   }
 
   String tableName() {
     return table().name();
   }
 
-  long targetFileSize() {
+  /** The bytes that new files are to have. */
+  public long targetFileSize() {
     return targetFileSize;
   }
 
-  long minFileSize() {
+  /** Below so many bytes a file is rewritten. */
+  public long minFileSize() {
     return minFileSize;
   }
 
-  long maxFileSize() {
+  /** Above so many bytes a file is rewritten. */
+  public long maxFileSize() {
     return maxFileSize;
   }
 
-  int minInputFiles() {
+  /** So many files of a partition are rewritten whatever their bytes. */
+  public int minInputFiles() {
     return minInputFiles;
   }
 
-  boolean rewriteAll() {
+  /** Whether files are rewritten whatever their size. */
+  public boolean rewriteAll() {
     return rewriteAll;
   }
 
   /** So many times the attainable scan fraction is left alone, at least 1; empty if files are chosen by size alone. */
-  OptionalDouble maxScanRatio() {
+  public OptionalDouble maxScanRatio() {
     return maxScanRatio;
   }
 
@@ -180,7 +192,7 @@ final class IcebergRules extends BinPackRewriteFilePlanner {
   }
 
   /** The order in which file groups are rewritten. */
-  RewriteJobOrder jobOrder() {
+  public RewriteJobOrder jobOrder() {
     return jobOrder;
   }
 }

@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.plan;
+package io.icebergzorder.spark.plan.selection;
 
 import java.util.List;
 import org.apache.iceberg.FileScanTask;
@@ -39,6 +39,16 @@ public interface Selection {
     /** Takes a copy of the list. */
     public SelectedGroup {
       files = List.copyOf(files);
+    }
+
+    /** Other files of it, for the same reason. */
+    SelectedGroup of(List<FileScanTask> others) {
+      return new SelectedGroup(partition, others, reason);
+    }
+
+    /** The same files, for another reason. */
+    SelectedGroup because(String why) {
+      return new SelectedGroup(partition, files, why);
     }
   }
 
