@@ -1,9 +1,9 @@
-"""What the newest rewrite has settled: no other by the same request would choose anything of it."""
+"""What rewrites have settled: no other by the same request would choose anything of it."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from iceberg_zorder.report.history import SnapshotFacts
@@ -13,7 +13,7 @@ REQUEST = "zorder.request"
 SETTLED_FROM = "zorder.settled-from-snapshot-id"
 """In a snapshot's summary, once a rewrite has done all it was to do: the snapshot that it was planned on."""
 
-WHY = "as the last rewrite by the same request left them, and nothing has come since"
+WHY = "as a rewrite by the same request left them, and nothing has come since"
 """Why data files are left that are settled."""
 
 _HASH = "zorder.layout-hash"
@@ -85,15 +85,19 @@ def request_key(
 
 @dataclass(frozen=True)
 class Settled:
-    """What the newest rewrite by a request has settled.
+    """What rewrites by a request have settled.
 
     Parameters
     ----------
-    newer : frozenset of int
-        The snapshots whose data files it has not seen.
+    newer : frozenset of int or None
+        The snapshots whose data files the newest of them has not seen; None if it has left something to do, or what
+        came since cannot be told.
+    runs : mapping of int to str
+        The snapshots of these rewrites, and the hash of the layouts: it is one for all commits of a rewrite.
     """
 
-    newer: frozenset[int]
+    newer: frozenset[int] | None
+    runs: Mapping[int, str]
 
     @staticmethod
     def by(request: str, snapshots: Sequence[SnapshotFacts]) -> Settled | None:
@@ -109,32 +113,41 @@ class Settled:
         Returns
         -------
         Settled or None
-            None if the newest rewrite by that request has left something to do, or it cannot be told what came since.
+            None if there is no rewrite by that request.
 
         Examples
         --------
         >>> ours = {"zorder.request": "1f", "zorder.settled-from-snapshot-id": "1", "zorder.layout-hash": "ab"}
         >>> append, rewrite = SnapshotFacts(2, 20, "append", {}), SnapshotFacts(3, 30, "replace", ours)
-        >>> sorted(Settled.by("1f", [SnapshotFacts(1, 10, "append", {}), append, rewrite]).newer)
-        [2]
-        >>> Settled.by("1f", [append, rewrite]) is Settled.by("2e", [append, rewrite]) is None
+        >>> settled = Settled.by("1f", [SnapshotFacts(1, 10, "append", {}), append, rewrite])
+        >>> sorted(settled.newer), settled.covers([1, 3, 3]), settled.covers([2, 3])
+        ([2], True, False)
+        >>> Settled.by("2e", [append, rewrite]) is None
         True
         """
-        last = next((each for each in reversed(snapshots) if each.summary.get(REQUEST) == request), None)
-        first = last.summary.get(SETTLED_FROM) if last else None
-        ids = [each.snapshot_id for each in snapshots]
-        if last is None or first is None or first not in map(str, ids):
+        runs = {
+            each.snapshot_id: each.summary.get(_HASH, "") for each in snapshots if each.summary.get(REQUEST) == request
+        }
+        if not runs:
             return None
-        after = snapshots[list(map(str, ids)).index(first) + 1 :]
-        # Partial progress commits one after the other, of the same layouts.
-        run = (request, last.summary.get(_HASH))
-        return Settled(
-            frozenset(each.snapshot_id for each in after if (each.summary.get(REQUEST), each.summary.get(_HASH)) != run)
-        )
+        ids = [each.snapshot_id for each in snapshots]
+        last = snapshots[ids.index(list(runs)[-1])]
+        seen = next((place for place, each in enumerate(ids) if str(each) == last.summary.get(SETTLED_FROM)), None)
+        if seen is None:
+            return Settled(None, runs)
+        # Partial progress commits one after the other.
+        return Settled(frozenset(each for each in ids[seen + 1 :] if runs.get(each) != runs[last.snapshot_id]), runs)
 
-    def covers(self, added_by: Iterable[int | None]) -> bool:
-        """Tell whether files were all seen or written by the rewrite, by the snapshots that added them."""
-        return all(each is not None and each not in self.newer for each in added_by)
+    def covers(self, added_by: Collection[int | None]) -> bool:
+        """Tell whether the files of a partition are settled, by the snapshots that added them, None where unknown.
+
+        They are if one rewrite wrote them all, or the newest one has seen or written them all.
+        """
+        if None in added_by:
+            return False
+        runs = {None if each is None else self.runs.get(each) for each in added_by}
+        is_of_one = len(runs) == 1 and None not in runs
+        return is_of_one or (self.newer is not None and self.newer.isdisjoint(added_by))
 
 
 def why_nothing(table: str, files: int) -> str:
@@ -143,8 +156,8 @@ def why_nothing(table: str, files: int) -> str:
     Examples
     --------
     >>> why_nothing("lake.db.t", 2)
-    'Nothing to rewrite in lake.db.t: its 2 data files are as the last rewrite by the same request left them, and \
-nothing has come since. To rewrite them anyway, set option rewrite-all to true.'
+    'Nothing to rewrite in lake.db.t: its 2 data files are as a rewrite by the same request left them, and nothing \
+ has come since. To rewrite them anyway, set option rewrite-all to true.'
     """
     return (
         f"Nothing to rewrite in {table}: its {files:,} data files are {WHY}. To rewrite them anyway, set option "

@@ -35,7 +35,7 @@ _HISTORIES: dict[str, list[tuple[int, dict[str, str]]]] = {
     "no snapshot": [],
     "no rewrite": [(1, {}), (2, {})],
     "nothing since": [(1, {}), (2, _RUN)],
-    "appends before and after": [(1, {}), (2, {}), (3, _RUN), (2**62, {})],
+    "appends before and after": [(1, {}), (2, {}), (3, _RUN), (4, {})],
     "in parts": [(1, {}), (2, _PART), (3, {}), (4, _RUN)],
     "of other layouts": [(1, {}), (2, {**_PART, "zorder.layout-hash": "ef"}), (3, _RUN)],
     "not done": [(1, {}), (2, _RUN), (3, {}), (4, _PART)],
@@ -46,29 +46,26 @@ _HISTORIES: dict[str, list[tuple[int, dict[str, str]]]] = {
 }
 
 
+_PARTITIONS: list[list[int]] = [[1], [2], [3], [1, 2], [2, 3], [2, 4], [3, 4], [1, 2, 3, 4], [99], [1, 99]]
+
+
 def settled_document() -> dict[str, Any]:
     """The cases, and what must come of each."""
+    given = ("sort_order", "where", "spec", "target", "options", "properties")
     return {
-        "keys": [
-            {
-                **case,
-                "key": request_key(
-                    *(case[name] for name in ("sort_order", "where", "spec", "target", "options", "properties"))
-                ),
-            }
-            for case in _KEYS
-        ],
+        "keys": [{**case, "key": request_key(*(case[name] for name in given))} for case in _KEYS],
+        "partitions": _PARTITIONS,
         "histories": [
             {
                 "name": name,
-                "snapshots": [{"id": id, "summary": summary} for id, summary in history],
-                "newer": _newer(history),
+                "snapshots": [{"id": number, "summary": summary} for number, summary in history],
+                "settled": _settled(history),
             }
             for name, history in _HISTORIES.items()
         ],
     }
 
 
-def _newer(history: list[tuple[int, dict[str, str]]]) -> list[int] | None:
-    settled = Settled.by("1f", [SnapshotFacts(id, 0, "append", summary) for id, summary in history])
-    return None if settled is None else sorted(settled.newer)
+def _settled(history: list[tuple[int, dict[str, str]]]) -> list[bool] | None:
+    settled = Settled.by("1f", [SnapshotFacts(number, 0, "append", summary) for number, summary in history])
+    return None if settled is None else [settled.covers(partition) for partition in _PARTITIONS]

@@ -32,6 +32,7 @@ from iceberg_zorder.report.scan_prediction import scan_prediction
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.upkeep.left_groups import WHY, why_nothing
+from iceberg_zorder.upkeep.settled import why_nothing as why_settled
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, position_delete, row_order
 
@@ -151,7 +152,9 @@ def test_daily_appends_are_not_made_worse_and_the_column_that_pays_is_named(
     assert int(summary["zorder.rewrite-duration-ms"]) > 0
 
     files = data_files(table)
-    again = rewrite_data_files(table, ["user", "ts"])
+    settled = rewrite_data_files(table, ["user", "ts"])
+    assert settled.message == why_settled("lake.db.t", len(files))
+    again = rewrite_data_files(table, ["user", "ts"], options={"min-input-files": 4})
     assert (again.nothing_to_do, again.scan_fractions) == (True, ())
     assert again.message is not None
     assert again.message.startswith(
@@ -529,7 +532,7 @@ def of_heavy_orders(catalog: SqlCatalog) -> Table:
 
 def test_a_file_group_that_gained_nothing_is_not_written_again(catalog: SqlCatalog, tmp_path: Path) -> None:
     table = of_heavy_orders(catalog)
-    rewrite_data_files(table, "user, ts")
+    rewrite_data_files(table, "user, ts", options={"min-input-files": 4})
     result = rewrite_data_files(table, "user, ts")
     assert result.rewritten_data_files_count == 0
     assert result.message is not None
@@ -571,7 +574,7 @@ def test_that_nothing_can_be_remembered_is_warned_of(
     catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     table = of_heavy_orders(catalog)
-    rewrite_data_files(table, "user, ts")
+    rewrite_data_files(table, "user, ts", options={"min-input-files": 4})
 
     def refused(*_: object, **__: object) -> None:
         raise OSError("no such luck")

@@ -141,7 +141,7 @@ def test_what_is_as_good_as_it_gets_is_left_whoever_wrote_it(grid: Table) -> Non
 
 def test_files_that_lie_across_others_are_rewritten_although_their_size_is_right(grid: Table) -> None:
     broad = set(across(grid, files=4))
-    assert plan_rewrite(grid, "a, b", options=SIZES).groups == ()
+    assert plan_rewrite(grid, "a, b", options={**SIZES, "max-scan-ratio": "Infinity"}).groups == ()
     (group,) = plan_rewrite(grid, "a, b", options=UPKEEP).groups
     assert broad <= {task.data_file.file_path for task in group.tasks}
     assert " is above max-scan-ratio 1.2 times the attainable " in group.reason
@@ -183,7 +183,6 @@ def test_small_files_that_would_be_as_many_again_are_left(catalog: SqlCatalog) -
     for box in range(2):
         table.append(longs(a=rng.integers(box << 40, box + 1 << 40, 1_300), b=rng.integers(0, DOMAIN, 1_300)))
     # Two files of 65% of the target: more data than that, which is written to two files again.
-    assert [len(group.tasks) for group in plan_rewrite(table, "a, b", options=SIZES).groups] == [2]
     assert plan_rewrite(table, "a, b", options=UPKEEP).groups == ()
     table.append(longs(a=rng.integers(0, 2 << 40, 500), b=rng.integers(0, DOMAIN, 500)))
     (group,) = plan_rewrite(table, "a, b", options=UPKEEP).groups

@@ -19,6 +19,8 @@ from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, remembered_sort_order, resolve
 from iceberg_zorder.pyiceberg.plan.selection.left_groups import LeftGroups
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
+from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize
+from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.request.metrics_check import FAIL
 from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
@@ -29,6 +31,7 @@ from iceberg_zorder.request.table_defaults import (
     completed_options,
     options_property,
 )
+from iceberg_zorder.upkeep.settled import Settled, request_key
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,22 @@ class PlanRequest:
             case_sensitive=self.case_sensitive,
             needs_bounds=self.options.layout.metrics_check == FAIL,
         )
+
+    def key(self, order: RowOrder, target: TargetSize) -> str:
+        """Make the key of what is asked for, on the table as it is; see :func:`.request_key`."""
+        spec_id = self.options.output_spec_id
+        return request_key(
+            order.sort_order,
+            "" if self.where is None else str(self.where),
+            self.table.spec().spec_id if spec_id is None else spec_id,
+            target.size,
+            self.written_options,
+            self.table.properties,
+        )
+
+    def settled(self, order: RowOrder, snapshot: Snapshot, target: TargetSize) -> Settled | None:
+        """Find what earlier rewrites by the same request have settled; see :meth:`.Settled.by`."""
+        return Settled.by(self.key(order, target), snapshots_to(self.table, snapshot))
 
     def newest_snapshot(self) -> Snapshot | None:
         """Find the branch's newest snapshot; none if the table has none yet."""

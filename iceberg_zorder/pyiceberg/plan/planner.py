@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.expressions import BooleanExpression
@@ -20,12 +20,14 @@ from iceberg_zorder.pyiceberg.plan.selection.file_limit import limited
 from iceberg_zorder.pyiceberg.plan.selection.gain_selection import GainSelection
 from iceberg_zorder.pyiceberg.plan.selection.left_groups import LeftGroups
 from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, Selected, SelectedFiles, Selection
+from iceberg_zorder.pyiceberg.plan.selection.settled_selection import SettledSelection
 from iceberg_zorder.pyiceberg.plan.selection.size_selection import SizeSelection
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, found_target, given_target
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.request.rewrite_options import RewriteOptions
+from iceberg_zorder.upkeep.settled import Settled
 
 NEWEST_FORMAT = 2
 _ENGINE = "use the Spark engine (iceberg_zorder.spark.rewrite_data_files)"
@@ -46,12 +48,15 @@ class Plan:
         Why there is no file group, and what would force one.
     target : TargetSize
         The size that new files are to have.
+    is_whole : bool
+        Whether nothing is left for a later rewrite by the same request.
     """
 
     groups: tuple[FileGroup, ...]
     left: tuple[SelectedFiles, ...]
     message: str | None
     target: TargetSize
+    is_whole: bool
 
 
 class Planner:
@@ -103,7 +108,13 @@ class Planner:
         self._job_order = order
         self._spec_id = table.spec().spec_id if options.output_spec_id is None else options.output_spec_id
 
-    def plan(self, snapshot: Snapshot, lost: Sequence[FileGroup] = (), order: RowOrder | None = None) -> Plan:
+    def plan(
+        self,
+        snapshot: Snapshot,
+        lost: Sequence[FileGroup] = (),
+        order: RowOrder | None = None,
+        settled: Callable[[TargetSize], Settled | None] | None = None,
+    ) -> Plan:
         """Plan the rewrite of a snapshot's data files.
 
         Parameters
@@ -114,6 +125,8 @@ class Planner:
             File groups of an earlier plan that are to be planned again, and no others.
         order : RowOrder, optional
             The columns to cluster by; without them nothing is chosen for what it gains.
+        settled : callable, optional
+            From the target to what an earlier rewrite has settled, if one has.
 
         Returns
         -------
@@ -133,13 +146,16 @@ class Planner:
             tasks = self._again(tasks, lost)
             most = sum(len(group.tasks) for group in lost) if self._options.max_files_to_rewrite else math.inf
         scope = [PartitionFiles(key, tuple(files)) for key, files in self._by_key(tasks).items()]
-        selected = self._steps(self._selection(sizes, order).select(scope), sizes, most)
+        selection = self._selection(sizes, order)
+        if settled is not None and not lost and not self._options.rewrite_all and (rests := settled(target)):
+            selection = SettledSelection(display_name(self._table), rests, sizes, selection)
+        selected, is_whole = self._steps(selection.select(scope), sizes, most)
         groups = [self._group(number, files, sizes) for number, files in enumerate(selected.chosen, 1)]
         for group in groups:
             self._check_formats(group)
         is_bare = not tasks and not self._is_filtered
         message = nothing_in(self._table, "the table has no data file") if is_bare else selected.message
-        return Plan(tuple(sorted(groups, key=self._job_key)), selected.left, message, target)
+        return Plan(tuple(sorted(groups, key=self._job_key)), selected.left, message, target, is_whole)
 
     def _selection(self, sizes: SizeRules, order: RowOrder | None) -> Selection:
         by_size = SizeSelection(display_name(self._table), sizes)
@@ -147,12 +163,17 @@ class Planner:
             return by_size
         return GainSelection(self._table, by_size, sizes, order, self._options.max_scan_ratio)
 
-    def _steps(self, selected: Selected, sizes: SizeRules, most: float) -> Selected:
-        """Take what follows the choice, whoever has chosen: what is left has no part in the limit."""
+    def _steps(self, selected: Selected, sizes: SizeRules, most: float) -> tuple[Selected, bool]:
+        """Take what follows the choice, whoever has chosen; tell whether the limit leaves nothing of it.
+
+        What is remembered has no part in the limit.
+        """
         leaving = None if self._left is None else self._left.of(sizes, self._spec_id)
         if leaving is not None:
             selected = leaving.without_left(selected)
-        return limited(selected, self._options.max_files_to_rewrite, most, leaving)
+        taken = limited(selected, self._options.max_files_to_rewrite, most, leaving)
+        files, all_files = (sum(len(group.tasks) for group in each.chosen) for each in (taken, selected))
+        return taken, files == all_files
 
     def _target(self, snapshot: Snapshot, tasks: Sequence[DataFileTask]) -> TargetSize:
         given = given_target(self._table, self._options)

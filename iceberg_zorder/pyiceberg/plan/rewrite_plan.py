@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from pyiceberg.expressions import BooleanExpression
@@ -86,6 +87,8 @@ class RewritePlan:
         What measures the files of its groups, once it is sampled.
     metrics : CheckedMetrics
         The columns whose lower/upper bounds do not serve, once it is sampled.
+    is_whole : bool
+        Whether nothing is left for a later rewrite by the same request.
     """
 
     request: PlanRequest
@@ -105,6 +108,7 @@ class RewritePlan:
     warnings: tuple[str, ...] = ()
     measure: ScanFractions | None = None
     metrics: CheckedMetrics = field(default_factory=CheckedMetrics)
+    is_whole: bool = False
 
     @property
     def is_sampled(self) -> bool:
@@ -323,13 +327,14 @@ def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = ()) -> Rewrit
         target = given_target(table, request.options)
         message = nothing_in(table, "the table has no snapshot yet")
         return RewritePlan(request, *at, None, order, message=message, target=target)
-    plan = planner.plan(snapshot, lost, order)
+    plan = planner.plan(snapshot, lost, order, partial(request.settled, order, snapshot))
     if any(group.partition is None for group in plan.groups):
         spec, schema = table.specs()[plan.groups[0].spec_id], table.schema()
         order = replace(order, partition=partition_columns(schema, spec))
         # Refuses what cannot be partitioned by.
         Partitions(spec, schema, schema_to_pyarrow(sanitize_column_names(schema)))
-    return RewritePlan(request, *at, snapshot, order, plan.groups, plan.left, plan.message, target=plan.target)
+    found = RewritePlan(request, *at, snapshot, order, plan.groups, plan.left, plan.message, target=plan.target)
+    return replace(found, is_whole=plan.is_whole)
 
 
 def _checked_order(request: PlanRequest) -> RowOrder:

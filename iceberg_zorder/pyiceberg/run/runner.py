@@ -10,7 +10,6 @@ from copy import copy
 from functools import partial
 
 from pyiceberg.manifest import DataFile
-from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg.commit.batches import Batch, BatchCommits, Tally
@@ -30,6 +29,7 @@ from iceberg_zorder.pyiceberg.write.file_writer import delete_files
 from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.threads import available_cores
+from iceberg_zorder.upkeep.settled import REQUEST, SETTLED_FROM
 
 logger = logging.getLogger("iceberg_zorder")
 
@@ -61,6 +61,10 @@ class RewriteRunner:
         self._written = WrittenFiles()
         self._set: list[str] = []
         self._left: list[FileGroup] = []
+        self._open = 0
+        """File groups of the plan at hand that are neither committed nor left."""
+        self._settled_from: int | None = None
+        """The snapshot that was planned on first, if nothing is left for later."""
         self._since = time.monotonic()
 
     def run(self, plan: RewritePlan) -> RewriteResult:
@@ -74,6 +78,8 @@ class RewriteRunner:
         with self._telling_what_is_left():
             sampled = self._sampled(plan)
         sampled.metrics.check()
+        if sampled.is_whole and sampled.snapshot is not None:
+            self._settled_from = sampled.snapshot.snapshot_id
         with self._telling_what_is_left():
             warnings = self._with_fixed_metrics(sampled)
             message = self._attempts(sampled)
@@ -191,13 +197,13 @@ class RewriteRunner:
 
     def _rewrite(self, plan: RewritePlan) -> None:
         """Rewrite the file groups of a sampled plan, and commit them in batches."""
-        order, snapshot = plan.order, plan.snapshot
-        if not plan.groups or snapshot is None or plan.target is None:
+        order = plan.order
+        if not plan.groups or plan.snapshot is None or plan.target is None:
             return
         self._written.begin(plan)
         layouts = [each.layout for each in plan.layouts]
         properties = snapshot_properties(order, layouts, plan.target)
-        wanted = len(plan.groups)
+        wanted = self._open = len(plan.groups)
         size = -(-wanted // self._options.max_commits) if self._options.partial_progress else wanted
         # A commit refreshes the table while other file groups are read and written as it was.
         table = copy(self._table)
@@ -219,9 +225,9 @@ class RewriteRunner:
                         batch.pop()
                     elif len(batch) == size:
                         due, batch = batch, []
-                        self._commit(snapshot, due, properties)
+                        self._commit(plan, due, properties)
             due, batch = batch, []
-            self._commit(snapshot, due, properties)
+            self._commit(plan, due, properties)
         except BaseException:
             delete_files(self._table, [file.file_path for _, files in batch for file in files])
             raise
@@ -236,6 +242,7 @@ class RewriteRunner:
         delete_files(self._table, [file.file_path for file in files])
         self._written.left(written)
         self._left.append(group)
+        self._open -= 1
         return True
 
     def _sampled(self, plan: RewritePlan) -> RewritePlan:
@@ -253,18 +260,26 @@ class RewriteRunner:
         )
         return plan.sampled_in(context)
 
-    def _commit(self, snapshot: Snapshot, batch: Batch, properties: dict[str, str]) -> None:
-        if not batch:
+    def _commit(self, plan: RewritePlan, batch: Batch, properties: dict[str, str]) -> None:
+        if not batch or plan.snapshot is None or plan.target is None:
             return
         try:
             written = self._written.files(batch)
             of_commit = commit_properties(self._written.actual(written), time.monotonic() - self._since)
+            of_commit[REQUEST] = plan.request.key(plan.order, plan.target)
+            if self._settled_from is not None and self._is_last(batch):
+                of_commit[SETTLED_FROM] = str(self._settled_from)
         except BaseException:
             delete_files(self._table, [file.file_path for _, files in batch for file in files])
             raise
-        if self._commits.commit(snapshot, batch, {**properties, **of_commit}):
+        if self._commits.commit(plan.snapshot, batch, {**properties, **of_commit}):
+            self._open -= len(batch)
             self._written.committed(written)
             self._since = time.monotonic()
+
+    def _is_last(self, batch: Batch) -> bool:
+        """Tell whether all is done with a batch, and nothing has failed."""
+        return len(batch) == self._open and not (self._tally.failed_files or self._tally.lost)
 
     def _failed(self, what: str, group: FileGroup, error: Exception) -> None:
         """Count a file group that failed, or end the rewrite where it is committed as a whole."""

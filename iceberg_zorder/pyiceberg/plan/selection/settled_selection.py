@@ -1,8 +1,7 @@
-"""Leave the partitions that the newest rewrite has settled, and choose among the others."""
+"""Leave the partitions that earlier rewrites have settled, and choose among the others."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -29,18 +28,18 @@ class SettledSelection:
     def __init__(self, table: str, settled: Settled, rules: SizeRules, others: Selection) -> None:
         self._table, self._settled, self._rules, self._others = table, settled, rules, others
 
-    def select(self, scope: Sequence[PartitionFiles], most: float = math.inf) -> Selected:
+    def select(self, scope: Sequence[PartitionFiles]) -> Selected:
         """Choose among what is not settled; see :meth:`Selection.select`."""
         settled = [each for each in scope if self._is_settled(each)]
         if not settled:
-            return self._others.select(scope, most)
+            return self._others.select(scope)
         left = tuple(SelectedFiles(each.key, each.tasks, WHY) for each in settled)
         if len(settled) == len(scope):
             return Selected((), left, why_nothing(self._table, sum(len(each.tasks) for each in settled)))
-        selected = self._others.select([each for each in scope if each not in settled], most)
+        selected = self._others.select([each for each in scope if each not in settled])
         return replace(selected, left=(*selected.left, *left))
 
     def _is_settled(self, partition: PartitionFiles) -> bool:
-        return self._settled.covers(task.added_by for task in partition.tasks) and not any(
+        return self._settled.covers([task.added_by for task in partition.tasks]) and not any(
             self._rules.has_too_many_deletes(task) for task in partition.tasks
         )

@@ -1,19 +1,23 @@
 package io.icebergzorder.core.upkeep;
 
 import io.icebergzorder.core.report.SnapshotFacts;
+import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
-import java.util.Objects;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * What the newest rewrite by a request has settled: no other by the same request would choose anything of it.
+ * What rewrites by a request have settled: no other by the same request would choose anything of it.
  *
- * @param newer the snapshots whose data files it has not seen
+ * @param newer the snapshots whose data files the newest of them has not seen; null if it has left something to do, or what came since
+ *     cannot be told
+ * @param runs the snapshots of these rewrites, and the hash of the layouts: it is one for all commits of a rewrite
  */
-public record Settled(Set<Long> newer) {
+public record Settled(Set<Long> newer, Map<Long, String> runs) {
   /** In a snapshot's summary: the key of what the rewrite was asked for. */
   public static final String REQUEST = "zorder.request";
 
@@ -21,40 +25,52 @@ public record Settled(Set<Long> newer) {
   public static final String SETTLED_FROM = "zorder.settled-from-snapshot-id";
 
   /** Why data files are left that are settled. */
-  public static final String WHY = "as the last rewrite by the same request left them, and nothing has come since";
+  public static final String WHY = "as a rewrite by the same request left them, and nothing has come since";
 
   private static final String HASH = "zorder.layout-hash";
-
-  /** Takes a copy of the set. */
-  public Settled {
-    newer = Set.copyOf(newer);
-  }
 
   /**
    * Finds what is settled.
    *
    * @param request the key of the request, see {@link RequestKey}
    * @param snapshots the snapshots of the branch, oldest first, as far as they are kept
-   * @return empty if the newest rewrite by that request has left something to do, or it cannot be told what came since
+   * @return empty if there is no rewrite by that request
    */
   public static Optional<Settled> by(String request, List<SnapshotFacts> snapshots) {
+    Map<Long, String> runs = new HashMap<>();
     SnapshotFacts last = null;
     for (SnapshotFacts each : snapshots) {
-      last = request.equals(each.summary().get(REQUEST)) ? each : last;
+      if (request.equals(each.summary().get(REQUEST))) {
+        runs.put(each.id(), each.summary().getOrDefault(HASH, ""));
+        last = each;
+      }
     }
-    String first = last == null ? null : last.summary().get(SETTLED_FROM);
-    List<String> ids = snapshots.stream().map(each -> String.valueOf(each.id())).toList();
-    if (first == null || !ids.contains(first)) {
+    if (last == null) {
       return Optional.empty();
     }
-    // Partial progress commits one after the other, of the same layouts.
-    String layouts = last.summary().get(HASH);
+    int seen = snapshots.stream().map(each -> String.valueOf(each.id())).toList().indexOf(last.summary().getOrDefault(SETTLED_FROM, ""));
+    if (seen < 0) {
+      return Optional.of(new Settled(null, runs));
+    }
+    // Partial progress commits one after the other.
+    String run = runs.get(last.id());
     Set<Long> newer =
-        snapshots.subList(ids.indexOf(first) + 1, ids.size()).stream()
-            .filter(each -> !request.equals(each.summary().get(REQUEST)) || !Objects.equals(layouts, each.summary().get(HASH)))
+        snapshots.subList(seen + 1, snapshots.size()).stream()
             .map(SnapshotFacts::id)
+            .filter(id -> !run.equals(runs.get(id)))
             .collect(Collectors.toSet());
-    return Optional.of(new Settled(newer));
+    return Optional.of(new Settled(newer, runs));
+  }
+
+  /**
+   * Whether the files of a partition are settled: one rewrite wrote them all, or the newest one has seen or written them all.
+   *
+   * @param addedBy the snapshots that added them
+   */
+  public boolean covers(Collection<Long> addedBy) {
+    Set<String> of = addedBy.stream().map(id -> runs.getOrDefault(id, "")).collect(Collectors.toSet());
+    boolean areOfOne = of.size() == 1 && addedBy.stream().allMatch(runs::containsKey);
+    return areOfOne || (newer != null && addedBy.stream().noneMatch(newer::contains));
   }
 
   /** Why nothing is rewritten where all files are settled. */

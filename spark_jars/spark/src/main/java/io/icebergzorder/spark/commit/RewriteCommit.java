@@ -1,9 +1,11 @@
 package io.icebergzorder.spark.commit;
 
+import io.icebergzorder.core.upkeep.Settled;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.SupportedVersions;
 import io.icebergzorder.spark.request.RewriteOptions;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.function.BiConsumer;
@@ -32,6 +34,7 @@ public final class RewriteCommit {
   private final int formatVersion;
   private final boolean useStartingSequenceNumber;
   private final Function<Collection<RewriteFileGroup>, Map<String, String>> summary;
+  private boolean areAllDone = true;
 
   /**
    * Prepares commits.
@@ -68,7 +71,14 @@ public final class RewriteCommit {
   public void commit(Collection<RewriteFileGroup> groups) {
     CommitAttempt attempt = new CommitAttempt(table, check(groups));
     try {
-      manager(attempt.table(), summary.apply(groups)).commitOrClean(new HashSet<>(groups));
+      Map<String, String> properties = new HashMap<>(summary.apply(groups));
+      if (!areAllDone) {
+        properties.remove(Settled.SETTLED_FROM);
+      }
+      boolean wereAllDone = areAllDone;
+      areAllDone = false;
+      manager(attempt.table(), properties).commitOrClean(new HashSet<>(groups));
+      areAllDone = wereAllDone;
     } catch (ValidationException | CommitFailedException e) {
       throw new RuntimeException(
           String.format(

@@ -1,12 +1,18 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.report.SnapshotFacts;
+import io.icebergzorder.core.upkeep.Settled;
 import io.icebergzorder.spark.request.ResolvedReport;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalLong;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
+import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.SnapshotSummary;
 import org.apache.iceberg.Table;
@@ -48,6 +54,18 @@ public final class RewriteHistory {
                 TargetSize.ofLastLayout(
                     number(snapshot, TARGET_FILE_SIZE),
                     snapshot.summary().getOrDefault(TARGET_FILE_SIZE_FROM, TargetSize.OPTION)));
+  }
+
+  /** Tells of the data files of a partition whether rewrites by a request have settled them; empty if there was none. */
+  Optional<Predicate<List<FileScanTask>>> settled(String request) {
+    List<SnapshotFacts> snapshots = new ArrayList<>(newestFirst().map(ResolvedReport::facts).toList());
+    Collections.reverse(snapshots);
+    return Settled.by(request, snapshots)
+        .map(
+            settled -> {
+              AddedBy addedBy = new AddedBy(table, snapshots);
+              return files -> settled.covers(files.stream().map(task -> addedBy.snapshotOf(task.file())).toList());
+            });
   }
 
   /** The last rewrite of ours. */

@@ -9,18 +9,22 @@ import io.icebergzorder.spark.plan.selection.GainSelection;
 import io.icebergzorder.spark.plan.selection.IcebergRules;
 import io.icebergzorder.spark.plan.selection.LeavingStep;
 import io.icebergzorder.spark.plan.selection.Selection;
+import io.icebergzorder.spark.plan.selection.SettledSelection;
 import io.icebergzorder.spark.plan.selection.SizeSelection;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.FileScope;
 import io.icebergzorder.spark.request.PartitionColumn;
 import io.icebergzorder.spark.request.ResolvedRequest;
+import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.RewriteRequest;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
@@ -61,7 +65,7 @@ public final class RewritePlanner {
       new IcebergRules(table, target.in(options));
       String message = nothingIn(table, "the table has no snapshot yet");
       return new TablePlan(
-          request, null, null, target, request.order(), List.of(), new Selection.Selected(List.of(), List.of(), message));
+          request, null, null, target, request.order(), List.of(), new Selection.Selected(List.of(), List.of(), message), true);
     }
     StartingPoint start = StartingPoint.of(table, request.branch());
     EqualityDeleteTypes.check(table, start.snapshotId());
@@ -69,23 +73,32 @@ public final class RewritePlanner {
     RewriteHistory history = new RewriteHistory(table, start.snapshotId());
     TargetSize target = TargetSize.of(table, request.written(), options, history, scope);
     IcebergRules rules = new IcebergRules(table, target.in(options));
-    Selection.Selected selected =
+    Selection.Selected chosen =
         scope.isEmpty() && request.written().where() == null
             ? new Selection.Selected(List.of(), List.of(), nothingIn(table, "the table has no data file"))
-            : steps(selection(rules, request, start).select(scope), rules, request);
+            : unsettled(rules, request, history.settled(TablePlan.requestKey(request, target)), start).select(scope);
+    // What follows the choice, whoever has chosen: what is remembered has no part in the limit.
+    LeavingStep leaving = new LeavingStep(TablePlan.mayLeaveGroups(request) ? TablePlan.leftGroups(request) : null, rules);
+    Selection.Selected wanted = leaving.withoutLeft(chosen);
+    Selection.Selected selected = FileLimit.limited(wanted, rules, leaving);
+    boolean isWhole = selected.chosenFiles() == wanted.chosenFiles();
     List<PlannedGroup> groups = groups(rules, rules.ofDeletesOnly(), table, selected.chosen());
-    return new TablePlan(request, start, history, target, within(request, groups), groups, selected);
+    return new TablePlan(request, start, history, target, within(request, groups), groups, selected, isWhole);
   }
 
-  /** What follows the choice, whoever has chosen: what is left has no part in the limit. */
-  private static Selection.Selected steps(Selection.Selected selected, IcebergRules rules, ResolvedRequest request) {
-    LeavingStep leaving = new LeavingStep(TablePlan.mayLeaveGroups(request) ? TablePlan.leftGroups(request) : null, rules);
-    return FileLimit.limited(leaving.withoutLeft(selected), rules, leaving);
+  /** Leaves what is settled, unless all is asked for or what Iceberg would rewrite. */
+  private static Selection unsettled(
+      IcebergRules rules, ResolvedRequest request, Optional<Predicate<List<FileScanTask>>> settled, StartingPoint start) {
+    Selection others = selection(rules, request, start);
+    return settled.isEmpty() || !TablePlan.mayLeaveGroups(request)
+        ? others
+        : new SettledSelection(settled.get(), rules, others);
   }
 
   /** Who chooses. Bounds are read only if they are looked at, for metrics of many files are large. */
   private static Selection selection(IcebergRules rules, ResolvedRequest request, StartingPoint start) {
-    if (rules.rewriteAll() || rules.maxScanRatio().isEmpty()) {
+    boolean isLikeBuiltin = request.written().likeBuiltin() && !request.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
+    if (rules.rewriteAll() || isLikeBuiltin) {
       return new SizeSelection(rules);
     }
     Table table = request.target().table();

@@ -2,6 +2,7 @@ package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.core.upkeep.LeftGroups;
+import io.icebergzorder.core.upkeep.RequestKey;
 import io.icebergzorder.spark.plan.selection.Selection;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.ResolvedRequest;
@@ -16,6 +17,7 @@ import java.util.OptionalLong;
 import java.util.function.Consumer;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.SizeBasedFileRewritePlanner;
 
 /** What a rewrite will do, from metadata alone. Immutable, but for the handle of the table. */
@@ -27,6 +29,7 @@ public final class TablePlan {
   private final RowOrder order;
   private final List<PlannedGroup> groups;
   private final Selection.Selected selected;
+  private final boolean isWhole;
 
   /**
    * Takes what was planned.
@@ -36,6 +39,7 @@ public final class TablePlan {
    * @param targetSize the size of new files
    * @param order the order of the rows, within each partition of the files to be written
    * @param groups the file groups that were chosen, in the order in which they are to be rewritten
+   * @param isWhole whether nothing is left for a later rewrite by the same request
    */
   TablePlan(
       ResolvedRequest request,
@@ -44,7 +48,8 @@ public final class TablePlan {
       TargetSize targetSize,
       RowOrder order,
       List<PlannedGroup> groups,
-      Selection.Selected selected) {
+      Selection.Selected selected,
+      boolean isWhole) {
     this.request = request;
     this.start = start;
     this.history = history;
@@ -52,6 +57,7 @@ public final class TablePlan {
     this.order = order;
     this.groups = List.copyOf(groups);
     this.selected = selected;
+    this.isWhole = isWhole;
   }
 
   /** The table. */
@@ -134,6 +140,28 @@ public final class TablePlan {
 
   static LeftGroups leftGroups(ResolvedRequest request) {
     return new LeftGroups(request.target().table().properties(), request.order().sortOrder(), request.options().all());
+  }
+
+  /** The key of what was asked for. */
+  public String requestKey() {
+    return requestKey(request, targetSize);
+  }
+
+  static String requestKey(ResolvedRequest request, TargetSize target) {
+    Table table = request.target().table();
+    String where = request.written().where();
+    return RequestKey.of(
+        request.order().sortOrder(),
+        where == null ? "" : where,
+        ResolvedRequest.outputSpec(table, request.options()).specId(),
+        target.bytes(),
+        request.options().all(),
+        table.properties());
+  }
+
+  /** Whether nothing is left for a later rewrite by the same request. */
+  public boolean isWhole() {
+    return isWhole;
   }
 
   /** Whether a file group may get more files than its size asks for, if that is what makes its rewrite pay. */

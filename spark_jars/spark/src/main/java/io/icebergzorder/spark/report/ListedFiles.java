@@ -6,6 +6,7 @@ import io.icebergzorder.core.report.DataFiles;
 import io.icebergzorder.spark.bounds.BoundKeys;
 import io.icebergzorder.spark.measure.FileCondition;
 import io.icebergzorder.spark.measure.FilePartition;
+import io.icebergzorder.spark.plan.AddedBy;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -9,6 +9,7 @@ import io.icebergzorder.core.report.TableFacts;
 import io.icebergzorder.spark.measure.FileCondition;
 import io.icebergzorder.spark.measure.FilePartition;
 import io.icebergzorder.spark.measure.PredictedFiles;
+import io.icebergzorder.spark.plan.AddedBy;
 import io.icebergzorder.spark.plan.FileSizeRules;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.Condition;

@@ -42,6 +42,9 @@ public record RewriteOptions(
   /** Partitions whose scan fraction is above so many times the attainable one are rewritten, too; in [1, inf), unset by default. */
   public static final String MAX_SCAN_RATIO = "max-scan-ratio";
 
+  /** What is left alone by default: what filters read at most a fifth more of than they would after a rewrite of everything. */
+  public static final double MAX_SCAN_RATIO_DEFAULT = 1.2;
+
   /**
    * Several commits.
    *

@@ -2,6 +2,7 @@ package io.icebergzorder.spark.run;
 
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.upkeep.LeftGroups;
+import io.icebergzorder.core.upkeep.Settled;
 import io.icebergzorder.spark.commit.LayoutSummary;
 import io.icebergzorder.spark.measure.GroupBounds;
 import io.icebergzorder.spark.measure.ScanFractions;
@@ -40,6 +41,7 @@ final class RunMeasurement {
   private final List<FittedGroup> left = new ArrayList<>();
   private final List<ScanMeasurement.MeasuredGroup> leftFiles = new ArrayList<>();
   private long since;
+  private int told;
 
   /**
    * Begins.
@@ -59,6 +61,11 @@ final class RunMeasurement {
     if (!plan.request().likeBuiltin()) {
       summary.put(RewriteHistory.TARGET_FILE_SIZE, String.valueOf(plan.targetSize().bytes()));
       summary.put(RewriteHistory.TARGET_FILE_SIZE_FROM, plan.targetSize().origin());
+      summary.put(Settled.REQUEST, plan.requestKey());
+      told += groups.size();
+      if (plan.isWhole() && fitted.failures().isEmpty() && told + left.size() == fitted.groups().size()) {
+        summary.put(Settled.SETTLED_FROM, String.valueOf(plan.snapshotId().getAsLong()));
+      }
     }
     List<ScanMeasurement.MeasuredGroup> committed = groups.stream().map(this::measure).toList();
     ScanFractions.measured(plan.order(), committed)

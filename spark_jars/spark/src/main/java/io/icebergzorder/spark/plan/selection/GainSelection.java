@@ -57,7 +57,7 @@ public final class GainSelection implements Selection {
     RowOrder order = request.order();
     this.upkeep =
         new UpkeepRequest(
-            rules.maxScanRatio().getAsDouble(),
+            rules.maxScanRatio(),
             rules::expectedOutputFiles,
             order.layoutRequest(request.options().layout(), 1),
             order.named().stream().map(kept::kept).toList(),

@@ -7,7 +7,6 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalDouble;
 import java.util.Set;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.RewriteJobOrder;
@@ -27,7 +26,7 @@ import org.apache.iceberg.util.PropertyUtil;
  */
 public final class IcebergRules extends BinPackRewriteFilePlanner {
   private Map<String, String> options;
-  private OptionalDouble maxScanRatio = OptionalDouble.empty();
+  private double maxScanRatio;
   private double compressionFactor = RewriteOptions.COMPRESSION_FACTOR_DEFAULT;
   private long targetFileSize;
   private long minFileSize;
@@ -71,13 +70,11 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
       throw new IllegalArgumentException(
           String.format("'%s' is set to %s but must be > 0", RewriteOptions.COMPRESSION_FACTOR, compressionFactor));
     }
-    if (options.containsKey(RewriteOptions.MAX_SCAN_RATIO)) {
-      double ratio = Double.parseDouble(options.get(RewriteOptions.MAX_SCAN_RATIO));
-      if (!(ratio >= 1)) {
-        throw new IllegalArgumentException(
-            String.format("'%s' is set to %s but must be >= 1", RewriteOptions.MAX_SCAN_RATIO, ratio));
-      }
-      maxScanRatio = OptionalDouble.of(ratio);
+    maxScanRatio =
+        PropertyUtil.propertyAsDouble(options, RewriteOptions.MAX_SCAN_RATIO, RewriteOptions.MAX_SCAN_RATIO_DEFAULT);
+    if (!(maxScanRatio >= 1)) {
+      throw new IllegalArgumentException(
+          String.format("'%s' is set to %s but must be >= 1", RewriteOptions.MAX_SCAN_RATIO, maxScanRatio));
     }
     targetFileSize = PropertyUtil.propertyAsLong(options, TARGET_FILE_SIZE_BYTES, defaultTargetFileSize());
     minFileSize =
@@ -181,8 +178,8 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     return rewriteAll;
   }
 
-  /** So many times the attainable scan fraction is left alone, at least 1; empty if files are chosen by size alone. */
-  public OptionalDouble maxScanRatio() {
+  /** So many times the attainable scan fraction is left alone, at least 1. */
+  double maxScanRatio() {
     return maxScanRatio;
   }
 

@@ -65,5 +65,10 @@ public interface Selection {
       chosen = List.copyOf(chosen);
       left = List.copyOf(left);
     }
+
+    /** How many files were chosen. */
+    public int chosenFiles() {
+      return chosen.stream().mapToInt(group -> group.files().size()).sum();
+    }
   }
 }

@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.report;
+package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.report.SnapshotFacts;
 import java.util.HashMap;
@@ -13,14 +13,19 @@ import org.apache.iceberg.Table;
  * that what they added is read from their manifests; that is done only where one of our rewrites is among them, for nobody asks
  * else.
  */
-final class AddedBy {
+public final class AddedBy {
   /** Of a file that was added by a snapshot which is not kept any more. */
   private static final long UNKNOWN = -1;
 
   private final Map<Long, Long> bySequenceNumber = new HashMap<>();
   private final Map<String, Long> byLocation = new HashMap<>();
 
-  AddedBy(Table table, List<SnapshotFacts> history) {
+  /**
+   * Takes note of what snapshots have added.
+   *
+   * @param history the snapshots of the branch, oldest first
+   */
+  public AddedBy(Table table, List<SnapshotFacts> history) {
     for (Snapshot snapshot : table.snapshots()) {
       if (snapshot.sequenceNumber() > 0) {
         bySequenceNumber.put(snapshot.sequenceNumber(), snapshot.snapshotId());
@@ -37,7 +42,8 @@ final class AddedBy {
                     .forEach(file -> byLocation.put(file.location(), snapshot.snapshotId())));
   }
 
-  long snapshotOf(DataFile file) {
+  /** The id of the snapshot that has added a file; -1 if that is not kept, or adds nothing of ours. */
+  public long snapshotOf(DataFile file) {
     Long sequenceNumber = file.fileSequenceNumber();
     return sequenceNumber != null && sequenceNumber > 0
         ? bySequenceNumber.getOrDefault(sequenceNumber, UNKNOWN)

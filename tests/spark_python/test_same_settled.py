@@ -1,0 +1,130 @@
+"""What a rewrite has settled is left by the next one, by either engine, until something comes that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+from pyspark.sql import SparkSession
+
+from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
+from iceberg_zorder.request.result import RewriteResult
+from iceberg_zorder.spark import rewrite_data_files
+from iceberg_zorder.upkeep.settled import why_nothing
+from tests.conftest import CATALOG
+
+NAME = f"{CATALOG}.db.settled"
+# One sample of rows whose bounds no layout meets: by the bounds alone every run would try again.
+TIGHT = {"target-file-size-bytes": "20000", "max-scan-ratio": "1"}
+Rewrite = Callable[..., RewriteResult]
+
+
+@pytest.fixture
+def table(catalog: Catalog, spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[Table]:
+    version = getattr(request, "param", 2)
+    schema = pa.schema([("p", pa.int64()), ("a", pa.int64()), ("b", pa.int64())])
+    table = catalog.create_table("db.settled", schema, properties={"format-version": str(version)})
+    with table.update_spec() as update:
+        update.add_field("p", IdentityTransform(), "p")
+    for part in (0, 1):
+        append(table, part, 6)
+    yield table
+    spark.sql(f"DROP TABLE {NAME} PURGE")
+
+
+def append(table: Table, part: int, files: int = 1) -> None:
+    draw = np.random.default_rng(part)
+    for _ in range(files):
+        a = draw.integers(0, 1 << 40, 2_000)
+        # Columns that depend on each other, which no bounds tell.
+        table.append(pa.table({"p": np.full(2_000, part), "a": a, "b": a + draw.integers(0, 1 << 30, 2_000)}))
+
+
+def engines(spark: SparkSession, table: Table) -> tuple[Rewrite, Rewrite]:
+    def by_spark(**given: object) -> RewriteResult:
+        result = rewrite_data_files(spark, NAME, "a, b", **given)  # type: ignore[arg-type]
+        table.refresh()
+        return result
+
+    def without(**given: object) -> RewriteResult:
+        return rewrite_without_spark(table, "a, b", **given)  # type: ignore[arg-type]
+
+    return by_spark, without
+
+
+def rests(table: Table, rewrites: tuple[Rewrite, Rewrite], options: Mapping[str, str] = TIGHT, **given: object) -> None:
+    for rewrite in rewrites:
+        at = table.refresh().metadata_location
+        result = rewrite(options=dict(options), **given)
+        assert (result.rewritten_data_files_count, table.refresh().metadata_location) == (0, at), result.message
+
+
+@pytest.mark.parametrize("first", [0, 1], ids=["spark", "pyiceberg"])
+@pytest.mark.parametrize("table", [1, 2], indirect=True, ids=["v1", "v2"])
+def test_either_engine_rests_after_either(spark: SparkSession, table: Table, first: int) -> None:
+    both = engines(spark, table)
+    assert both[first](options=TIGHT).rewritten_data_files_count == 12
+    rests(table, both)
+    result = both[1 - first](options=TIGHT)
+    assert result.message == why_nothing(NAME, len(table.inspect.files()))
+
+    append(table, 1)
+    for rewrite in both:
+        assert rewrite(options={**TIGHT, "dry-run": "true"}).rewritten_data_files_count > 0
+    before = {path for path in table.inspect.files()["file_path"].to_pylist() if "p=0" in path}
+    assert both[1 - first](options=TIGHT).rewritten_data_files_count > 0
+    assert before <= set(table.inspect.files()["file_path"].to_pylist()), "the other partition is settled"
+    rests(table, both)
+
+    # Another request is another matter.
+    assert both[first](options={**TIGHT, "target-file-size-bytes": "9000"}).rewritten_data_files_count > 0
+
+
+@pytest.mark.parametrize("first", [0, 1], ids=["spark", "pyiceberg"])
+def test_a_part_at_a_time(spark: SparkSession, table: Table, first: int) -> None:
+    both = engines(spark, table)
+    few = {**TIGHT, "max-files-to-rewrite": "6"}
+    assert [both[first](options=few).rewritten_data_files_count for _ in range(2)] == [6, 6]
+    parts = {**TIGHT, "partial-progress.enabled": "true", "partial-progress.max-commits": "2"}
+    append(table, 0, 2)
+    append(table, 1, 2)
+    snapshots = len(table.snapshots())
+    assert both[first](options=parts).rewritten_data_files_count > 4
+    assert len(table.refresh().snapshots()) == snapshots + 2
+    rests(table, both)
+
+
+@pytest.mark.parametrize("first", [0, 1], ids=["spark", "pyiceberg"])
+def test_a_filter_has_settled_what_it_leaves(spark: SparkSession, table: Table, first: int) -> None:
+    both = engines(spark, table)
+    assert both[first](options=TIGHT, where="p = 1").rewritten_data_files_count == 6
+    rests(table, both, where="p = 1")
+    assert both[1 - first](options=TIGHT).rewritten_data_files_count >= 6
+    rests(table, both)
+
+
+@pytest.mark.parametrize("first", [0, 1], ids=["spark", "pyiceberg"])
+def test_the_snapshot_that_was_planned_on_is_told(spark: SparkSession, table: Table, first: int) -> None:
+    both = engines(spark, table)
+    both[first](options={**TIGHT, "rewrite-all": "true"})
+    rests(table, both)
+    last = table.refresh().current_snapshot()
+    assert last is not None
+    assert last.summary is not None
+    assert last.summary["zorder.settled-from-snapshot-id"] == str(last.parent_snapshot_id)
+
+
+def test_deletes_are_no_rest(spark: SparkSession, table: Table) -> None:
+    both = engines(spark, table)
+    both[0](options=TIGHT)
+    spark.sql(f"ALTER TABLE {NAME} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
+    both[0](options=TIGHT)
+    spark.sql(f"DELETE FROM {NAME} WHERE p = 1 AND a % 2 = 0")
+    table.refresh()
+    for rewrite in both:
+        assert rewrite(options={**TIGHT, "dry-run": "true"}).rewritten_data_files_count > 0
