@@ -152,6 +152,43 @@ its bytes'
     return f"{_against(today, attainable, ratio, 'above')}, but no rewrite would gain enough for its bytes"
 
 
+def why_young(seconds: int) -> str:
+    """Say why data files are left that are too young.
+
+    Examples
+    --------
+    >>> why_young(3600)
+    'younger than min-age-seconds 3,600'
+    """
+    return f"younger than min-age-seconds {seconds:,}"
+
+
+def why_all_are_young(table: str, files: int, seconds: int) -> str:
+    """Say why nothing is rewritten where all data files are too young.
+
+    Examples
+    --------
+    >>> why_all_are_young("db.t", 1200, 3600)
+    'Nothing to rewrite in db.t: each of 1,200 data files is younger than min-age-seconds 3,600. To rewrite them \
+anyway, lower min-age-seconds.'
+    """
+    return (
+        f"Nothing to rewrite in {table}: each of {files:,} data files is {why_young(seconds)}. To rewrite them anyway, "
+        "lower min-age-seconds."
+    )
+
+
+def added_why_young(files: int, seconds: int) -> str:
+    """Add to why nothing is rewritten that other data files are too young.
+
+    Examples
+    --------
+    >>> added_why_young(2, 3600)
+    ' 2 more data files are younger than min-age-seconds 3,600.'
+    """
+    return f" {files:,} more data files are {why_young(seconds)}."
+
+
 def _against(today: float, attainable: float, ratio: float, how: str) -> str:
     return (
         f"scan fraction {_percent(today)} is {how} max-scan-ratio {ratio:g} times the attainable {_percent(attainable)}"

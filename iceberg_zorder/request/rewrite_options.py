@@ -81,7 +81,7 @@ _ICEBERG: dict[str, _Kind] = {
     "target-file-size-bytes": _LONG,
     "use-starting-sequence-number": _BOOLEAN,
 }
-_READ = {**_ICEBERG, "max-scan-ratio": _DOUBLE}
+_READ = {**_ICEBERG, "max-scan-ratio": _DOUBLE, "min-age-seconds": _LONG}
 
 
 @dataclass(frozen=True)
@@ -126,6 +126,8 @@ class RewriteOptions:
         Whether delete files that apply to nothing any more are removed afterwards.
     max_scan_ratio : float
         Files are rewritten where the scan fraction is above so many times the attainable one, at least 1.
+    min_age_seconds : int
+        Younger files are left alone, at least 0.
     memory_limit : int
         Bytes of memory for rows, at least 16 MiB.
     spill_directory : str or None
@@ -153,6 +155,7 @@ class RewriteOptions:
     use_starting_sequence_number: bool = True
     remove_dangling_deletes: bool = False
     max_scan_ratio: float = 1.2
+    min_age_seconds: int = 0
     memory_limit: int = SMALLEST_MEMORY_LIMIT
     spill_directory: str | None = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -140,8 +141,13 @@ def equality_deletes(table: Table, ids: Sequence[int], **where: Any) -> DataFile
     return new_file(table, rows, schema, content=content, equality_ids=[schema.find_field("id").field_id], **where)
 
 
-def commit_files(table: Table, *files: DataFile, one_manifest: bool = False, refresh: bool = True) -> int:
-    """Commit data and delete files as another engine would; on top of the known head if not to refresh."""
+def commit_files(
+    table: Table, *files: DataFile, one_manifest: bool = False, refresh: bool = True, age_ms: int = 0
+) -> int:
+    """Commit data and delete files as another engine would; on top of the known head if not to refresh.
+
+    A snapshot of some age is one as if the clock had been behind.
+    """
     if refresh:
         table.refresh()
     if table.current_snapshot() is None:
@@ -176,6 +182,7 @@ def commit_files(table: Table, *files: DataFile, one_manifest: bool = False, ref
             "parent-snapshot-id": parent.snapshot_id,
             "manifest-list": f"{table.location()}/metadata/snap-{id_}.avro",
             "sequence-number": metadata.next_sequence_number(),
+            "timestamp-ms": time.time_ns() // 1_000_000 - age_ms,
             "summary": summary,
             "schema-id": metadata.current_schema_id,
         }

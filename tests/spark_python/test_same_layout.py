@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import Any
 
 import pytest
@@ -274,6 +275,9 @@ PLANS: dict[str, tuple[dict[str, str], str | None]] = {
         "id < 9000",
     ),
     "nothing pays": ({"max-scan-ratio": "1e3", "min-file-size-bytes": "1"}, None),
+    "too young": ({"rewrite-all": "true", "min-age-seconds": "1000000000"}, None),
+    "too young, of some": ({"min-age-seconds": "1000000000"}, "id < 4000"),
+    "old enough": ({"rewrite-all": "true", "min-age-seconds": "0"}, None),
     "factor": ({"rewrite-all": "true", "target-file-size-bytes": "10000", "compression-factor": "0.37"}, None),
 }
 
@@ -303,6 +307,33 @@ def test_plans_are_the_same(spark: SparkSession, catalog: Catalog, case: str) ->
     # Which of several files of a partition come first depends on which manifest Iceberg has read first.
     sizes = r"[\d,]+ bytes" if case == "at most" else "no sizes"
     assert re.sub(sizes, "", str(plan)) == re.sub(sizes, "", row["plan"])
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_plans_by_age_are_the_same(spark: SparkSession, catalog: Catalog, version: int) -> None:
+    full, name = f"{CATALOG}.db.same_ages_{version}", f"db.same_ages_{version}"
+    spark.sql(f"DROP TABLE IF EXISTS {full}")
+    spark.sql(
+        f"CREATE TABLE {full} USING iceberg TBLPROPERTIES ('format-version' = '{version}') AS "
+        "SELECT id, id % 7 AS a FROM range(0, 400, 1, 2)"
+    )
+    apart = 5
+    time.sleep(apart)
+    for start in (400, 800):
+        spark.sql(f"INSERT INTO {full} SELECT id, id % 7 FROM range({start}, {start + 400}, 1, 2)")
+    table = catalog.load_table(name)
+    # Plans take less than that together.
+    seconds = (time.time_ns() // 1_000_000 - table.metadata.snapshots[0].timestamp_ms) // 1000
+    for rewrite_all in ("true", "false"):
+        options = {"rewrite-all": rewrite_all, "min-age-seconds": str(seconds)}
+        plan = plan_rewrite(table, "id, a", options=options)
+        pairs = ", ".join(f"'{key}', '{value}'" for key, value in options.items())
+        row = spark.sql(
+            f"CALL {CATALOG}.system.zorder_plan(table => '{name}', sort_order => 'id, a', options => map({pairs}))"
+        ).collect()[0]
+        assert str(plan) == row["plan"]
+        assert [len(each.tasks) for each in plan.left if each.reason.startswith("younger")] == [4]
+        assert row["reason"] == plan.message
 
 
 def test_what_terminals_obey_is_escaped_in_plans(spark: SparkSession, catalog: Catalog) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pyiceberg.expressions import BooleanExpression
@@ -17,6 +17,7 @@ from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, remembered_sort_order, resolve
+from iceberg_zorder.pyiceberg.plan.selection.least_age import now_ms
 from iceberg_zorder.pyiceberg.plan.selection.left_groups import LeftGroups
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize
@@ -52,6 +53,9 @@ class PlanRequest:
         The branch, if one is named.
     case_sensitive : bool
         Whether names of columns differ by case.
+    at_ms : int, optional
+        The moment by which data files must be old enough, in milliseconds since the epoch; by default now. What is
+        planned again after a conflict goes by the same moment, so that it is no other files.
     """
 
     table: Table
@@ -60,6 +64,7 @@ class PlanRequest:
     written_options: Mapping[str, str]
     branch: str | None
     case_sensitive: bool
+    at_ms: int = field(default_factory=now_ms)
 
     def completed(self) -> PlanRequest:
         """Complete it by what the table remembers; what is written wins. Raises InvalidInputError."""
@@ -90,7 +95,12 @@ class PlanRequest:
     def planner(self) -> Planner:
         """Prepare planning on the table as it is; raises InvalidInputError."""
         return Planner(
-            self.table, self.options, self.where, case_sensitive=self.case_sensitive, left=self.left_groups()
+            self.table,
+            self.options,
+            self.where,
+            case_sensitive=self.case_sensitive,
+            left=self.left_groups(),
+            at_ms=self.at_ms,
         )
 
     def left_groups(self) -> LeftGroups:

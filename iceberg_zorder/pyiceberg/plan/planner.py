@@ -18,6 +18,7 @@ from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, size_o
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.selection.file_limit import limited
 from iceberg_zorder.pyiceberg.plan.selection.gain_selection import GainSelection
+from iceberg_zorder.pyiceberg.plan.selection.least_age import LeastAge, now_ms
 from iceberg_zorder.pyiceberg.plan.selection.left_groups import LeftGroups
 from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, Selected, SelectedFiles, Selection
 from iceberg_zorder.pyiceberg.plan.selection.settled_selection import SettledSelection
@@ -74,6 +75,8 @@ class Planner:
         Whether names in the filter differ by case.
     left : LeftGroups, optional
         The file groups that are remembered, and left.
+    at_ms : int, optional
+        When data files must be old enough, in milliseconds since the epoch; by default now.
 
     Raises
     ------
@@ -89,6 +92,7 @@ class Planner:
         *,
         case_sensitive: bool = False,
         left: LeftGroups | None = None,
+        at_ms: int | None = None,
     ) -> None:
         self._table = table
         self._options = options
@@ -102,6 +106,7 @@ class Planner:
         self.listing = Listing(table, where, case_sensitive=case_sensitive)
         """Lists the data files that may be rewritten."""
         size_rules(table, options)
+        self._age = LeastAge(options.min_age_seconds, now_ms() if at_ms is None else at_ms)
         order = options.rewrite_job_order.replace("_", "-").lower()
         if order not in _JOB_ORDERS:
             self._refuse(f"Invalid rewrite job order name: {options.rewrite_job_order}")
@@ -146,16 +151,18 @@ class Planner:
             tasks = self._again(tasks, lost)
             most = sum(len(group.tasks) for group in lost) if self._options.max_files_to_rewrite else math.inf
         scope = [PartitionFiles(key, tuple(files)) for key, files in self._by_key(tasks).items()]
+        old, young = self._age.divided(self._table, scope)
         selection = self._selection(sizes, order)
         if settled is not None and not lost and not self._options.rewrite_all and (rests := settled(target)):
             selection = SettledSelection(display_name(self._table), rests, sizes, selection)
-        selected, is_whole = self._steps(selection.select(scope), sizes, most)
+        selected = self._age.left_too(selection.select(old), young, display_name(self._table))
+        selected, is_whole = self._steps(selected, sizes, most)
         groups = [self._group(number, files, sizes) for number, files in enumerate(selected.chosen, 1)]
         for group in groups:
             self._check_formats(group)
         is_bare = not tasks and not self._is_filtered
         message = nothing_in(self._table, "the table has no data file") if is_bare else selected.message
-        return Plan(tuple(sorted(groups, key=self._job_key)), selected.left, message, target, is_whole)
+        return Plan(tuple(sorted(groups, key=self._job_key)), selected.left, message, target, is_whole and not young)
 
     def _selection(self, sizes: SizeRules, order: RowOrder | None) -> Selection:
         by_size = SizeSelection(display_name(self._table), sizes)

@@ -157,5 +157,9 @@ def _faults(table: Table, options: RewriteOptions, target: int, least: int, most
             options.max_scan_ratio >= 1,
             f"'max-scan-ratio' is set to {options.max_scan_ratio} but must be >= 1",
         ),
+        (
+            options.min_age_seconds >= 0,
+            f"'min-age-seconds' is set to {options.min_age_seconds} but must be >= 0",
+        ),
     ]
     return [why for holds, why in checks if not holds]

@@ -4,6 +4,7 @@ import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.internals.SupportedVersions;
+import io.icebergzorder.spark.plan.selection.AgedSelection;
 import io.icebergzorder.spark.plan.selection.FileLimit;
 import io.icebergzorder.spark.plan.selection.GainSelection;
 import io.icebergzorder.spark.plan.selection.IcebergRules;
@@ -25,6 +26,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
 import java.util.function.Predicate;
+import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.StructLike;
 import org.apache.iceberg.Table;
@@ -63,7 +65,7 @@ public final class RewritePlanner {
     if (table.currentSnapshot() == null) {
       TargetSize target = TargetSize.of(table, request.written(), options, null, List.of());
       new IcebergRules(table, target.in(options));
-      String message = nothingIn(table, "the table has no snapshot yet");
+      String message = nothingIn(table.name(), "the table has no snapshot yet");
       return new TablePlan(
           request, null, null, target, request.order(), List.of(), new Selection.Selected(List.of(), List.of(), message), true);
     }
@@ -73,15 +75,17 @@ public final class RewritePlanner {
     RewriteHistory history = new RewriteHistory(table, start.snapshotId());
     TargetSize target = TargetSize.of(table, request.written(), options, history, scope);
     IcebergRules rules = new IcebergRules(table, target.in(options));
+    Predicate<FileScanTask> isYounger = younger(rules.minAgeSeconds(), table);
+    Optional<Predicate<List<FileScanTask>>> settled = history.settled(TablePlan.requestKey(request, target));
     Selection.Selected chosen =
         scope.isEmpty() && request.written().where() == null
-            ? new Selection.Selected(List.of(), List.of(), nothingIn(table, "the table has no data file"))
-            : unsettled(rules, request, history.settled(TablePlan.requestKey(request, target)), start).select(scope);
+            ? new Selection.Selected(List.of(), List.of(), nothingIn(table.name(), "the table has no data file"))
+            : new AgedSelection(isYounger, rules, unsettled(rules, request, settled, start)).select(scope);
     // What follows the choice, whoever has chosen: what is remembered has no part in the limit.
     LeavingStep leaving = new LeavingStep(TablePlan.mayLeaveGroups(request) ? TablePlan.leftGroups(request) : null, rules);
     Selection.Selected wanted = leaving.withoutLeft(chosen);
     Selection.Selected selected = FileLimit.limited(wanted, rules, leaving);
-    boolean isWhole = selected.chosenFiles() == wanted.chosenFiles();
+    boolean isWhole = selected.chosenFiles() == wanted.chosenFiles() && !isAnyYounger(scope, isYounger);
     List<PlannedGroup> groups = groups(rules, rules.ofDeletesOnly(), table, selected.chosen());
     return new TablePlan(request, start, history, target, within(request, groups), groups, selected, isWhole);
   }
@@ -93,6 +97,15 @@ public final class RewritePlanner {
     return settled.isEmpty() || !TablePlan.mayLeaveGroups(request)
         ? others
         : new SettledSelection(settled.get(), rules, others);
+  }
+
+  private static Predicate<FileScanTask> younger(long seconds, Table table) {
+    Predicate<DataFile> younger = new FileScope.LeastAge(seconds, System.currentTimeMillis()).younger(table);
+    return task -> younger.test(task.file());
+  }
+
+  private static boolean isAnyYounger(List<Selection.PartitionFiles> scope, Predicate<FileScanTask> isYounger) {
+    return scope.stream().anyMatch(partition -> partition.files().stream().anyMatch(isYounger));
   }
 
   /** Who chooses. Bounds are read only if they are looked at, for metrics of many files are large. */
@@ -112,8 +125,8 @@ public final class RewritePlanner {
     return new GainSelection(rules, bounds, KeptBounds.of(table, columns), request);
   }
 
-  private static String nothingIn(Table table, String why) {
-    return String.format("Nothing to rewrite in %s: %s.", table.name(), why);
+  private static String nothingIn(String table, String why) {
+    return String.format("Nothing to rewrite in %s: %s.", table, why);
   }
 
   /** Data files by partition of the table's current spec. */

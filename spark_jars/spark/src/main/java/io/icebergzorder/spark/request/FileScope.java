@@ -4,10 +4,14 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableScan;
 import org.apache.iceberg.expressions.Expression;
@@ -30,6 +34,43 @@ public record FileScope(Expression filter, boolean caseSensitive) {
   /** Visits the same data files, this time with the lower/upper bounds of some columns, which are named as in the schema. */
   public void forEachWithBounds(Table table, long snapshotId, Collection<String> columns, Consumer<DataFile> visitor) {
     forEach(table.newScan().includeColumnStats(columns), snapshotId, task -> visitor.accept(task.file()));
+  }
+
+  /**
+   * How old data files must be for a rewrite to touch them. A file is as old as the snapshot of its data sequence number, which rewrites
+   * keep; where that is 0, as in tables of version 1, as the snapshot that added it. Files of snapshots that are not kept any more are
+   * old enough.
+   *
+   * @param seconds so many; 0 for files of any age
+   * @param at when they must have it, in milliseconds since the epoch
+   */
+  public record LeastAge(long seconds, long at) {
+    private static final long MILLIS = 1000;
+
+    /** Makes what tells which data files of a table are younger. */
+    public Predicate<DataFile> younger(Table table) {
+      Set<Long> sequenceNumbers = new HashSet<>();
+      Set<String> locations = new HashSet<>();
+      for (Snapshot snapshot : table.snapshots()) {
+        if (!isYounger(snapshot)) {
+          continue;
+        }
+        if (snapshot.sequenceNumber() > 0) {
+          sequenceNumbers.add(snapshot.sequenceNumber());
+        } else {
+          snapshot.addedDataFiles(table.io()).forEach(file -> locations.add(file.location()));
+        }
+      }
+      return file -> {
+        Long number = file.dataSequenceNumber();
+        return number != null && number > 0 ? sequenceNumbers.contains(number) : locations.contains(file.location());
+      };
+    }
+
+    /** Without the option, a snapshot from a clock that is ahead is no younger than any. */
+    private boolean isYounger(Snapshot snapshot) {
+      return seconds > 0 && Math.floorDiv(at - snapshot.timestampMillis(), MILLIS) < seconds;
+    }
   }
 
   private void forEach(TableScan scan, long snapshotId, Consumer<FileScanTask> visitor) {

@@ -45,6 +45,9 @@ public record RewriteOptions(
   /** What is left alone by default: what filters read at most a fifth more of than they would after a rewrite of everything. */
   public static final double MAX_SCAN_RATIO_DEFAULT = 1.2;
 
+  /** Data files that are younger, in seconds, are left alone; in [0, 2^63), 0 by default. */
+  public static final String MIN_AGE_SECONDS = "min-age-seconds";
+
   /**
    * Several commits.
    *
@@ -88,7 +91,8 @@ public record RewriteOptions(
           Map.entry(SizeBasedFileRewritePlanner.MAX_FILE_GROUP_INPUT_FILES, LONG),
           Map.entry(SizeBasedFileRewritePlanner.REWRITE_ALL, BOOLEAN),
           Map.entry(COMPRESSION_FACTOR, DOUBLE),
-          Map.entry(MAX_SCAN_RATIO, DOUBLE));
+          Map.entry(MAX_SCAN_RATIO, DOUBLE),
+          Map.entry(MIN_AGE_SECONDS, LONG));
 
   /**
    * Checks and reads options.

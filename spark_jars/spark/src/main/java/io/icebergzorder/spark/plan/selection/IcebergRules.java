@@ -27,6 +27,7 @@ import org.apache.iceberg.util.PropertyUtil;
 public final class IcebergRules extends BinPackRewriteFilePlanner {
   private Map<String, String> options;
   private double maxScanRatio;
+  private long minAgeSeconds;
   private double compressionFactor = RewriteOptions.COMPRESSION_FACTOR_DEFAULT;
   private long targetFileSize;
   private long minFileSize;
@@ -56,6 +57,7 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     Set<String> options = new HashSet<>(super.validOptions());
     options.add(RewriteOptions.COMPRESSION_FACTOR);
     options.add(RewriteOptions.MAX_SCAN_RATIO);
+    options.add(RewriteOptions.MIN_AGE_SECONDS);
     return options;
   }
 
@@ -75,6 +77,11 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     if (!(maxScanRatio >= 1)) {
       throw new IllegalArgumentException(
           String.format("'%s' is set to %s but must be >= 1", RewriteOptions.MAX_SCAN_RATIO, maxScanRatio));
+    }
+    minAgeSeconds = PropertyUtil.propertyAsLong(options, RewriteOptions.MIN_AGE_SECONDS, 0);
+    if (minAgeSeconds < 0) {
+      throw new IllegalArgumentException(
+          String.format("'%s' is set to %s but must be >= 0", RewriteOptions.MIN_AGE_SECONDS, minAgeSeconds));
     }
     targetFileSize = PropertyUtil.propertyAsLong(options, TARGET_FILE_SIZE_BYTES, defaultTargetFileSize());
     minFileSize =
@@ -181,6 +188,11 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
   /** So many times the attainable scan fraction is left alone, at least 1. */
   double maxScanRatio() {
     return maxScanRatio;
+  }
+
+  /** Younger files, in seconds, are left alone; at least 0. */
+  public long minAgeSeconds() {
+    return minAgeSeconds;
   }
 
   /** Files rewritten at most, at least 1. */

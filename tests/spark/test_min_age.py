@@ -1,0 +1,144 @@
+"""Option ``min-age-seconds``: data files that came lately are left alone, in any format version, and on branches."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyspark.sql import SparkSession
+
+from tests.pyiceberg.committing import commit_files, files_of, ids, make_table, position_deletes, rows_of
+from tests.spark.tables import Table, create, needs_branch_argument, unchanged, untouched
+from tests.stack.rest import RestServer
+
+ROWS = "SELECT id, id % 7 AS a FROM range({0}, {0} + 500, 1, 2)"
+APART = 5
+"""Seconds between the files of a table: a plan has that long until they are all old."""
+
+
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession) -> dict[int, Table]:
+    """By format version, a table of two files, and of two that came some seconds later."""
+    made = {
+        version: create(spark, ROWS.format(0), properties={"format-version": str(version)}) for version in (1, 2, 3)
+    }
+    time.sleep(APART)
+    for table in made.values():
+        spark.sql(f"INSERT INTO {table.full_name} {ROWS.format(500)}")
+    return made
+
+
+def between(table: Table) -> dict[str, str]:
+    """Options by which the files of a table's first snapshot are old enough now, and those of the last are not."""
+    query = f"SELECT min(unix_millis(committed_at)) FROM {table.full_name}.snapshots"
+    first = table.spark.sql(query).collect()[0][0]
+    return {"rewrite-all": "true", "min-age-seconds": str((time.time_ns() // 1_000_000 - first) // 1000)}
+
+
+def plan_of(table: Table, options: Mapping[str, str], **others: str) -> Any:
+    jvm: Any = table.spark.sparkContext._jvm
+    builder = jvm.io.icebergzorder.spark.api.ZOrderRewrite.of(table.spark._jsparkSession, table.full_name)
+    for name, value in options.items():
+        builder.option(name, value)
+    for name, value in others.items():
+        getattr(builder, name)(value)
+    return builder.sortOrder("zorder(id, a)").plan()
+
+
+def sizes(plan: Any) -> tuple[list[int], list[tuple[int, str]]]:
+    """How many files are in each group, and in each that is left, with the reason."""
+    return [len(each.files()) for each in plan.groups()], [(len(each.files()), each.reason()) for each in plan.left()]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_young_files_are_left(tables: dict[int, Table], version: int) -> None:
+    table = tables[version]
+    options = between(table)
+    why = f"younger than min-age-seconds {options['min-age-seconds']}"
+    assert sizes(plan_of(table, options)) == ([2], [(2, why)])
+    assert sizes(plan_of(table, options, where="id < 700")) == ([2], [(1, why)])
+    assert sizes(plan_of(table, {"rewrite-all": "true", "min-age-seconds": "0"})) == ([4], [])
+
+
+def test_a_rewrite_takes_the_old_ones(tables: dict[int, Table]) -> None:
+    table = tables[3]
+    with unchanged(table):
+        row = table.call("id, a", options=between(table))
+    assert (row.rewritten_data_files_count, row.added_data_files_count) == (2, 1)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_table_of_young_files_is_left(tables: dict[int, Table], version: int) -> None:
+    table = tables[version]
+    longest = str(2**63 - 1)
+    for options in ({"min-age-seconds": longest}, {"min-age-seconds": longest, "rewrite-all": "true"}):
+        assert plan_of(table, options).message().get() == (
+            f"Nothing to rewrite in {table.full_name}: each of 4 data files is younger than min-age-seconds "
+            f"{2**63 - 1:,}. To rewrite them anyway, lower min-age-seconds."
+        )
+    some = plan_of(table, {**between(table), "rewrite-all": "false"})
+    assert "2 of 2 data files are outside min-file-size-bytes" in some.message().get()
+    assert re.search(r"\. 2 more data files are younger than min-age-seconds \d+\.$", some.message().get())
+    nothing = plan_of(table, {"min-age-seconds": longest}, where="id < 0").message().get()
+    assert nothing == f"Nothing to rewrite in {table.full_name}: no data file can hold rows that match the filter."
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_files_of_expired_snapshots_are_old_enough(spark: SparkSession, version: int) -> None:
+    table = create(spark, ROWS.format(0), properties={"format-version": str(version)})
+    spark.sql(f"INSERT INTO {table.full_name} {ROWS.format(500)}")
+    options = {"rewrite-all": "true", "min-age-seconds": "3600"}
+    assert sizes(plan_of(table, options))[0] == []
+    spark.sql(f"CALL lake.system.expire_snapshots(table => '{table.name}', older_than => TIMESTAMP '2100-01-01')")
+    assert sizes(plan_of(table, options)) == ([2], [(2, "younger than min-age-seconds 3,600")])
+
+
+@needs_branch_argument
+def test_files_of_a_branch(spark: SparkSession, tables: dict[int, Table]) -> None:
+    table = tables[2]
+    spark.sql(f"ALTER TABLE {table.full_name} CREATE BRANCH dev")
+    spark.sql(f"INSERT INTO {table.full_name}.branch_dev {ROWS.format(1000)}")
+    groups, [(left, _)] = sizes(plan_of(table, between(table), branch="dev"))
+    assert (groups, left) == ([2], 4)
+
+
+@pytest.mark.parametrize("are_young", [False, True])
+def test_deletes_from_young_files_are_no_conflict(spark: SparkSession, server: RestServer, are_young: bool) -> None:
+    assert isinstance(server.catalog, SqlCatalog)
+    server.catalog.create_namespace_if_not_exists("ages")
+    made = make_table(server.catalog, rows_of(range(10)), rows_of(range(10, 20)), name=f"ages.{are_young}")
+    time.sleep(APART)
+    made.append(rows_of(range(20, 30)))
+    table, young = Table(spark, f"ages.{are_young}"), files_of(made)[-1].file_path
+    others = [lambda: commit_files(made, position_deletes(made, [(young, 0)]))]
+    server.before_commit = lambda: others.pop()() if others else None
+    pairs = {**between(table), **({} if are_young else {"min-age-seconds": "0"})}
+    texts = ", ".join(f"'{name}', '{value}'" for name, value in pairs.items())
+    call = (
+        f"CALL rest_{server.server_port}.system.rewrite_data_files(table => '{table.name}', strategy => 'zorder', "
+        f"sort_order => 'id', options => map({texts}))"
+    )
+    if are_young:
+        assert spark.sql(call).collect()[0].rewritten_data_files_count == 2
+    else:
+        with pytest.raises(Exception, match="conflicted with another operation"):
+            spark.sql(call)
+    assert not others
+    assert ids(made) == [*range(20), *range(21, 30)]
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("-1", "Cannot rewrite data files of {table}, because 'min-age-seconds' is set to -1 but must be >= 0"),
+        ("1.5", "Cannot set min-age-seconds to '1.5', because it must be a whole number"),
+    ],
+)
+def test_refused(tables: dict[int, Table], value: str, why: str) -> None:
+    table = tables[2]
+    with untouched(table), pytest.raises(Exception, match=re.escape(why.format(table=table.full_name))):
+        table.call("id, a", options={"min-age-seconds": value})
