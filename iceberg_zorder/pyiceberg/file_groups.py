@@ -57,8 +57,8 @@ class FileGroup:
         The size in bytes above which a file is not planned to be.
     reason : str
         Why it was chosen, in words that name options and their values.
-    is_for_deletes : bool, optional
-        Whether one of its data files is to be rewritten for its deletes, whatever is gained else.
+    is_due : bool, optional
+        Whether one of its data files is to be rewritten for its deletes or its partition spec, whatever is gained.
     """
 
     index: int
@@ -69,7 +69,7 @@ class FileGroup:
     expected_output_files: int
     max_output_file_size: int
     reason: str
-    is_for_deletes: bool = False
+    is_due: bool = False
 
     @property
     def input_size(self) -> int:

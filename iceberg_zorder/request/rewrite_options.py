@@ -81,7 +81,7 @@ _ICEBERG: dict[str, _Kind] = {
     "target-file-size-bytes": _LONG,
     "use-starting-sequence-number": _BOOLEAN,
 }
-_READ = {**_ICEBERG, "max-scan-ratio": _DOUBLE, "min-age-seconds": _LONG}
+_READ = {**_ICEBERG, "max-scan-ratio": _DOUBLE, "min-age-seconds": _LONG, "rewrite-old-specs": _BOOLEAN}
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,8 @@ class RewriteOptions:
         Files are rewritten where the scan fraction is above so many times the attainable one, at least 1.
     min_age_seconds : int
         Younger files are left alone, at least 0.
+    rewrite_old_specs : bool
+        Whether files of another partition spec than that of new files are rewritten whatever their size.
     memory_limit : int
         Bytes of memory for rows, at least 16 MiB.
     spill_directory : str or None
@@ -156,6 +158,7 @@ class RewriteOptions:
     remove_dangling_deletes: bool = False
     max_scan_ratio: float = 1.2
     min_age_seconds: int = 0
+    rewrite_old_specs: bool = False
     memory_limit: int = SMALLEST_MEMORY_LIMIT
     spill_directory: str | None = None
 

@@ -336,6 +336,26 @@ def test_plans_by_age_are_the_same(spark: SparkSession, catalog: Catalog, versio
         assert row["reason"] == plan.message
 
 
+@pytest.mark.parametrize("ratio", [{}, {"max-scan-ratio": "1.2"}], ids=["by size", "what pays"])
+def test_plans_of_old_specs_are_the_same(spark: SparkSession, catalog: Catalog, ratio: dict[str, str]) -> None:
+    full = f"{CATALOG}.db.same_specs"
+    spark.sql(f"DROP TABLE IF EXISTS {full}")
+    spark.sql(f"CREATE TABLE {full} USING iceberg AS SELECT id, id % 7 AS a FROM range(0, 400, 1, 2)")
+    for field in ("bucket(2, id)", "truncate(300, id)"):
+        spark.sql(f"ALTER TABLE {full} ADD PARTITION FIELD {field}")
+        spark.sql(f"INSERT INTO {full} SELECT id, id % 7 FROM range(200, 280, 1, 1)")
+    table = catalog.load_table("db.same_specs")
+    for output in ({}, {"output-spec-id": "0"}, {"output-spec-id": "1", "min-file-size-bytes": "0"}):
+        options = {"rewrite-old-specs": "true", **ratio, **output}
+        plan = plan_rewrite(table, "id, a", options=options)
+        pairs = ", ".join(f"'{key}', '{value}'" for key, value in options.items())
+        row = spark.sql(
+            f"CALL {CATALOG}.system.zorder_plan(table => 'db.same_specs', sort_order => 'id, a', options => map({pairs}))"
+        ).collect()[0]
+        assert sorted(str(plan).splitlines()) == sorted(row["plan"].splitlines())
+        assert "; new files are of " in str(plan)
+
+
 def test_what_terminals_obey_is_escaped_in_plans(spark: SparkSession, catalog: Catalog) -> None:
     full, name = f"{CATALOG}.db.same_hostile", "a\x1b[31m\u202e\x07"
     spark.sql(f"DROP TABLE IF EXISTS {full}")

@@ -162,8 +162,8 @@ def _fitted(
         best = min(best, found, key=lambda each: each.means[1] if each.means else 0.0)
     if found.gains:
         return found
-    # What is rewritten for its deletes gets the files that were planned.
-    return first if group.is_for_deletes else best
+    # What is rewritten whatever is gained gets the files that were planned.
+    return first if group.is_due else best
 
 
 def _measured(

@@ -222,7 +222,7 @@ class Planner:
             sizes.expected_output_files(size_of(files.tasks)),
             sizes.write_max_file_size,
             files.reason,
-            any(sizes.has_too_many_deletes(task) for task in files.tasks),
+            any(sizes.is_due(task) for task in files.tasks),
         )
 
     def _job_key(self, group: FileGroup) -> int:

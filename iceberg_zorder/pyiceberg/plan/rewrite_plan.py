@@ -170,7 +170,7 @@ class RewritePlan:
         chosen: list[FittedGroup] = []
         left: list[FittedGroup] = []
         for each in fitted.groups:
-            must_be = options.rewrite_all or each.group.is_for_deletes
+            must_be = options.rewrite_all or each.group.is_due
             (chosen if must_be or each.gains else left).append(each)
         groups = tuple(each.group for each in chosen)
         measured = [each.planned.measured for each in chosen]

@@ -234,7 +234,7 @@ class RewriteRunner:
 
     def _is_left(self, group: FileGroup, files: list[DataFile]) -> bool:
         """Leave a file group whose new files turn out to gain nothing, unless it is to be rewritten all the same."""
-        if self._options.rewrite_all or group.is_for_deletes:
+        if self._options.rewrite_all or group.is_due:
             return False
         written = self._written.files([(group, files)])
         if not self._written.gain_nothing(written):

@@ -83,7 +83,7 @@ class GainSelection:
         sizes = [task.data_file.file_size_in_bytes for task in called.tasks]
         return (
             max(sizes) > self._rules.max_file_size
-            or any(self._rules.has_too_many_deletes(task) for task in called.tasks)
+            or any(self._rules.is_due(task) for task in called.tasks)
             or self._rules.expected_output_files(sum(sizes)) < len(sizes)
         )
 

@@ -68,7 +68,7 @@ class LeavingStep:
     known : frozenset of str
         The keys, at least one.
     rules : SizeRules
-        How large new files are to be, and when deletes call for a rewrite.
+        How large new files are to be, and which files are to be rewritten whatever it brings.
     spec_id : int
         The partition spec of new files.
     """
@@ -78,7 +78,7 @@ class LeavingStep:
 
     def leaves(self, tasks: Sequence[DataFileTask]) -> bool:
         """Tell whether data files are left, should they be a file group."""
-        if any(self._rules.has_too_many_deletes(task) for task in tasks):
+        if any(self._rules.is_due(task) for task in tasks):
             return False
         return self._left.key(tasks, self._rules.write_max_file_size, self._spec_id) in self._known
 

@@ -11,7 +11,7 @@ from iceberg_zorder.upkeep.settled import WHY, Settled, why_nothing
 
 
 class SettledSelection:
-    """Leaves what is settled, unless it has too many deletes meanwhile.
+    """Leaves what is settled, unless deletes or partition specs call for a rewrite.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ class SettledSelection:
     settled : Settled
         What is.
     rules : SizeRules
-        Which deletes are too many.
+        Which files are to be rewritten whatever has settled them.
     others : Selection
         Chooses among what is not.
     """
@@ -41,5 +41,5 @@ class SettledSelection:
 
     def _is_settled(self, partition: PartitionFiles) -> bool:
         return self._settled.covers([task.added_by for task in partition.tasks]) and not any(
-            self._rules.has_too_many_deletes(task) for task in partition.tasks
+            self._rules.is_due(task) for task in partition.tasks
         )

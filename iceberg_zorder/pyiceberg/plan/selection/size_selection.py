@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, size_of
@@ -51,15 +52,18 @@ class SizeSelection:
         rules = self._rules
         if self._options.rewrite_all:
             return "rewrite-all is true"
-        sizes = [task.data_file.file_size_in_bytes for task in files]
+        others = Counter(task.data_file.spec_id for task in files if rules.is_of_other_spec(task))
+        sizes = [task.data_file.file_size_in_bytes for task in files if not rules.is_of_other_spec(task)]
         small = sum(size < rules.min_file_size for size in sizes)
         large = sum(size > rules.max_file_size for size in sizes)
         kinds = (
             (small, f"below min-file-size-bytes {rules.min_file_size:,}"),
             (large, f"above max-file-size-bytes {rules.max_file_size:,}"),
-            (len(files) - small - large, "with deletes above delete-file-threshold or delete-ratio-threshold"),
+            (len(sizes) - small - large, "with deletes above delete-file-threshold or delete-ratio-threshold"),
+            *((others[spec], f"of partition spec {spec}") for spec in sorted(others)),
         )
-        return ", ".join(f"{count:,} files {kind}" for count, kind in kinds if count) + self._why_enough(files)
+        why = ", ".join(f"{count:,} files {kind}" for count, kind in kinds if count)
+        return f"{why}; new files are of {rules.spec_id}" if others else why + self._why_enough(files)
 
     def _why_enough(self, files: Sequence[DataFileTask]) -> str:
         if len(files) > 1 and len(files) >= self._options.min_input_files:

@@ -28,6 +28,8 @@ class SizeRules:
         Sizes of data files in bytes.
     options : RewriteOptions
         The other options.
+    spec_id : int, optional
+        The partition spec of new files, if files of others are to be rewritten for that.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class SizeRules:
     min_file_size: int
     max_file_size: int
     options: RewriteOptions
+    spec_id: int | None = None
 
     @property
     def write_max_file_size(self) -> int:
@@ -47,9 +50,9 @@ class SizeRules:
         return int(self.target_file_size + (self.max_file_size - self.target_file_size) * 0.5)
 
     def wants(self, task: DataFileTask) -> bool:
-        """Tell whether a data file is to be rewritten for its size or its deletes."""
+        """Tell whether a data file is to be rewritten for its size, its deletes or its partition spec."""
         size = task.data_file.file_size_in_bytes
-        return not self.min_file_size <= size <= self.max_file_size or self.has_too_many_deletes(task)
+        return not self.min_file_size <= size <= self.max_file_size or self.is_due(task)
 
     def wants_group(self, tasks: Sequence[DataFileTask]) -> bool:
         """Tell whether the chosen files of a partition are worth rewriting."""
@@ -58,7 +61,7 @@ class SizeRules:
             (len(tasks) > 1 and len(tasks) >= self.options.min_input_files)
             or (len(tasks) > 1 and size > self.target_file_size)
             or size > self.max_file_size
-            or any(self.has_too_many_deletes(task) for task in tasks)
+            or any(self.is_due(task) for task in tasks)
         )
 
     def expected_output_files(self, input_size: int) -> int:
@@ -69,6 +72,14 @@ class SizeRules:
         whole, remainder = divmod(size, target)
         shared_out = size // whole < min(1.1 * target, float(self.write_max_file_size))
         return whole if remainder <= self.min_file_size and shared_out else whole + (remainder > 0)
+
+    def is_due(self, task: DataFileTask) -> bool:
+        """Tell whether a data file is to be rewritten for its deletes or its partition spec, whatever its size."""
+        return self.is_of_other_spec(task) or self.has_too_many_deletes(task)
+
+    def is_of_other_spec(self, task: DataFileTask) -> bool:
+        """Tell whether a data file is to be rewritten for its partition spec."""
+        return self.spec_id is not None and task.data_file.spec_id != self.spec_id
 
     def has_too_many_deletes(self, task: DataFileTask) -> bool:
         """Tell whether a data file is to be rewritten for its deletes, whatever its size."""
@@ -109,7 +120,8 @@ def size_rules(table: Table, options: RewriteOptions, found: TargetSize | None =
     most = int(target * 1.8) if options.max_file_size is None else options.max_file_size
     for why in _faults(table, options, target, least, most):
         raise InvalidInputError(f"Cannot rewrite data files of {display_name(table)}, because {why}")
-    return SizeRules(target, least, most, options)
+    written = table.spec().spec_id if options.output_spec_id is None else options.output_spec_id
+    return SizeRules(target, least, most, options, written if options.rewrite_old_specs else None)
 
 
 def _faults(table: Table, options: RewriteOptions, target: int, least: int, most: int) -> list[str]:

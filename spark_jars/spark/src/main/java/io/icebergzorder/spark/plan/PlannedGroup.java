@@ -10,12 +10,12 @@ import org.apache.iceberg.actions.RewriteFileGroup;
 public final class PlannedGroup {
   private final RewriteFileGroup planned;
   private final String reason;
-  private final boolean isForDeletes;
+  private final boolean isDue;
 
-  PlannedGroup(RewriteFileGroup planned, String reason, boolean isForDeletes) {
+  PlannedGroup(RewriteFileGroup planned, String reason, boolean isDue) {
     this.planned = planned;
     this.reason = reason;
-    this.isForDeletes = isForDeletes;
+    this.isDue = isDue;
   }
 
   /** Iceberg's description: partition and number. */
@@ -55,9 +55,9 @@ public final class PlannedGroup {
     return reason;
   }
 
-  /** Whether one of its files has so many deletes that they alone call for a rewrite. */
-  public boolean isForDeletes() {
-    return isForDeletes;
+  /** Whether the deletes or the partition spec of one of its files call for a rewrite, whatever is gained. */
+  public boolean isDue() {
+    return isDue;
   }
 
   /** Whether its rows may go to more than one partition. */

@@ -86,7 +86,7 @@ public final class RewritePlanner {
     Selection.Selected wanted = leaving.withoutLeft(chosen);
     Selection.Selected selected = FileLimit.limited(wanted, rules, leaving);
     boolean isWhole = selected.chosenFiles() == wanted.chosenFiles() && !isAnyYounger(scope, isYounger);
-    List<PlannedGroup> groups = groups(rules, rules.ofDeletesOnly(), table, selected.chosen());
+    List<PlannedGroup> groups = groups(rules, rules.ofAnySize(), table, selected.chosen());
     return new TablePlan(request, start, history, target, within(request, groups), groups, selected, isWhole);
   }
 
@@ -150,7 +150,7 @@ public final class RewritePlanner {
   }
 
   private static List<PlannedGroup> groups(
-      IcebergRules rules, IcebergRules ofDeletes, Table table, List<Selection.SelectedGroup> chosen) {
+      IcebergRules rules, IcebergRules ofAnySize, Table table, List<Selection.SelectedGroup> chosen) {
     Map<StructLike, Integer> numbers = StructLikeMap.create(table.spec().partitionType());
     List<PlannedGroup> groups = new ArrayList<>();
     for (Selection.SelectedGroup group : chosen) {
@@ -161,8 +161,8 @@ public final class RewritePlanner {
               .partitionIndex(number)
               .partition(group.partition())
               .build();
-      boolean isForDeletes = !ofDeletes.worthRewriting(group.files()).isEmpty();
-      groups.add(new PlannedGroup(rules.fileGroup(info, group.files()), group.reason(), isForDeletes));
+      boolean isDue = !ofAnySize.worthRewriting(group.files()).isEmpty();
+      groups.add(new PlannedGroup(rules.fileGroup(info, group.files()), group.reason(), isDue));
     }
     groups.sort(Comparator.comparing(PlannedGroup::planned, RewriteFileGroup.comparator(rules.jobOrder())));
     return groups;

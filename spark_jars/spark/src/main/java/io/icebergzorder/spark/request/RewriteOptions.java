@@ -48,6 +48,9 @@ public record RewriteOptions(
   /** Data files that are younger, in seconds, are left alone; in [0, 2^63), 0 by default. */
   public static final String MIN_AGE_SECONDS = "min-age-seconds";
 
+  /** Whether files of another partition spec than that of new files are rewritten whatever their size; false by default. */
+  public static final String REWRITE_OLD_SPECS = "rewrite-old-specs";
+
   /**
    * Several commits.
    *
@@ -92,7 +95,8 @@ public record RewriteOptions(
           Map.entry(SizeBasedFileRewritePlanner.REWRITE_ALL, BOOLEAN),
           Map.entry(COMPRESSION_FACTOR, DOUBLE),
           Map.entry(MAX_SCAN_RATIO, DOUBLE),
-          Map.entry(MIN_AGE_SECONDS, LONG));
+          Map.entry(MIN_AGE_SECONDS, LONG),
+          Map.entry(REWRITE_OLD_SPECS, BOOLEAN));
 
   /**
    * Checks and reads options.

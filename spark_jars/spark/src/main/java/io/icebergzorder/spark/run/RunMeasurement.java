@@ -82,7 +82,7 @@ final class RunMeasurement {
    */
   synchronized boolean gainsNothing(RewriteFileGroup group) {
     FittedGroup of = byIndex.get(group.info().globalIndex());
-    if (!plan.mayLeaveGroups() || of.group().isForDeletes()) {
+    if (!plan.mayLeaveGroups() || of.group().isDue()) {
       return false;
     }
     ScanMeasurement.MeasuredGroup files = measure(group);

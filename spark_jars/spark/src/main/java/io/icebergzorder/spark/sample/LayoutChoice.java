@@ -130,7 +130,7 @@ final class LayoutChoice {
 
   /** Whether there is nothing but scan fractions to be won by a rewrite. */
   private boolean mayBeLeft(PlannedGroup group) {
-    return plan.mayLeaveGroups() && !group.isForDeletes();
+    return plan.mayLeaveGroups() && !group.isDue();
   }
 
   /** Whether fewer files will be read; also where no row has a value, because nothing is known then. */

@@ -37,7 +37,7 @@ public final class GainSelection implements Selection {
       Comparator.comparing(file -> file.file().location().getBytes(StandardCharsets.UTF_8), Arrays::compareUnsigned);
 
   private final IcebergRules rules;
-  private final IcebergRules ofDeletes;
+  private final IcebergRules ofAnySize;
   private final SizeSelection sizes;
   private final FileBounds bounds;
   private final UpkeepRequest upkeep;
@@ -51,7 +51,7 @@ public final class GainSelection implements Selection {
    */
   public GainSelection(IcebergRules rules, FileBounds bounds, KeptBounds kept, ResolvedRequest request) {
     this.rules = rules;
-    this.ofDeletes = rules.ofDeletesOnly();
+    this.ofAnySize = rules.ofAnySize();
     this.sizes = new SizeSelection(rules);
     this.bounds = bounds;
     RowOrder order = request.order();
@@ -120,7 +120,7 @@ public final class GainSelection implements Selection {
     if (worth.isEmpty() || !rules.areEnough(worth)) {
       return List.of();
     }
-    boolean areOnlySmall = worth.stream().noneMatch(rules::isTooLarge) && ofDeletes.worthRewriting(worth).isEmpty();
+    boolean areOnlySmall = worth.stream().noneMatch(rules::isTooLarge) && ofAnySize.worthRewriting(worth).isEmpty();
     return areOnlySmall && expectedFiles(worth) >= worth.size() ? List.of() : worth;
   }
 

@@ -2,7 +2,6 @@ package io.icebergzorder.spark.plan.selection;
 
 import io.icebergzorder.core.upkeep.LeftGroups;
 import io.icebergzorder.spark.request.RewriteOptions;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -28,6 +27,7 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
   private Map<String, String> options;
   private double maxScanRatio;
   private long minAgeSeconds;
+  private boolean rewriteOldSpecs;
   private double compressionFactor = RewriteOptions.COMPRESSION_FACTOR_DEFAULT;
   private long targetFileSize;
   private long minFileSize;
@@ -58,6 +58,7 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     options.add(RewriteOptions.COMPRESSION_FACTOR);
     options.add(RewriteOptions.MAX_SCAN_RATIO);
     options.add(RewriteOptions.MIN_AGE_SECONDS);
+    options.add(RewriteOptions.REWRITE_OLD_SPECS);
     return options;
   }
 
@@ -83,6 +84,7 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
       throw new IllegalArgumentException(
           String.format("'%s' is set to %s but must be >= 0", RewriteOptions.MIN_AGE_SECONDS, minAgeSeconds));
     }
+    rewriteOldSpecs = PropertyUtil.propertyAsBoolean(options, RewriteOptions.REWRITE_OLD_SPECS, false);
     targetFileSize = PropertyUtil.propertyAsLong(options, TARGET_FILE_SIZE_BYTES, defaultTargetFileSize());
     minFileSize =
         PropertyUtil.propertyAsLong(
@@ -105,15 +107,15 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     return Math.max(1, super.expectedOutputFiles((long) (inputSize * compressionFactor)));
   }
 
-  /** The data files of a wrong size, or with too many deletes. */
+  /** The data files of a wrong size, with too many deletes, or of a partition spec that is not to stay. */
   public List<FileScanTask> worthRewriting(List<FileScanTask> files) {
-    List<FileScanTask> found = new ArrayList<>();
+    Set<FileScanTask> found = new HashSet<>();
     filterFiles(files).forEach(found::add);
-    return found;
+    return files.stream().filter(file -> found.contains(file) || isOfOldSpec(file)).toList();
   }
 
   /** The same rules, by which no file is of a wrong size. */
-  public IcebergRules ofDeletesOnly() {
+  public IcebergRules ofAnySize() {
     Map<String, String> ofAnySize = new HashMap<>(options);
     ofAnySize.put(MIN_FILE_SIZE_BYTES, "0");
     ofAnySize.put(MAX_FILE_SIZE_BYTES, String.valueOf(Long.MAX_VALUE));
@@ -123,7 +125,12 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
 
   /** Whether such files of one partition are enough for a rewrite. */
   boolean areEnough(List<FileScanTask> files) {
-    return filterFileGroups(List.of(files)).iterator().hasNext();
+    return files.stream().anyMatch(this::isOfOldSpec) || filterFileGroups(List.of(files)).iterator().hasNext();
+  }
+
+  /** Whether a file is to be rewritten for its partition spec. */
+  boolean isOfOldSpec(FileScanTask file) {
+    return rewriteOldSpecs && file.file().specId() != outputSpecId();
   }
 
   boolean isTooSmall(FileScanTask file) {
@@ -193,6 +200,11 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
   /** Younger files, in seconds, are left alone; at least 0. */
   public long minAgeSeconds() {
     return minAgeSeconds;
+  }
+
+  /** The partition spec of new files. */
+  int specId() {
+    return outputSpecId();
   }
 
   /** Files rewritten at most, at least 1. */

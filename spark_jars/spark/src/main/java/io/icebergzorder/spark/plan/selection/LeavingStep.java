@@ -9,7 +9,7 @@ import org.apache.iceberg.FileScanTask;
 public final class LeavingStep {
   private final LeftGroups remembered;
   private final IcebergRules rules;
-  private final IcebergRules ofDeletes;
+  private final IcebergRules ofAnySize;
 
   /**
    * Takes what is remembered.
@@ -19,14 +19,14 @@ public final class LeavingStep {
   public LeavingStep(LeftGroups remembered, IcebergRules rules) {
     this.remembered = remembered;
     this.rules = rules;
-    this.ofDeletes = rules.ofDeletesOnly();
+    this.ofAnySize = rules.ofAnySize();
   }
 
-  /** Whether data files are left, should they be a file group: it is remembered, and no deletes call for it all the same. */
+  /** Whether data files are left, should they be a file group: it is remembered, and neither deletes nor partition specs call for it. */
   boolean leaves(List<FileScanTask> files) {
     return remembered != null
         && remembered.has(new LeftGroups.Group(files.stream().map(task -> task.file().location()).toList(), rules.newFiles()))
-        && ofDeletes.worthRewriting(files).isEmpty();
+        && ofAnySize.worthRewriting(files).isEmpty();
   }
 
   /** Leaves the file groups that are remembered. */

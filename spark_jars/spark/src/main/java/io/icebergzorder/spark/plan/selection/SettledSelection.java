@@ -6,11 +6,11 @@ import java.util.List;
 import java.util.function.Predicate;
 import org.apache.iceberg.FileScanTask;
 
-/** Leaves the partitions that earlier rewrites have settled, unless they have too many deletes meanwhile. */
+/** Leaves the partitions that earlier rewrites have settled, unless deletes or partition specs call for a rewrite. */
 public final class SettledSelection implements Selection {
   private final Predicate<List<FileScanTask>> isSettled;
   private final IcebergRules rules;
-  private final IcebergRules ofDeletes;
+  private final IcebergRules ofAnySize;
   private final Selection others;
 
   /**
@@ -21,7 +21,7 @@ public final class SettledSelection implements Selection {
   public SettledSelection(Predicate<List<FileScanTask>> isSettled, IcebergRules rules, Selection others) {
     this.isSettled = isSettled;
     this.rules = rules;
-    this.ofDeletes = rules.ofDeletesOnly();
+    this.ofAnySize = rules.ofAnySize();
     this.others = others;
   }
 
@@ -48,6 +48,6 @@ public final class SettledSelection implements Selection {
 
   private boolean isSettled(PartitionFiles partition) {
     return isSettled.test(partition.files())
-        && ofDeletes.worthRewriting(partition.files()).isEmpty();
+        && ofAnySize.worthRewriting(partition.files()).isEmpty();
   }
 }

@@ -12,7 +12,10 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.apache.iceberg.FileScanTask;
 
 /** Iceberg's choice: by the sizes of data files and by their deletes. A partition is one file group, whatever its size. */
@@ -60,13 +63,19 @@ public final class SizeSelection implements Selection {
     if (rules.rewriteAll()) {
       return REWRITE_ALL + " is true";
     }
-    long small = files.stream().filter(rules::isTooSmall).count();
-    long large = files.stream().filter(rules::isTooLarge).count();
+    Map<Integer, Long> others =
+        files.stream()
+            .filter(rules::isOfOldSpec)
+            .collect(Collectors.groupingBy(file -> file.file().specId(), TreeMap::new, Collectors.counting()));
+    List<FileScanTask> rest = files.stream().filter(file -> !rules.isOfOldSpec(file)).toList();
+    long small = rest.stream().filter(rules::isTooSmall).count();
+    long large = rest.stream().filter(rules::isTooLarge).count();
     List<String> kinds = new ArrayList<>();
     add(kinds, small, "below %s %,d", MIN_FILE_SIZE_BYTES, rules.minFileSize());
     add(kinds, large, "above %s %,d", MAX_FILE_SIZE_BYTES, rules.maxFileSize());
-    add(kinds, files.size() - small - large, "with deletes above %s or %s", DELETE_FILE_THRESHOLD, DELETE_RATIO_THRESHOLD);
-    return String.join(", ", kinds) + whyEnough(files);
+    add(kinds, rest.size() - small - large, "with deletes above %s or %s", DELETE_FILE_THRESHOLD, DELETE_RATIO_THRESHOLD);
+    others.forEach((spec, count) -> add(kinds, count, "of partition spec %s", spec));
+    return String.join(", ", kinds) + (others.isEmpty() ? whyEnough(files) : "; new files are of " + rules.specId());
   }
 
   private static void add(List<String> kinds, long files, String kind, Object... values) {

@@ -1,0 +1,100 @@
+"""Option ``rewrite-old-specs``: files of another partition spec than that of new files are rewritten, once."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+from pyiceberg.transforms import BucketTransform
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from tests.pyiceberg.committing import ids, make_table, rows_of
+from tests.pyiceberg.lake import data_files
+
+IN_ORDER = {"target-file-size-bytes": "100000000", "min-file-size-bytes": "0"}
+"""Options by which no file is of a wrong size."""
+OLD = {**IN_ORDER, "rewrite-old-specs": "true"}
+
+
+def evolved(catalog: SqlCatalog, version: int = 2) -> Table:
+    """A table of two files without partitions, and of one of the partition spec that it has got since."""
+    table = make_table(catalog, rows_of([1, 2]), rows_of([3, 4], ["a", "b"]), version=version)
+    with table.update_spec() as update:
+        update.add_identity("p")
+    table.append(rows_of([5, 6]))
+    return table
+
+
+def specs(table: Table) -> Counter[int]:
+    return Counter(file.spec_id for file in data_files(table.refresh()))
+
+
+def reasons(plan: RewritePlan) -> list[tuple[int, str]]:
+    return [(len(group.tasks), group.reason) for group in plan.groups]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("how", [{}, {"max-scan-ratio": "1.2"}, {"max-scan-ratio": "1000"}])
+def test_what_is_of_an_old_spec_is_rewritten_once(catalog: SqlCatalog, version: int, how: dict[str, str]) -> None:
+    table = evolved(catalog, version)
+    assert plan_rewrite(table, "id", options={**IN_ORDER, **how}).groups == ()
+    plan = plan_rewrite(table, "id", options={**OLD, **how})
+    assert reasons(plan) == [(2, "2 files of partition spec 0; new files are of 1")]
+    result = rewrite_data_files(table, "id", options={**OLD, **how})
+    # One by one they were boxes as small as can be: nothing is gained but the partitions.
+    assert (result.rewritten_data_files_count, result.added_data_files_count) == (2, 2)
+    assert specs(table) == {1: 3}
+    assert ids(table) == [1, 2, 3, 4, 5, 6]
+    again = rewrite_data_files(table, "id", options={**OLD, **how})
+    assert again.rewritten_data_files_count == 0
+    assert again.message is not None
+    assert "To rewrite them anyway, set option rewrite-all to true." in again.message
+
+
+def test_the_spec_that_is_written_need_not_be_the_newest(catalog: SqlCatalog) -> None:
+    table = evolved(catalog)
+    to_first = {**OLD, "output-spec-id": "0"}
+    plan = plan_rewrite(table, "id", options=to_first)
+    assert reasons(plan) == [(1, "1 files of partition spec 1; new files are of 0")]
+    assert rewrite_data_files(table, "id", options=to_first).rewritten_data_files_count == 1
+    assert specs(table) == {0: 3}
+    assert plan_rewrite(table, "id", options=to_first).groups == ()
+    assert reasons(plan_rewrite(table, "id", options=OLD))[0][0] == 3
+
+
+def test_reasons_name_every_spec_and_what_comes_with_it(catalog: SqlCatalog) -> None:
+    table = evolved(catalog)
+    with table.update_spec() as update:
+        update.add_field("id", BucketTransform(2), "bucket")
+    table.append(rows_of([7]))
+    of_all = reasons(plan_rewrite(table, "id", options=OLD))
+    assert of_all == [(3, "2 files of partition spec 0, 1 files of partition spec 1; new files are of 2")]
+    small = {**IN_ORDER, "min-file-size-bytes": "99999999", "rewrite-old-specs": "true", "output-spec-id": "1"}
+    # Files of other specs than the table's are one group, whichever is written.
+    assert sorted(reasons(plan_rewrite(table, "id", options=small))) == [
+        (1, "1 files of partition spec 2; new files are of 1"),
+        (3, "1 files below min-file-size-bytes 99,999,999, 2 files of partition spec 0; new files are of 1"),
+    ]
+
+
+def test_the_rest_of_the_options_keeps_its_meaning(catalog: SqlCatalog) -> None:
+    table = evolved(catalog)
+    assert reasons(plan_rewrite(table, "id", options={**IN_ORDER, "rewrite-old-specs": "false"})) == []
+    for how in (OLD, {**OLD, "max-scan-ratio": "1000"}):
+        assert [count for count, _ in reasons(plan_rewrite(table, "id", where="id < 3", options=how))] == [1]
+    (group,) = plan_rewrite(table, "id", options={**OLD, "max-files-to-rewrite": "1"}).groups
+    assert len(group.tasks) == 1
+    assert plan_rewrite(table, "id", options={**OLD, "min-age-seconds": "3600"}).groups == ()
+    every = reasons(plan_rewrite(table, "id", options={**OLD, "rewrite-all": "true"}))
+    assert sorted(every) == [(1, "rewrite-all is true"), (2, "rewrite-all is true")]
+
+
+def test_refused(catalog: SqlCatalog) -> None:
+    table = evolved(catalog)
+    with pytest.raises(InvalidInputError) as refused:
+        plan_rewrite(table, "id", options={"rewrite-old-specs": "yes"})
+    assert str(refused.value) == "Cannot set rewrite-old-specs to 'yes', because it must be true or false"
