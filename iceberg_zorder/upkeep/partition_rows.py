@@ -89,6 +89,20 @@ class PartitionRows:
         """Add up what some files cost, by their places."""
         return _sum(self._files.sizes[files] * self.reach[files])
 
+    def spans(self, files: npt.NDArray[np.int64]) -> tuple[float, ...]:
+        """Tell for each column what share of all values lies between the smallest and the largest one of some files.
+
+        It is 1 where these files have no value.
+        """
+        is_mine = np.zeros(self._files.count, np.bool_)
+        is_mine[files] = True
+        found = []
+        for column in self._columns:
+            ranks = column.ranks[is_mine[self._places]]
+            ranks = ranks[ranks >= 0]
+            found.append(float(column.share(ranks.min(), ranks.max())) if len(ranks) else 1.0)
+        return tuple(found)
+
     def average(self, of_rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Average what each row has over the rows of each file; 0 for a file without rows."""
         rows = np.bincount(self._places, minlength=self._files.count)

@@ -38,23 +38,26 @@ class UpkeepCase:
         rows, sizes = np.array(self.rows, np.int64), np.array(self.sizes, np.int64)
         return DataFiles(np.zeros(len(rows), np.int64), rows, sizes, tuple(column.bounds() for column in self.columns))
 
-    def choice(self) -> Choice:
-        """What is chosen."""
+    def request(self) -> UpkeepRequest:
+        """How they are chosen."""
         pairs = zip(self.kept, self.columns, strict=True)
         kept = [
             None if length is None else partial(beginning, length=length, type_name=of.type) for length, of in pairs
         ]
-        request = UpkeepRequest(self.max_scan_ratio, self.expected_files, self.layout, kept, self.weights)
-        return choose(self.files(), np.isin(np.arange(len(self.rows)), self.called_for), self.spread, request)
+        return UpkeepRequest(self.max_scan_ratio, self.expected_files, self.layout, kept, self.weights)
+
+    def choice(self) -> Choice:
+        """What is chosen."""
+        called_for = np.isin(np.arange(len(self.rows)), self.called_for)
+        return choose(self.files(), called_for, self.spread, self.request())
 
     def expected_files(self, size: int) -> int:
         """How many files so many bytes are written to."""
         return max(1, -(-size // self.target))
 
 
-def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
-    """A case, and what must come of it."""
-    choice = case.choice()
+def partition_document(case: UpkeepCase) -> dict[str, Any]:
+    """A partition."""
     return {
         "name": case.name,
         "columns": [
@@ -70,6 +73,14 @@ def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
         "kept": case.kept,
         "layout": layout_document(case.layout),
         "max_scan_ratio": case.max_scan_ratio,
+    }
+
+
+def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
+    """A case, and what must come of it."""
+    choice = case.choice()
+    return {
+        **partition_document(case),
         "expected": {
             "files": choice.files.tolist(),
             "today": choice.today,

@@ -34,6 +34,7 @@ def test_no_file_is_missing_or_extra() -> None:
         "boxes",
         "settled",
         "upkeep",
+        "regions",
     }
 
 

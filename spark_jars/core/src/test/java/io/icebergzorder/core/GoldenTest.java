@@ -68,11 +68,14 @@ class GoldenTest {
   /** See {@link UpkeepGoldenTest}. */
   static final String UPKEEP = "upkeep";
 
+  /** See {@link RegionsGoldenTest}. */
+  static final String REGIONS = "regions";
+
   /** What the names of reports begin with, see {@link ReportGoldenTest}. */
   static final String REPORT = "report_";
 
   private static final Set<String> OTHERS =
-      Set.of(SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, BOXES, SETTLED, UPKEEP);
+      Set.of(SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, BOXES, REGIONS, SETTLED, UPKEEP);
 
   private static final Path DIRECTORY =
       Path.of(System.getProperty("basedir", ".")).resolve("../../tests/golden").normalize();

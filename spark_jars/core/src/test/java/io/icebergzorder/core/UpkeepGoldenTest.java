@@ -44,7 +44,7 @@ class UpkeepGoldenTest {
     assertEquals(expected.get("attainable").doubleValue(), choice.attainable(), name);
   }
 
-  private static UpkeepRequest request(JsonNode golden) {
+  static UpkeepRequest request(JsonNode golden) {
     List<UnaryOperator<byte[]>> kept = new ArrayList<>();
     for (int place = 0; place < golden.get("kept").size(); place++) {
       JsonNode length = golden.get("kept").get(place);

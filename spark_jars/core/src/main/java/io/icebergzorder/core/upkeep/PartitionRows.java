@@ -90,6 +90,27 @@ final class PartitionRows {
     return cost;
   }
 
+  /**
+   * For each column, what share of all values lies between the smallest and the largest one of some files; 1 where these have no value.
+   */
+  double[] spans(int[] of) {
+    boolean[] isMine = new boolean[files.count()];
+    Arrays.stream(of).forEach(file -> isMine[file] = true);
+    double[] spans = new double[columns.size()];
+    for (int place = 0; place < spans.length; place++) {
+      RankedColumn column = columns.get(place);
+      int low = Integer.MAX_VALUE;
+      int high = -1;
+      for (int row = 0; row < places.length; row++) {
+        int rank = isMine[places[row]] ? column.ranks()[row] : -1;
+        low = rank < 0 ? low : Math.min(low, rank);
+        high = Math.max(high, rank);
+      }
+      spans[place] = high < 0 ? 1 : column.share(low, high);
+    }
+    return spans;
+  }
+
   /** Averages what each row has over the rows of each file; 0 for a file without rows. */
   double[] average(double[] ofRows) {
     double[] sums = new double[files.count()];

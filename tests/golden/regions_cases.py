@@ -1,0 +1,95 @@
+"""Golden cases of regions: the files of a group as plain JSON values, and what they are cut into."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from iceberg_zorder.upkeep.regions import RegionSizes, cut_regions
+from tests.golden.report_cases import BoundsOf
+from tests.golden.upkeep_cases import UpkeepCase, partition_document, upkeep_cases
+
+
+@dataclass(frozen=True)
+class RegionsCase:
+    """A file group, and how large its regions are."""
+
+    group: UpkeepCase
+    sizes: RegionSizes
+
+
+def regions_document(case: RegionsCase) -> dict[str, Any]:
+    """A case, and what must come of it."""
+    group, sizes = case.group, case.sizes
+    found = cut_regions(group.files(), group.spread, sizes, group.request())
+    return {
+        **partition_document(group),
+        "bound": sizes.bound,
+        "least": sizes.least,
+        "is_across": sizes.is_across,
+        "expected": {
+            "regions": [
+                {"files": each.files.tolist(), "is_clean": each.is_clean, "spans": list(each.spans)}
+                for each in found.regions
+            ],
+            "expected": found.expected,
+            "in_one": found.in_one,
+        },
+    }
+
+
+def regions_cases() -> list[RegionsCase]:
+    """Every case."""
+    return [*_of_groups([*upkeep_cases()[::4], *_grids(), *_corners()])]
+
+
+def _of_groups(groups: list[UpkeepCase]) -> Iterator[RegionsCase]:
+    """Cut into two, eight, and as small as can be; by clean cuts, and across files."""
+    for group in groups:
+        size = max(8, sum(group.sizes))
+        for bound, least in ((size // 2, size // 8), (size // 8, size // 32), (1, 1)):
+            if bound > 1 or len(group.sizes) < 40:
+                for is_across in (False, True):
+                    yield RegionsCase(group, RegionSizes(bound, max(1, least), is_across))
+
+
+def _grids() -> Iterator[UpkeepCase]:
+    """Boxes that touch nowhere, and some of different sizes, in no order: a layout of ours, and days of appends."""
+    draw = random.Random("grids")
+    boxes = [(x, y, x + 99, y + 99) for x in range(0, 800, 100) for y in range(0, 400, 100)]
+    days = [(0, 1000 * day, 800, 1000 * day + draw.randrange(400, 999)) for day in range(32)]
+    for name, extents in (("boxes", boxes), ("days", days)):
+        draw.shuffle(extents)
+        x, y, u, v = (list(each) for each in zip(*extents, strict=True))
+        ones, count = [1.0] * 32, 32
+        columns = (BoundsOf(("x",), "long", x, u, ones), BoundsOf(("y",), "int", y, v, ones))
+        sizes = [draw.randrange(50_000, 150_000) for _ in range(count)]
+        for ratio in (1.05, 9.0):
+            yield UpkeepCase(
+                f"{name} {ratio}", columns, [1_000] * count, sizes, [], 20_000, 5_000, [1.0, 1.0], [None, None],
+                max_scan_ratio=ratio,
+            )  # fmt: skip
+
+
+def _corners() -> Iterator[UpkeepCase]:
+    """Bounds that touch, are the same, are missing, or cross; and columns that do not count."""
+    columns: dict[str, tuple[list[Any], list[Any], list[float]]] = {
+        "touching": ([0, 5, 10, 15], [5, 10, 15, 20], [1.0] * 4),
+        "the same": ([0] * 4, [9] * 4, [1.0] * 4),
+        "points": ([3] * 4, [3] * 4, [1.0] * 4),
+        "without values": ([0, None, 7, None], [5, None, 9, None], [1.0, 0.0, 0.5, 0.0]),
+        "without bounds": ([0, None, 7, 20], [5, None, 9, 30], [1.0, 1.0, 1.0, 1.0]),
+        "crossed": ([9, 1, 30, 20], [3, 0, 40, 25], [1.0] * 4),
+    }
+    for name, (lower, upper, valued) in columns.items():
+        column = BoundsOf(("x",), "long", lower, upper, valued)
+        other = BoundsOf(("y",), "string", ["a"] * 4, ["b", "c", "d", "a"], [1.0] * 4)
+        for cut, weights in ((None, [1.0, 1.0]), (1, [1.0, 0.0]), (None, [0.0, 0.0])):
+            kept = [None, cut]
+            yield UpkeepCase(
+                f"{name} {kept} {weights}", (column, other), [10, 20, 30, 40], [100, 200, 300, 0], [], 50, 500, weights,
+                kept, max_scan_ratio=9.0,
+            )  # fmt: skip
+    yield UpkeepCase("one", (column,), [10], [1_000], [], 50, 500, [1.0], [None])
