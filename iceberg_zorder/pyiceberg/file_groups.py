@@ -59,6 +59,8 @@ class FileGroup:
         Why it was chosen, in words that name options and their values.
     is_due : bool, optional
         Whether one of its data files is to be rewritten for its deletes or its partition spec, whatever is gained.
+    spans : tuple of float, optional
+        Of a region of a partition, what its layout weighs columns by; see :class:`.Region`.
     """
 
     index: int
@@ -70,6 +72,12 @@ class FileGroup:
     max_output_file_size: int
     reason: str
     is_due: bool = False
+    spans: tuple[float, ...] = ()
+
+    @property
+    def paths(self) -> list[str]:
+        """Paths of the data files."""
+        return [task.data_file.file_path for task in self.tasks]
 
     @property
     def input_size(self) -> int:

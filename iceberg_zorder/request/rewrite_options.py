@@ -96,7 +96,9 @@ class RewriteOptions:
         Sizes of data files in bytes, where given.
     min_input_files : int
         A file group of so many files is rewritten.
-    max_file_group_size, max_file_group_input_files : int
+    max_file_group_size : int or None
+        A file group has so many bytes at most, where given; else larger ones are cut only where no file lies.
+    max_file_group_input_files : int
         Checked, and not applied: a partition is one file group, so that its files do not overlap.
     max_files_to_rewrite : int or None
         Files rewritten at most, if set.
@@ -141,7 +143,7 @@ class RewriteOptions:
     min_file_size: int | None = None
     max_file_size: int | None = None
     min_input_files: int = 5
-    max_file_group_size: int = 100 * 1024**3
+    max_file_group_size: int | None = None
     max_file_group_input_files: int = 2**63 - 1
     max_files_to_rewrite: int | None = None
     delete_file_threshold: int = 2**31 - 1

@@ -175,7 +175,7 @@ class TestPrefix:
         assert spark.sql(descents).collect()[0][0] == 0
 
 
-def test_a_partition_larger_than_a_file_group_is_one_space(spark: SparkSession) -> None:
+def test_a_partition_of_more_files_than_a_file_group_is_one_space(spark: SparkSession) -> None:
     table = create(
         spark,
         "SELECT id, cast(id % 2 AS int) AS p, cast(rand(1) * 1000000 AS bigint) AS k FROM range(0, 200000, 1, 10)",
@@ -184,7 +184,6 @@ def test_a_partition_larger_than_a_file_group_is_one_space(spark: SparkSession) 
     )
     options = {
         **table.target_for(8),
-        "max-file-group-size-bytes": str(table.bytes() // 7),
         "max-file-group-input-files": "3",
         "partial-progress.enabled": "true",
     }

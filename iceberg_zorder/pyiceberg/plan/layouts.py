@@ -24,6 +24,7 @@ from iceberg_zorder.report.scan_prediction import SampledGroup
 from iceberg_zorder.request.metrics_check import CheckedMetrics
 from iceberg_zorder.request.rewrite_messages import reads_less, why_left
 from iceberg_zorder.sample.sampled_row_groups import LARGEST_CLUSTER_EFFECT, cluster_effect
+from iceberg_zorder.upkeep.regions import narrowed
 
 _LOG = logging.getLogger(__name__)
 
@@ -175,7 +176,7 @@ def _measured(
     before: Mapping[str, float],
 ) -> FittedGroup:
     predicted = measure.predicted([measured])
-    means = order.mean(before), order.mean(predicted)
+    means = order.mean(before, group.spans), order.mean(predicted, group.spans)
     planned = PlannedLayout(sampled.layout, predicted, before, measured)
     known = None if means[0] is None or means[1] is None else (means[0], means[1])
     return FittedGroup(group, planned, sampled, known)
@@ -196,7 +197,7 @@ def _more_files(files: int, most: int) -> Iterator[int]:
 
 def _layout(context: SampleContext, sample: DrawnSample, files: int) -> Layout:
     wanted = context.order.layout_request(context.options, files)
-    return fit(context.order.all, sample.fitted, wanted)
+    return fit(context.order.all, sample.fitted, narrowed(wanted, sample.scan.group.spans, len(context.order.prefix)))
 
 
 def _is_of_clusters(sample: DrawnSample, layout: Layout) -> bool:

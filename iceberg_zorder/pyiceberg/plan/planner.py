@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.expressions import BooleanExpression
@@ -20,6 +20,7 @@ from iceberg_zorder.pyiceberg.plan.selection.file_limit import limited
 from iceberg_zorder.pyiceberg.plan.selection.gain_selection import GainSelection
 from iceberg_zorder.pyiceberg.plan.selection.least_age import LeastAge, now_ms
 from iceberg_zorder.pyiceberg.plan.selection.left_groups import LeftGroups
+from iceberg_zorder.pyiceberg.plan.selection.region_step import RegionStep
 from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, Selected, SelectedFiles, Selection
 from iceberg_zorder.pyiceberg.plan.selection.settled_selection import SettledSelection
 from iceberg_zorder.pyiceberg.plan.selection.size_selection import SizeSelection
@@ -119,6 +120,8 @@ class Planner:
         lost: Sequence[FileGroup] = (),
         order: RowOrder | None = None,
         settled: Callable[[TargetSize], Settled | None] | None = None,
+        *,
+        done: Collection[str] = (),
     ) -> Plan:
         """Plan the rewrite of a snapshot's data files.
 
@@ -129,9 +132,11 @@ class Planner:
         lost : sequence of FileGroup, optional
             File groups of an earlier plan that are to be planned again, and no others.
         order : RowOrder, optional
-            The columns to cluster by; without them nothing is chosen for what it gains.
+            The columns to cluster by; without them nothing is chosen for what it gains, and nothing cut into regions.
         settled : callable, optional
             From the target to what an earlier rewrite has settled, if one has.
+        done : collection of str, optional
+            Paths of data files that are not planned again beside those of lost groups: of other groups, and new ones.
 
         Returns
         -------
@@ -148,7 +153,7 @@ class Planner:
         sizes = size_rules(self._table, self._options, target)
         most = math.inf
         if lost:
-            tasks = self._again(tasks, lost)
+            tasks = self._again(tasks, lost, done)
             most = sum(len(group.tasks) for group in lost) if self._options.max_files_to_rewrite else math.inf
         scope = [PartitionFiles(key, tuple(files)) for key, files in self._by_key(tasks).items()]
         old, young = self._age.divided(self._table, scope)
@@ -156,7 +161,7 @@ class Planner:
         if settled is not None and not lost and not self._options.rewrite_all and (rests := settled(target)):
             selection = SettledSelection(display_name(self._table), rests, sizes, selection)
         selected = self._age.left_too(selection.select(old), young, display_name(self._table))
-        selected, is_whole = self._steps(selected, sizes, most)
+        selected, is_whole = self._steps(selected, sizes, order, most)
         groups = [self._group(number, files, sizes) for number, files in enumerate(selected.chosen, 1)]
         for group in groups:
             self._check_formats(group)
@@ -170,11 +175,15 @@ class Planner:
             return by_size
         return GainSelection(self._table, by_size, sizes, order, self._options.max_scan_ratio)
 
-    def _steps(self, selected: Selected, sizes: SizeRules, most: float) -> tuple[Selected, bool]:
+    def _steps(
+        self, selected: Selected, sizes: SizeRules, order: RowOrder | None, most: float
+    ) -> tuple[Selected, bool]:
         """Take what follows the choice, whoever has chosen; tell whether the limit leaves nothing of it.
 
         What is remembered has no part in the limit.
         """
+        if order is not None:
+            selected = RegionStep(self._table, sizes, order, self._spec_id).cut(selected)
         leaving = None if self._left is None else self._left.of(sizes, self._spec_id)
         if leaving is not None:
             selected = leaving.without_left(selected)
@@ -200,14 +209,17 @@ class Planner:
         own = task.data_file.spec_id == self._table.spec().spec_id
         return partition_of(task.data_file)[1:] if own else ()
 
-    def _again(self, tasks: Sequence[DataFileTask], lost: Sequence[FileGroup]) -> list[DataFileTask]:
+    def _again(
+        self, tasks: Sequence[DataFileTask], lost: Sequence[FileGroup], done: Collection[str]
+    ) -> list[DataFileTask]:
         """Find what takes the place of lost file groups: the data files of their partitions, and their own.
 
         Their own count, too, for the table may have got another partition spec in between.
         """
         keys = {group.key for group in lost}
-        paths = {task.data_file.file_path for group in lost for task in group.tasks}
-        return [task for task in tasks if self._key(task) in keys or task.data_file.file_path in paths]
+        own = {path for group in lost for path in group.paths}
+        paths = [(task, task.data_file.file_path) for task in tasks]
+        return [task for task, path in paths if path in own or (self._key(task) in keys and path not in done)]
 
     def _group(self, number: int, files: SelectedFiles, sizes: SizeRules) -> FileGroup:
         partitions = {partition_of(task.data_file) for task in files.tasks}
@@ -223,6 +235,7 @@ class Planner:
             sizes.write_max_file_size,
             files.reason,
             any(sizes.is_due(task) for task in files.tasks),
+            files.spans,
         )
 
     def _job_key(self, group: FileGroup) -> int:

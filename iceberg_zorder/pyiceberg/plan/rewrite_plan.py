@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -296,7 +296,7 @@ class RewritePlan:
         return plan_text(self.to_dict())
 
 
-def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = ()) -> RewritePlan:
+def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = (), done: Collection[str] = ()) -> RewritePlan:
     """Plan what is asked for, on the newest snapshot.
 
     Parameters
@@ -305,6 +305,8 @@ def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = ()) -> Rewrit
         What is asked for, beside what the table remembers; its table has the newest metadata afterwards.
     lost : sequence of FileGroup, optional
         File groups of an earlier plan that are to be planned again, and no others.
+    done : collection of str, optional
+        Paths of data files that are not planned again beside theirs.
 
     Returns
     -------
@@ -327,7 +329,7 @@ def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = ()) -> Rewrit
         target = given_target(table, request.options)
         message = nothing_in(table, "the table has no snapshot yet")
         return RewritePlan(request, *at, None, order, message=message, target=target)
-    plan = planner.plan(snapshot, lost, order, partial(request.settled, order, snapshot))
+    plan = planner.plan(snapshot, lost, order, partial(request.settled, order, snapshot), done=done)
     if any(group.partition is None for group in plan.groups):
         spec, schema = table.specs()[plan.groups[0].spec_id], table.schema()
         order = replace(order, partition=partition_columns(schema, spec))

@@ -101,9 +101,9 @@ class ScanFractions:
         """The names of the columns."""
         return [column.name for column in self._order.named]
 
-    def mean(self, fractions: Mapping[str, float]) -> float | None:
-        """Average over the columns by their weights; None without any."""
-        return self._order.mean(fractions)
+    def mean(self, fractions: Mapping[str, float], spans: Sequence[float] = ()) -> float | None:
+        """Average over the columns by their weights, and by the spans of a region; None without any."""
+        return self._order.mean(fractions, spans)
 
     def before(self, groups: Sequence[MeasuredGroup]) -> dict[str, float]:
         """Measure, by column, among the data files of today."""

@@ -41,9 +41,9 @@ class WrittenFiles:
         """Measure, by column, the scan fractions among new files."""
         return self._measure.measured(written) if self._measure else {}
 
-    def gain_nothing(self, written: Written) -> bool:
-        """Tell whether new files are read no less than those of today, on average over the columns."""
-        before, actual = self._means(written)
+    def gain_nothing(self, written: Written, spans: Sequence[float] = ()) -> bool:
+        """Tell whether new files are read no less than those of today, on average over the columns by their weights."""
+        before, actual = self._means(written, spans)
         return before is not None and actual is not None and gains_nothing(before, actual)
 
     def left(self, written: Written) -> None:
@@ -57,10 +57,10 @@ class WrittenFiles:
         before, actual = self._means(self._left)
         return why_left_after_all(table, len(self._left), before or 0.0, actual or 0.0)
 
-    def _means(self, written: Written) -> tuple[float | None, float | None]:
+    def _means(self, written: Written, spans: Sequence[float] = ()) -> tuple[float | None, float | None]:
         assert self._measure is not None  # noqa: S101
         before = self._measure.before([group for group, _ in written])
-        return self._measure.mean(before), self._measure.mean(self.actual(written))
+        return self._measure.mean(before, spans), self._measure.mean(self.actual(written), spans)
 
     def committed(self, written: Written) -> None:
         """Take note of what was committed."""

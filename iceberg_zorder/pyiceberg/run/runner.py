@@ -65,6 +65,7 @@ class RewriteRunner:
         """File groups of the plan at hand that are neither committed nor left."""
         self._settled_from: int | None = None
         """The snapshot that was planned on first, if nothing is left for later."""
+        self._done: set[str] = set()
         self._since = time.monotonic()
 
     def run(self, plan: RewritePlan) -> RewriteResult:
@@ -162,7 +163,7 @@ class RewriteRunner:
 
     def _planned_again(self) -> tuple[RewritePlan, str | None]:
         """Plan and sample what conflicts took; say why nothing is rewritten, if that was all."""
-        planned = plan_request(self._request, self._tally.lost)
+        planned = plan_request(self._request, self._tally.lost, self._done)
         if not planned.groups:
             return planned, self._nothing_left()
         sampled = self._sampled(planned)
@@ -237,7 +238,7 @@ class RewriteRunner:
         if self._options.rewrite_all or group.is_due:
             return False
         written = self._written.files([(group, files)])
-        if not self._written.gain_nothing(written):
+        if not self._written.gain_nothing(written, group.spans):
             return False
         delete_files(self._table, [file.file_path for file in files])
         self._written.left(written)
@@ -248,6 +249,8 @@ class RewriteRunner:
     def _sampled(self, plan: RewritePlan) -> RewritePlan:
         """Take the layouts of a plan that has file groups, or fit them to those that can be read."""
         self._progress(PLAN, sum(group.rows for group in plan.groups), sum(group.input_size for group in plan.groups))
+        # Partitions may have several file groups, of which some are lost: those alone are planned again.
+        self._done.update(path for group in plan.groups for path in group.paths)
         if plan.is_sampled:
             return plan
         context = SampleContext(
@@ -275,6 +278,7 @@ class RewriteRunner:
         if self._commits.commit(plan.snapshot, batch, {**properties, **of_commit}):
             self._open -= len(batch)
             self._written.committed(written)
+            self._done.update(file.file_path for _, files in batch for file in files)
             self._since = time.monotonic()
 
     def _is_last(self, batch: Batch) -> bool:

@@ -40,7 +40,7 @@ def limited(
         part, rest = files.tasks[:room], files.tasks[room:]
         is_left = bool(part and rest) and leaving is not None and leaving.leaves(part)
         if part:
-            (left if is_left else chosen).append(SelectedFiles(files.key, part, WHY if is_left else files.reason))
+            (left if is_left else chosen).append(replace(files, tasks=part, reason=WHY if is_left else files.reason))
         if rest:
             left.append(SelectedFiles(files.key, rest, f"max-files-to-rewrite is {limit:,}"))
         room -= 0 if is_left else len(part)

@@ -42,15 +42,7 @@ class GainSelection:
         self._table, self._by_size, self._rules, self._order = table, by_size, rules, order
         self._ratio = max_scan_ratio
         self._fields = [table.schema().find_field(each) for each in order.field_ids]
-        kept = KeptBounds.of(table, order.named)
-        weights = zip(order.named_weights, kept.are_kept, strict=True)
-        self._request = UpkeepRequest(
-            max_scan_ratio,
-            rules.expected_output_files,
-            order.layout_request(rules.options.layout),
-            kept.cuts,
-            [weight if is_kept else 0.0 for weight, is_kept in weights],
-        )
+        self._request = upkeep_request(table, rules, order, max_scan_ratio)
 
     def select(self, scope: Sequence[PartitionFiles]) -> Selected:
         """Choose by what is gained; see :meth:`Selection.select`."""
@@ -103,3 +95,16 @@ class GainSelection:
             f"for it, and no rewrite would gain enough for its bytes (max-scan-ratio {self._ratio:g}). To rewrite them "
             "anyway, set option rewrite-all to true."
         )
+
+
+def upkeep_request(table: Table, rules: SizeRules, order: RowOrder, max_scan_ratio: float) -> UpkeepRequest:
+    """Say how files are written and judged; columns of which new files get no bounds do not count."""
+    kept = KeptBounds.of(table, order.named)
+    weights = zip(order.named_weights, kept.are_kept, strict=True)
+    return UpkeepRequest(
+        max_scan_ratio,
+        rules.expected_output_files,
+        order.layout_request(rules.options.layout),
+        kept.cuts,
+        [weight if is_kept else 0.0 for weight, is_kept in weights],
+    )

@@ -38,11 +38,14 @@ class SelectedFiles:
         The data files, at least one.
     reason : str
         Why they are rewritten together, or left, in words that name options and their values.
+    spans : tuple of float, optional
+        Of a region of a partition, what its layout weighs columns by; see :class:`.Region`.
     """
 
     key: Partition
     tasks: tuple[DataFileTask, ...]
     reason: str
+    spans: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

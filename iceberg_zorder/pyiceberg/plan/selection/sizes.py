@@ -145,7 +145,10 @@ def _faults(table: Table, options: RewriteOptions, target: int, least: int, most
             "threshold",
         ),
         (options.min_input_files > 0, positive % ("min-input-files", options.min_input_files)),
-        (options.max_file_group_size > 0, positive % ("max-file-group-size-bytes", options.max_file_group_size)),
+        (
+            options.max_file_group_size is None or options.max_file_group_size > 0,
+            positive % ("max-file-group-size-bytes", options.max_file_group_size),
+        ),
         (
             options.max_file_group_input_files > 0,
             positive % ("max-file-group-input-files", options.max_file_group_input_files),

@@ -9,6 +9,7 @@ import io.icebergzorder.spark.plan.selection.FileLimit;
 import io.icebergzorder.spark.plan.selection.GainSelection;
 import io.icebergzorder.spark.plan.selection.IcebergRules;
 import io.icebergzorder.spark.plan.selection.LeavingStep;
+import io.icebergzorder.spark.plan.selection.RegionStep;
 import io.icebergzorder.spark.plan.selection.Selection;
 import io.icebergzorder.spark.plan.selection.SettledSelection;
 import io.icebergzorder.spark.plan.selection.SizeSelection;
@@ -26,6 +27,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.StructLike;
@@ -43,7 +45,7 @@ import org.apache.iceberg.util.StructLikeMap;
  * <ol>
  *   <li>{@link ResolvedRequest} refuses what cannot be honoured;
  *   <li>{@link FileScope} lists every data file that may be rewritten, from the manifests;
- *   <li>{@link Selection} chooses among them, and of what it chose is left what {@link LeavingStep} and {@link FileLimit} do not let pass;
+ *   <li>{@link Selection} chooses among them, {@link RegionStep} cuts what it chose, and {@link LeavingStep} and {@link FileLimit} leave some;
  *   <li>{@link IcebergRules} tell how many files of which size come of each file group.
  * </ol>
  */
@@ -77,13 +79,15 @@ public final class RewritePlanner {
     IcebergRules rules = new IcebergRules(table, target.in(options));
     Predicate<FileScanTask> isYounger = younger(rules.minAgeSeconds(), table);
     Optional<Predicate<List<FileScanTask>>> settled = history.settled(TablePlan.requestKey(request, target));
+    Supplier<FileBounds> bounds = once(() -> bounds(request, start));
+    Supplier<KeptBounds> kept = once(() -> KeptBounds.of(table, request.order().named()));
     Selection.Selected chosen =
         scope.isEmpty() && request.written().where() == null
             ? new Selection.Selected(List.of(), List.of(), nothingIn(table.name(), "the table has no data file"))
-            : new AgedSelection(isYounger, rules, unsettled(rules, request, settled, start)).select(scope);
+            : new AgedSelection(isYounger, rules, unsettled(rules, request, settled, bounds, kept)).select(scope);
     // What follows the choice, whoever has chosen: what is remembered has no part in the limit.
     LeavingStep leaving = new LeavingStep(TablePlan.mayLeaveGroups(request) ? TablePlan.leftGroups(request) : null, rules);
-    Selection.Selected wanted = leaving.withoutLeft(chosen);
+    Selection.Selected wanted = leaving.withoutLeft(new RegionStep(rules, bounds, kept, request).cut(chosen));
     Selection.Selected selected = FileLimit.limited(wanted, rules, leaving);
     boolean isWhole = selected.chosenFiles() == wanted.chosenFiles() && !isAnyYounger(scope, isYounger);
     List<PlannedGroup> groups = groups(rules, rules.ofAnySize(), table, selected.chosen());
@@ -92,8 +96,16 @@ public final class RewritePlanner {
 
   /** Leaves what is settled, unless all is asked for or what Iceberg would rewrite. */
   private static Selection unsettled(
-      IcebergRules rules, ResolvedRequest request, Optional<Predicate<List<FileScanTask>>> settled, StartingPoint start) {
-    Selection others = selection(rules, request, start);
+      IcebergRules rules,
+      ResolvedRequest request,
+      Optional<Predicate<List<FileScanTask>>> settled,
+      Supplier<FileBounds> bounds,
+      Supplier<KeptBounds> kept) {
+    boolean isLikeBuiltin = request.written().likeBuiltin() && !request.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
+    if (rules.rewriteAll() || isLikeBuiltin) {
+      return new SizeSelection(rules);
+    }
+    Selection others = new GainSelection(rules, bounds, kept.get(), request);
     return settled.isEmpty() || !TablePlan.mayLeaveGroups(request)
         ? others
         : new SettledSelection(settled.get(), rules, others);
@@ -108,21 +120,23 @@ public final class RewritePlanner {
     return scope.stream().anyMatch(partition -> partition.files().stream().anyMatch(isYounger));
   }
 
-  /** Who chooses. Bounds are read only if they are looked at, for metrics of many files are large. */
-  private static Selection selection(IcebergRules rules, ResolvedRequest request, StartingPoint start) {
-    boolean isLikeBuiltin = request.written().likeBuiltin() && !request.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
-    if (rules.rewriteAll() || isLikeBuiltin) {
-      return new SizeSelection(rules);
-    }
+  /** Bounds are read only if they are looked at, for metrics of many files are large. */
+  private static FileBounds bounds(ResolvedRequest request, StartingPoint start) {
     Table table = request.target().table();
     List<ClusteringColumn> columns = request.order().named();
     List<String> names = columns.stream().map(column -> String.join(".", column.parts())).toList();
-    FileBounds bounds =
-        new FileBounds(
-            columns,
-            table.schema(),
-            visitor -> request.scope().forEachWithBounds(table, start.snapshotId(), names, visitor));
-    return new GainSelection(rules, bounds, KeptBounds.of(table, columns), request);
+    return new FileBounds(
+        columns, table.schema(), visitor -> request.scope().forEachWithBounds(table, start.snapshotId(), names, visitor));
+  }
+
+  private static <T> Supplier<T> once(Supplier<T> source) {
+    List<T> found = new ArrayList<>();
+    return () -> {
+      if (found.isEmpty()) {
+        found.add(source.get());
+      }
+      return found.get(0);
+    };
   }
 
   private static String nothingIn(String table, String why) {
@@ -162,7 +176,7 @@ public final class RewritePlanner {
               .partition(group.partition())
               .build();
       boolean isDue = !ofAnySize.worthRewriting(group.files()).isEmpty();
-      groups.add(new PlannedGroup(rules.fileGroup(info, group.files()), group.reason(), isDue));
+      groups.add(new PlannedGroup(rules.fileGroup(info, group.files()), group.reason(), isDue, group.spans()));
     }
     groups.sort(Comparator.comparing(PlannedGroup::planned, RewriteFileGroup.comparator(rules.jobOrder())));
     return groups;

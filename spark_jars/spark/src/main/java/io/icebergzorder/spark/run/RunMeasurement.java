@@ -86,7 +86,9 @@ final class RunMeasurement {
       return false;
     }
     ScanMeasurement.MeasuredGroup files = measure(group);
-    if (!(mean(List.of(files)) > NOTHING * ScanFractions.mean(plan.order(), of.before()))) {
+    double[] spans = of.group().spans();
+    double actual = ScanFractions.mean(plan.order(), ScanFractions.measured(plan.order(), List.of(files)), spans);
+    if (!(actual > NOTHING * ScanFractions.mean(plan.order(), of.before(), spans))) {
       return false;
     }
     left.add(of);

@@ -16,7 +16,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.function.BiFunction;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.apache.iceberg.Table;
@@ -33,7 +32,7 @@ final class LayoutChoice {
   private final Table table;
   private final RowOrder order;
   private final MetricsFindings metrics;
-  private final BiFunction<Sample, Integer, Layout> fit;
+  private final Fit fit;
 
   /**
    * Takes what is chosen for.
@@ -41,12 +40,17 @@ final class LayoutChoice {
    * @param metrics what new files will keep in their bounds
    * @param fit fits a layout of so many files to a sample
    */
-  LayoutChoice(TablePlan plan, MetricsFindings metrics, BiFunction<Sample, Integer, Layout> fit) {
+  LayoutChoice(TablePlan plan, MetricsFindings metrics, Fit fit) {
     this.plan = plan;
     this.table = plan.target().table();
     this.order = plan.order();
     this.metrics = metrics;
     this.fit = fit;
+  }
+
+  /** Fits the layout of a file group, of so many files, to a sample. */
+  interface Fit {
+    Layout of(PlannedGroup group, Sample sample, int files);
   }
 
   /**
@@ -104,14 +108,14 @@ final class LayoutChoice {
     int wanted = group.expectedFiles();
     while (plan.mayHaveMoreFiles() && !pays(best) && wanted < most) {
       wanted = Math.min(2 * wanted, most);
-      Layout layout = fit.apply(sampled.fitted(), wanted);
+      Layout layout = fit.of(group, sampled.fitted(), wanted);
       FittedGroup next =
           fitted(
               group,
               new ScanPrediction.SampledGroup(layout, sampled.fitted(), sampled.heldOut(), sampled.rows(), sampled.bytes()),
               files,
               before);
-      best = mean(next.predicted()) < mean(best.predicted()) ? next : best;
+      best = mean(group, next.predicted()) < mean(group, best.predicted()) ? next : best;
     }
     return pays(best) || mayBeLeft(group) ? best : planned;
   }
@@ -122,6 +126,11 @@ final class LayoutChoice {
       ScanMeasurement.MeasuredGroup files,
       Map<String, Double> before) {
     return new FittedGroup(group, sampled, files, before, ScanFractions.predicted(metrics.ofNewFiles(), order, List.of(sampled)));
+  }
+
+  /** The average for a file group, whose layout may weigh columns by the region that it is of. */
+  private double mean(PlannedGroup group, Map<String, Double> fractions) {
+    return ScanFractions.mean(order, fractions, group.spans());
   }
 
   private double mean(Map<String, Double> fractions) {
@@ -135,7 +144,7 @@ final class LayoutChoice {
 
   /** Whether fewer files will be read; also where no row has a value, because nothing is known then. */
   private boolean pays(FittedGroup group) {
-    return !(mean(group.predicted()) > GAIN * mean(group.before()));
+    return !(mean(group.group(), group.predicted()) > GAIN * mean(group.group(), group.before()));
   }
 
   private String whyLeft(FittedGroup group) {
@@ -143,8 +152,8 @@ final class LayoutChoice {
         Locale.ROOT,
         "a rewrite is not predicted to read less: scan fraction on average over the columns %.1f%% today, %.1f%% after;"
             + " rewrite-all rewrites it all the same",
-        100 * mean(group.before()),
-        100 * mean(group.predicted()));
+        100 * mean(group.group(), group.before()),
+        100 * mean(group.group(), group.predicted()));
   }
 
   private String whyNothing(List<FittedGroup> left) {

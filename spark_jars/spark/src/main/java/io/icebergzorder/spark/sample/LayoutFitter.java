@@ -3,9 +3,11 @@ package io.icebergzorder.spark.sample;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Clusters;
 import io.icebergzorder.core.Layout;
+import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.MetricsCheck.GroupKeys;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanPrediction;
+import io.icebergzorder.core.upkeep.Regions;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.JobDescription;
@@ -159,14 +161,15 @@ public final class LayoutFitter {
     return layouts.values();
   }
 
-  private Layout fit(Sample sample, int files) {
-    return Layout.fit(order.all(), sample, order.layoutRequest(plan.options().layout(), files));
+  private Layout fit(PlannedGroup group, Sample sample, int files) {
+    LayoutRequest request = order.layoutRequest(plan.options().layout(), files);
+    return Layout.fit(order.all(), sample, Regions.narrowed(request, group.spans(), order.prefix().size()));
   }
 
   private Map<PlannedGroup, SampledLayout> layouts(List<Sampler.Drawn> drawn) {
     return byGroup(
         drawn.stream()
-            .map(sample -> new SampledLayout(sample, fit(sample.fitted(), sample.scan().group().expectedFiles())))
+            .map(sample -> new SampledLayout(sample, fit(sample.scan().group(), sample.fitted(), sample.scan().group().expectedFiles())))
             .toList(),
         layout -> layout);
   }

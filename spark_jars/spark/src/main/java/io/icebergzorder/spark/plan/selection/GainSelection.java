@@ -22,6 +22,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
+import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.apache.iceberg.FileScanTask;
 
@@ -33,35 +34,48 @@ public final class GainSelection implements Selection {
   private static final int PERCENT = 100;
 
   /** What is chosen does not depend on the order in which manifests are read. */
-  private static final Comparator<FileScanTask> BY_LOCATION =
+  static final Comparator<FileScanTask> BY_LOCATION =
       Comparator.comparing(file -> file.file().location().getBytes(StandardCharsets.UTF_8), Arrays::compareUnsigned);
 
   private final IcebergRules rules;
   private final IcebergRules ofAnySize;
   private final SizeSelection sizes;
-  private final FileBounds bounds;
+  private final Supplier<FileBounds> bounds;
   private final UpkeepRequest upkeep;
 
   /**
    * Takes what files are judged by.
    *
    * @param rules with a {@code max-scan-ratio}
-   * @param bounds of all files of the scope, for the columns of the request's order
+   * @param bounds of all files of the scope, for the columns of the request's order; read if there is something to judge
    * @param kept what new files keep of them
    */
-  public GainSelection(IcebergRules rules, FileBounds bounds, KeptBounds kept, ResolvedRequest request) {
+  public GainSelection(IcebergRules rules, Supplier<FileBounds> bounds, KeptBounds kept, ResolvedRequest request) {
     this.rules = rules;
     this.ofAnySize = rules.ofAnySize();
     this.sizes = new SizeSelection(rules);
     this.bounds = bounds;
+    this.upkeep = upkeep(rules, kept, request, rules.maxScanRatio());
+  }
+
+  /** How files are written and judged. */
+  static UpkeepRequest upkeep(IcebergRules rules, KeptBounds kept, ResolvedRequest request, double maxScanRatio) {
     RowOrder order = request.order();
-    this.upkeep =
-        new UpkeepRequest(
-            rules.maxScanRatio(),
-            rules::expectedOutputFiles,
-            order.layoutRequest(request.options().layout(), 1),
-            order.named().stream().map(kept::kept).toList(),
-            weights(order, kept));
+    return new UpkeepRequest(
+        maxScanRatio,
+        rules::expectedOutputFiles,
+        order.layoutRequest(request.options().layout(), 1),
+        order.named().stream().map(kept::kept).toList(),
+        weights(order, kept));
+  }
+
+  /** Files as their manifest entries describe them. */
+  static DataFiles described(List<FileScanTask> files, FileBounds bounds) {
+    return new DataFiles(
+        new int[files.size()],
+        files.stream().mapToLong(file -> file.file().recordCount()).toArray(),
+        files.stream().mapToLong(file -> file.file().fileSizeInBytes()).toArray(),
+        bounds.of(files.stream().map(file -> file.file().location()).toList()));
   }
 
   /** What the columns count; those of the prefix count 1, and those of which new files have no bounds nothing. */
@@ -101,12 +115,7 @@ public final class GainSelection implements Selection {
   private Judged judged(List<FileScanTask> listed, int rows) {
     List<FileScanTask> files = listed.stream().sorted(BY_LOCATION).toList();
     List<FileScanTask> called = calledFor(files);
-    DataFiles described =
-        new DataFiles(
-            new int[files.size()],
-            files.stream().mapToLong(file -> file.file().recordCount()).toArray(),
-            files.stream().mapToLong(file -> file.file().fileSizeInBytes()).toArray(),
-            bounds.of(files.stream().map(file -> file.file().location()).toList()));
+    DataFiles described = described(files, bounds.get());
     Set<FileScanTask> isCalled = new HashSet<>(called);
     boolean[] calledFor = new boolean[files.size()];
     IntStream.range(0, calledFor.length).forEach(place -> calledFor[place] = isCalled.contains(files.get(place)));

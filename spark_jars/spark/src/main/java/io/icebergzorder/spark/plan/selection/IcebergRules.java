@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.Set;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.RewriteJobOrder;
@@ -20,8 +21,8 @@ import org.apache.iceberg.util.PropertyUtil;
  * size or have too many deletes, which groups of them are worth a rewrite, and how many files of which size come of a group.
  *
  * <p>It plans nothing itself: Iceberg's planner divides a partition by {@code max-file-group-size-bytes} and
- * {@code max-file-group-input-files}, and the files of groups that share a partition would overlap each other. The two options are
- * checked, and not applied.
+ * {@code max-file-group-input-files} wherever a group is full, and the files of groups that share a partition would overlap each other.
+ * {@link RegionStep} applies the former, the latter is checked, and not applied.
  */
 public final class IcebergRules extends BinPackRewriteFilePlanner {
   private Map<String, String> options;
@@ -156,6 +157,18 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     long size = inputSize(files);
     return new RewriteFileGroup(
         info, List.copyOf(files), outputSpecId(), writeMaxFileSize(), inputSplitSize(size), expectedOutputFiles(size));
+  }
+
+  /** Bytes of a file group at most; empty if nobody has set it. */
+  OptionalLong maxFileGroupSize() {
+    return options.containsKey(RewriteDataFiles.MAX_FILE_GROUP_SIZE_BYTES)
+        ? OptionalLong.of(Long.parseLong(options.get(RewriteDataFiles.MAX_FILE_GROUP_SIZE_BYTES)))
+        : OptionalLong.empty();
+  }
+
+  /** The partition spec of new files. */
+  int newSpecId() {
+    return outputSpecId();
   }
 
   /** The bytes above which a new file is not planned to be, and their partition spec, as {@link LeftGroups.Group} has them. */

@@ -34,21 +34,28 @@ public interface Selection {
    * @param partition the partition, as {@link PartitionFiles} has it
    * @param files the data files, at least one
    * @param reason why they were chosen, or left, in words that name options and their values
+   * @param spans of a region of a partition, what its layout weighs columns by, see {@link io.icebergzorder.core.upkeep.Region}; else
+   *     empty. Not copied
    */
-  record SelectedGroup(StructLike partition, List<FileScanTask> files, String reason) {
+  record SelectedGroup(StructLike partition, List<FileScanTask> files, String reason, double[] spans) {
     /** Takes a copy of the list. */
     public SelectedGroup {
       files = List.copyOf(files);
     }
 
+    /** Data files of a whole partition. */
+    public SelectedGroup(StructLike partition, List<FileScanTask> files, String reason) {
+      this(partition, files, reason, new double[0]);
+    }
+
     /** Other files of it, for the same reason. */
     SelectedGroup of(List<FileScanTask> others) {
-      return new SelectedGroup(partition, others, reason);
+      return new SelectedGroup(partition, others, reason, spans);
     }
 
     /** The same files, for another reason. */
     SelectedGroup because(String why) {
-      return new SelectedGroup(partition, files, why);
+      return new SelectedGroup(partition, files, why, spans);
     }
   }
 
