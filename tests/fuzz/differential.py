@@ -51,7 +51,7 @@ def run(
     except Exception as error:
         complaints = ["".join(traceback.format_exception(error))]
     if complaints:
-        raise WrongAnswerError(_account(seed, log, sorted(complaints, key=_lightness)))
+        raise WrongAnswerError(account(seed, log, sorted(complaints, key=_lightness)))
     return "\n".join(log)
 
 
@@ -70,7 +70,7 @@ def _lightness(complaint: str) -> int:
     return next((place for place, each in enumerate(grave) if each in complaint), len(grave))
 
 
-def _account(seed: int, log: list[str], complaints: list[str]) -> str:
+def account(seed: int, log: list[str], complaints: list[str]) -> str:
     more = [f"... and {len(complaints) - 8} more"] if len(complaints) > 8 else []
     lines = [f"seed {seed}: ZORDER_FUZZ_SEED={seed} runs it alone", *log, *complaints[:8], *more]
     return "\n".join(line if len(line) < 2000 else f"{line[:500]}...{line[-1500:]}" for line in lines)

@@ -56,7 +56,7 @@ class PyIceberg:
         table = lake.catalog.load_table(NAME)
         lake.catalog.pass_by = disturbances.pass_by
         spill = lake.directory / "spill"
-        spill.mkdir()
+        spill.mkdir(exist_ok=True)
         try:
             with small_limits(request.small) as options, patch.object(tempfile, "tempdir", str(spill)):
                 result = rewrite_data_files(

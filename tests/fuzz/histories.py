@@ -88,11 +88,7 @@ class History:
     def make(self, location: str) -> None:
         """Create the table, and give it a history."""
         rng = self.rng
-        version = rng.choice([1, 2, 2, 2, 2, 2, 2, 2])
-        schema = draw_schema(rng, frozenset({"time"} if self.for_spark else ()))
-        fields = self._draw_spec(schema) if rng.random() < 0.6 else []
-        self.create(location, schema, fields, {"format-version": str(version), **self._draw_properties()})
-        self.append()
+        self.begin(location)
         for _ in range(rng.randint(1, self.shape.steps)):
             self.step()
         if rng.random() < 0.5:
@@ -100,6 +96,15 @@ class History:
         if rng.random() < 0.07:
             self.fork()
             self.step()
+
+    def begin(self, location: str) -> None:
+        """Create the table, with its first rows."""
+        rng = self.rng
+        version = rng.choice([1, 2, 2, 2, 2, 2, 2, 2])
+        schema = draw_schema(rng, frozenset({"time"} if self.for_spark else ()))
+        fields = self._draw_spec(schema) if rng.random() < 0.6 else []
+        self.create(location, schema, fields, {"format-version": str(version), **self._draw_properties()})
+        self.append()
 
     def create(
         self, location: str, schema: Struct, fields: Sequence[Mapping[str, Any]], properties: Mapping[str, str]

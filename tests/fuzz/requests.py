@@ -25,9 +25,9 @@ class Request:
     @classmethod
     def draw(cls, rng: random.Random, history: History) -> Request:
         schema = history.metadata.schema
-        names = [_quoted(leaf.path, schema) for leaf in leaves(schema)]
+        names = [quoted(leaf.path, schema) for leaf in leaves(schema)]
         chosen = rng.sample(names, min(len(names), rng.choice([1, 1, 2, 2, 3, 4])))
-        constant = [_quoted(leaf.path, schema) for leaf in leaves(schema) if history.values.is_constant(leaf)]
+        constant = [quoted(leaf.path, schema) for leaf in leaves(schema) if history.values.is_constant(leaf)]
         if constant and rng.random() < 0.15:
             # Rows that no key tells apart are written in another way.
             return cls(constant[0], _options(rng, history), None, {"memory": 4_000})
@@ -38,7 +38,7 @@ class Request:
         return cls(text, _options(rng, history), _where(rng, history) if rng.random() < 0.2 else None, _small(rng))
 
 
-def _quoted(path: tuple[int, ...], schema: Struct) -> str:
+def quoted(path: tuple[int, ...], schema: Struct) -> str:
     names, fields = [], schema.fields
     for place in path:
         names.append("`" + fields[place].name.replace("`", "``") + "`")

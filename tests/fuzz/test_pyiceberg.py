@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuzz import upkeep
 from tests.fuzz.differential import run
 from tests.fuzz.readers import Duck, Reader, Spark
 from tests.fuzz.seeds import seeds
@@ -28,6 +29,11 @@ def test_no_reader_sees_another_table(tmp_path: Path, duck: Duck, request: pytes
         request.addfinalizer(spark.close)
         readers.append(spark)
     print(run(seed, tmp_path, readers=readers))
+
+
+@pytest.mark.parametrize("seed", seeds("pyiceberg", 12))
+def test_upkeep_makes_nothing_worse(tmp_path: Path, duck: Duck, seed: int) -> None:
+    print(upkeep.run(seed, tmp_path, readers=[duck] if seed % 5 == 0 else []))
 
 
 def test_a_seed_draws_the_same_again(tmp_path: Path) -> None:
