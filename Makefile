@@ -11,7 +11,7 @@ JAR := iceberg_zorder/jars/iceberg-zorder-spark.jar
 LINES := 3.5@3.5_2.12@1.12.0 3.5@3.5_2.12@1.11.0 3.5@3.5_2.12@1.10.1 4.0@4.0_2.13@1.11.0 4.0@4.0_2.13@1.10.1 4.1@4.1_2.13@1.11.0
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-full test-ways stack lint test-java test-python test-lines test-fuzz test-kills test-races test-iceberg jar dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-reports picture golden clean check-tools
+.PHONY: help quickstart test test-full test-ways stack lint test-java test-python test-lines test-fuzz test-kills test-races test-iceberg jar dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-reports bench-upkeep picture golden clean check-tools
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -110,6 +110,9 @@ bench-predictions: $(INSTALLED) ## Hold predicted scan fractions against actual 
 
 bench-reports: $(INSTALLED) $(JAR) ## Reports and the choice of files on 100,000 files, about 6 minutes
 	$(BIN)/python -m benchmarks.reports
+
+bench-upkeep: $(INSTALLED) $(JAR) ## Upkeep of tables of 2 GB after appends and merges, many hours; goes on where it was
+	$(BIN)/python -m benchmarks.upkeep
 
 picture: $(INSTALLED) $(JAR) ## Draw the README's picture
 	$(BIN)/python -m docs.boxes

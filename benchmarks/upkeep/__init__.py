@@ -1,0 +1,1 @@
+"""Upkeep of tables that grow: what filters read after each append and a rewrite after it, and what that rewrote."""

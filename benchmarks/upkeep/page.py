@@ -1,0 +1,182 @@
+"""The page on tables that grow, from the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import fmean
+
+from benchmarks.upkeep.figures import (
+    ICEBERG,
+    ICEBERG_ALL,
+    MEAN_LIMIT,
+    OURS,
+    OURS_PYICEBERG,
+    RATIO_LIMIT,
+    Figures,
+    History,
+    Step,
+    largest_error,
+)
+from benchmarks.upkeep.picture import curves
+from benchmarks.upkeep.rows import GROWING, Growing
+
+PAGE, PICTURE = Path("docs/benchmarks-upkeep.md"), Path("docs/benchmarks-upkeep.png")
+PROMISED_BYTES = 2_000_000_000
+
+_ABOUT = """\
+Tables of {megabytes:,.0f} MB before they grow, in files of {file_megabytes:,.1f} MB: clustered by the system's own
+rewrite of everything, then grown {steps} times by 2%, in four files (upserts: by merges of 1%, half of them updates),
+each time followed by the system's upkeep. Ours is `rewrite_data_files` with `max-scan-ratio` 1.2. *Reads* is the share
+of the bytes that `column = value` reads, by the files' bounds, for values at evenly spaced ranks of the rows, the mean
+over the clustering columns. *Written* are the data files that upkeep wrote, beside those that rewriting everything each
+time would rewrite.
+"""
+_SYSTEMS = """\
+*Beside a full rewrite* is what is read beside what a full rewrite of the same rows by iceberg-zorder leaves. Iceberg's
+z-order chooses files by size; its `rewrite-all` was run at some of the growths, and written is what it would be each
+time. Delta's OPTIMIZE has its defaults but for the size of files: by these it clusters again what is in cubes of less
+than 100 GB.
+"""
+
+
+def render(figures: Figures) -> str:
+    """Write the page and the picture; returns the page."""
+    curves(figures, PICTURE)
+    text = page(figures)
+    PAGE.write_text(text, encoding="utf-8")
+    return text
+
+
+def page(figures: Figures) -> str:
+    """Tell what was found, the promises first."""
+    target = next((each.target_bytes for each in figures.histories), 0)
+    about = _ABOUT.format(megabytes=figures.bytes / 1e6, file_megabytes=target / 1e6, steps=figures.steps)
+    lines = ["# Upkeep of tables that grow", "", f"Written by `make bench-upkeep` on {figures.environment}.", "", about]
+    if figures.bytes < PROMISED_BYTES:
+        lines += [
+            f"**The promises are of tables of 2 GB or more; these have {figures.bytes / 1e6:,.0f} MB**, with files in "
+            "proportion.",
+            "`make bench-upkeep` takes tables of 2 GiB, and `python -m benchmarks.upkeep --bytes` smaller ones.",
+            "",
+        ]
+    lines += [
+        "## Promises",
+        "",
+        "| table | what | promised | found | |",
+        "|---|---|--:|--:|---|",
+        *_promises(figures),
+        "",
+    ]
+    lines += [
+        "![Scan fractions beside a full rewrite's, and bytes written beside rewriting everything each time]"
+        "(benchmarks-upkeep.png)",
+        "",
+        "## All systems",
+        "",
+        _SYSTEMS,
+        "| table | system | growths | reads, mean | beside a full rewrite, mean | largest | written "
+        "| files, first and last | delete files |",
+        "|---|---|--:|--:|--:|--:|--:|--:|--:|",
+        *_systems(figures),
+        "",
+        *_predictions(figures),
+        "",
+        *_each_step(figures),
+    ]
+    return "\n".join(lines)
+
+
+def _promises(figures: Figures) -> Iterator[str]:
+    for of in GROWING:
+        for system in (OURS, OURS_PYICEBERG):
+            history = figures.of(of.name, system)
+            if history is not None and history.grown:
+                yield from _promises_of(of, history)
+
+
+def _promises_of(of: Growing, history: History) -> Iterator[str]:
+    name = of.name + ("" if history.system == OURS else " (PyIceberg)")
+    for what, limit, found in (
+        ("reads after each run, beside a full rewrite", RATIO_LIMIT, max(history.ratios)),
+        ("the mean of these", MEAN_LIMIT, fmean(history.ratios)),
+        ("written, beside rewriting everything each time", of.byte_limit, history.byte_ratio),
+    ):
+        holds = "holds" if found <= limit else "**does not hold**"
+        yield f"| {name} | {what} | {limit:.2f}x | {found:.3f}x | {holds} |"
+
+
+def _systems(figures: Figures) -> Iterator[str]:
+    for of in GROWING:
+        ours = figures.of(of.name, OURS) or figures.of(of.name, OURS_PYICEBERG)
+        for history in (each for each in figures.histories if each.set == of.name and each.grown):
+            yield _row(of, history, history.grown, ours, history.byte_ratio)
+            fully = [_fully(step) for step in history.grown if step.full]
+            if history.system == ICEBERG and fully:
+                yield _row(of, History(of.name, ICEBERG_ALL, 0, [history.steps[0], *fully]), fully, ours, 1.0)
+
+
+def _fully(step: Step) -> Step:
+    return Step(step.number, "", step.table_bytes, step.before, step.full or {}, step.table_bytes, 0, 0, 0)
+
+
+def relative(step: Step, ours: History | None) -> float | None:
+    """Put what is read beside what a full rewrite by ours leaves of the same rows."""
+    same = next((each for each in ours.steps if each.number == step.number), None) if ours else None
+    return None if same is None or same.attainable is None else step.scan / same.attainable
+
+
+def _row(of: Growing, history: History, steps: list[Step], ours: History | None, written: float) -> str:
+    beside = [found for step in steps if (found := relative(step, ours)) is not None]
+    mean, largest = (f"{fmean(beside):.2f}x", f"{max(beside):.2f}x") if beside else ("", "")
+    files = f"{history.steps[0].files}, {steps[-1].files}" if steps[-1].files else ""
+    numbers = f"{len(steps)}" if history.system != ICEBERG_ALL else " and ".join(str(step.number) for step in steps)
+    deletes = f"{steps[-1].delete_files}" if of.merges and files else ""
+    return (
+        f"| {of.name} | {history.system} | {numbers} | {fmean(step.scan for step in steps):.1%} | {mean} | {largest} | "
+        f"{written:.3f}x | {files} | {deletes} |"
+    )
+
+
+def _predictions(figures: Figures) -> Iterator[str]:
+    ours = [each for each in figures.histories if each.system in (OURS, OURS_PYICEBERG)]
+    real = sorted({step.number for each in ours for step in each.steps if step.full})
+    error = largest_error(ours)
+    if error is not None:
+        yield (
+            f"What a full rewrite leaves is measured at growths {', '.join(str(each) for each in real)}, by one that "
+            "is then taken back, and predicted by a dry run"
+        )
+        yield f"at the others; where both are known, the predictions were off by {error:.1%} at most."
+    again = [step.second_bytes / step.table_bytes for each in ours for step in each.grown if step.second_bytes]
+    asked = sum(step.second_bytes is not None for each in ours for step in each.grown)
+    largest = f", of up to {max(again):.1%} of the table" if again else ""
+    yield f"Of {asked} upkeep runs {len(again)} would be followed by another one right after{largest}."
+
+
+def _each_step(figures: Figures) -> Iterator[str]:
+    yield "## Each growth"
+    for of in GROWING:
+        ours = [each for each in (figures.of(of.name, OURS), figures.of(of.name, OURS_PYICEBERG)) if each is not None]
+        for history in (each for each in ours if each.grown):
+            yield from (
+                "",
+                f"### {of.name}, {history.system}",
+                "",
+                f"{of.about[0].upper()}{of.about[1:]}; by `{', '.join(of.columns)}`.",
+                "",
+                "| growth | reads before | after upkeep | full rewrite | beside it | written MB | of table | files |",
+                "|--:|--:|--:|--:|--:|--:|--:|--:|",
+            )
+            for step in history.grown:
+                yield _step(step)
+    yield ""
+
+
+def _step(step: Step) -> str:
+    attainable = "" if step.attainable is None else f"{step.attainable:.2%}{'' if step.full else ' predicted'}"
+    beside = "" if step.ratio is None else f"{step.ratio:.3f}x"
+    return (
+        f"| {step.number} | {fmean(step.before.values()):.2%} | {step.scan:.2%} | {attainable} | {beside} | "
+        f"{step.written_bytes / 1e6:,.1f} | {step.written_bytes / step.table_bytes:.1%} | {step.files} |"
+    )

@@ -1,0 +1,195 @@
+"""The benchmark of tables that grow: what it measures by, what it keeps, and the page, from made-up figures."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from benchmarks.upkeep.delta_log import delta_files
+from benchmarks.upkeep.figures import ICEBERG, OURS, Figures, Files, History, Step, scan_fractions
+from benchmarks.upkeep.histories import Lead
+from benchmarks.upkeep.page import page
+from benchmarks.upkeep.picture import curves
+from benchmarks.upkeep.rows import BASE_PARTS, GROWING, VALUES_OF_A_PART, Growing, values_after, values_of
+from benchmarks.upkeep.systems import System
+
+EVENTS = next(of for of in GROWING if of.name == "events")
+UPSERTS = next(of for of in GROWING if of.name == "upserts")
+
+
+def step(number: int, scan: float, written: int, full: float | None = None, predicted: float | None = None) -> Step:
+    columns = {"a": scan - 0.02, "b": scan + 0.02}
+    of_full = None if full is None else {"a": full, "b": full}
+    told = None if predicted is None else {"a": predicted, "b": predicted}
+    before = {"a": 0.5, "b": 0.5}
+    return Step(number, str(number), 1_000, before, columns, written, written, 60 + number, 0, of_full, told)
+
+
+def made_up() -> Figures:
+    ours = [step(0, 0.1, 1_000, 0.1), step(1, 0.11, 60, None, 0.1), step(2, 0.13, 20, 0.1, 0.104)]
+    theirs = [step(0, 0.4, 1_000, 0.4), step(1, 0.5, 10), step(2, 0.5, 30, 0.4)]
+    histories = [History("events", OURS, 30, ours), History("events", ICEBERG, 30, theirs)]
+    return Figures(3_000, 2, "a machine", histories)
+
+
+def test_scan_fraction_of_every_value_looked_for() -> None:
+    rng = np.random.default_rng(5)
+    lower = rng.integers(0, 100, 30)
+    upper = lower + rng.integers(0, 40, 30)
+    sizes = rng.integers(1, 1_000, 30)
+    values = rng.integers(0, 140, 200)
+    files = Files({str(i): int(size) for i, size in enumerate(sizes)}, {"a": lower}, {"a": upper})
+    met = [sizes[(lower <= value) & (value <= upper)].sum() / sizes.sum() for value in values]
+    assert scan_fractions(files, {"a": values})["a"] == pytest.approx(np.mean(met))
+
+
+def test_page_holds_figures_against_promises() -> None:
+    text = page(made_up())
+    assert "| events | reads after each run, beside a full rewrite | 1.25x | 1.300x | **does not hold** |" in text
+    assert "| events | the mean of these | 1.15x | 1.200x | **does not hold** |" in text
+    assert "| events | written, beside rewriting everything each time | 0.10x | 0.040x | holds |" in text
+    assert f"| events | {OURS} | 2 | 12.0% | 1.20x | 1.30x | 0.040x | 60, 62 |  |" in text
+    assert f"| events | {ICEBERG} | 2 | 50.0% | 5.00x | 5.00x | 0.020x | 60, 62 |  |" in text
+    assert "| events | Iceberg zorder, rewrite-all | 2 | 40.0% | 4.00x | 4.00x | 1.000x |  |  |" in text
+    assert "off by 4.0% at most" in text
+    assert "| 1 | 50.00% | 11.00% | 10.00% predicted | 1.100x | 0.0 | 6.0% | 61 |" in text
+    assert "these have 0 MB" in text
+
+
+def test_figures_are_read_as_written(tmp_path: Path) -> None:
+    made_up().write(tmp_path / "figures.json")
+    assert Figures.read(tmp_path / "figures.json") == made_up()
+
+
+def test_picture_is_drawn_of_what_is_there(tmp_path: Path) -> None:
+    curves(made_up(), tmp_path / "p.png")
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_delta_log_is_replayed(tmp_path: Path) -> None:
+    (tmp_path / "_delta_log").mkdir()
+
+    def added(path: str, size: int, low: object, high: object) -> dict[str, object]:
+        bounds = {"minValues": {"a": 1, "ts": low}, "maxValues": {"a": 7, "ts": high}}
+        return {"add": {"path": path, "size": size, "stats": json.dumps({"numRecords": 5, **bounds})}}
+
+    first = [{"commitInfo": {}}, added("x", 10, "1970-01-01T00:00:01.000Z", "1970-01-01T00:00:02.000Z")]
+    second = [
+        {"remove": {"path": "x"}},
+        added("y", 20, "1970-01-01T00:00:03.005Z", "1970-01-01T00:00:04.000Z"),
+    ]
+    for number, version in enumerate((first, second)):
+        log = tmp_path / "_delta_log" / f"{number:020d}.json"
+        log.write_text("\n".join(json.dumps(action) for action in version))
+    files = delta_files(tmp_path, ("a", "ts"))
+    assert files.sizes == {"y": 20}
+    assert (files.lower["a"].tolist(), files.upper["a"].tolist()) == ([1], [7])
+    assert files.lower["ts"].tolist() == [3_005_000]
+    # Bounds of timestamps are cut to milliseconds: the last microsecond of one may be meant.
+    assert files.upper["ts"].tolist() == [4_000_999]
+
+
+def test_parts_are_the_same_again_and_follow_each_other_in_time(tmp_path: Path) -> None:
+    first = EVENTS.parts(400_000, 2, tmp_path / "first")
+    second = EVENTS.parts(400_000, 2, tmp_path / "second")
+    assert len(first) == BASE_PARTS + 2
+    assert pq.read_table(first[-1]).equals(pq.read_table(second[-1]))
+    ends = [values_of(part, ("ts",))["ts"][[0, -1]].tolist() for part in first]
+    assert all(later[0] > earlier[1] for earlier, later in pairwise(ends))
+
+
+def test_values_are_of_the_rows_that_are_there() -> None:
+    parts = [{"a": np.full(VALUES_OF_A_PART, number)} for number in range(BASE_PARTS + 3)]
+    appended = values_after(2, parts, merges=False)["a"]
+    assert (len(appended), appended.max()) == ((BASE_PARTS + 2) * VALUES_OF_A_PART, BASE_PARTS + 1)
+    merged = values_after(6, parts, merges=True)["a"]
+    assert len(merged) == (BASE_PARTS + 1) * VALUES_OF_A_PART + VALUES_OF_A_PART // 2
+    assert merged.max() == BASE_PARTS + 1
+
+
+class Counted(System):
+    """A table that is a number: how often it was grown and kept."""
+
+    name = OURS
+
+    def __init__(self, of: Growing, spark: SparkSession) -> None:
+        super().__init__(spark, of, 1 << 20)
+        self.rows, self.is_kept = 0, False
+        self.restored: list[str] = []
+
+    @property
+    def sql_name(self) -> str:
+        return "t"
+
+    def create(self, rows: DataFrame) -> None:
+        self.rows, self.is_kept = rows.count(), False
+
+    def append(self, rows: DataFrame) -> None:
+        self.rows, self.is_kept = self.rows + rows.count(), False
+
+    def merge(self, rows: DataFrame, keys: Sequence[str]) -> None:
+        assert rows.groupBy(*keys).count().where("count > 1").isEmpty()
+        self.append(rows)
+
+    def rewrite_all(self) -> None:
+        self.is_kept = True
+
+    def upkeep(self) -> None:
+        self.is_kept = True
+
+    def files(self) -> Files:
+        size = {f"{self.rows}-{self.is_kept}": self.rows}
+        everything = {name: np.array([np.iinfo(np.int64).max]) for name in self.of.columns}
+        return Files(size, {name: -each for name, each in everything.items()}, everything)
+
+    def state(self) -> str:
+        return str(self.rows)
+
+    def restore(self, state: str) -> None:
+        self.rows, self.is_kept = int(state), True
+        self.restored.append(state)
+
+    def clean_up(self) -> None:
+        pass
+
+    def drop(self) -> None:
+        pass
+
+
+def test_interrupted_history_goes_on_where_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    parts = EVENTS.parts(200_000, 2, tmp_path)
+    rows = pq.read_metadata(parts[0]).num_rows
+    history = History("events", OURS, 1 << 20)
+    saved: list[int] = []
+
+    def save() -> None:
+        saved.append(len(history.steps))
+        if len(saved) == 2:
+            raise KeyboardInterrupt
+
+    first = Lead(Counted(EVENTS, spark), history, parts, 2)
+    with pytest.raises(KeyboardInterrupt):
+        first.go(time.monotonic() + 600, save, print)
+    assert not first.go(time.monotonic() - 1, save, print)
+    again = Counted(EVENTS, spark)
+    assert Lead(again, history, parts, 2).go(time.monotonic() + 600, save, print)
+    assert again.restored[0] == str(rows * (BASE_PARTS + 1))
+    assert [each.table_bytes for each in history.steps] == [rows * (BASE_PARTS + number) for number in range(3)]
+    assert [each.scan for each in history.steps] == [1.0] * 3
+
+
+def test_merges_are_of_one_percent(spark: SparkSession, tmp_path: Path) -> None:
+    parts = UPSERTS.parts(2_000_000, 2, tmp_path)
+    base = sum(pq.read_metadata(part).num_rows for part in parts[:BASE_PARTS])
+    history = History("upserts", OURS, 1 << 20)
+    assert Lead(Counted(UPSERTS, spark), history, parts, 2).go(time.monotonic() + 600, lambda: None, print)
+    merged = np.diff([each.table_bytes for each in history.steps]) / base
+    assert merged == pytest.approx([0.01, 0.01], rel=0.3)
