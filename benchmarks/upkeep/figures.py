@@ -70,6 +70,8 @@ class Step:
         The same as a dry run predicts.
     second_bytes : int or None
         What a second upkeep right after would rewrite, by a dry run.
+    reason : str or None
+        Why the upkeep rewrites what it does, as its plan says.
     """
 
     number: int
@@ -84,6 +86,7 @@ class Step:
     full: dict[str, float] | None = None
     predicted: dict[str, float] | None = None
     second_bytes: int | None = None
+    reason: str | None = None
 
     @property
     def scan(self) -> float:

@@ -85,10 +85,10 @@ class Lead:
             system.merge(self._merged(number), MERGE_KEYS)
         else:
             system.append(self._read(self._parts[BASE_PARTS + number - 1 : BASE_PARTS + number]))
-        before = system.files()
+        before, reason = system.files(), system.reason()
         system.upkeep()
         step = self._step(number, before, system.files())
-        step = replace(step, predicted=system.predicted(), second_bytes=system.second_bytes())
+        step = replace(step, predicted=system.predicted(), second_bytes=system.second_bytes(), reason=reason)
         if system.shows_full and number in (self._last // 2, self._last):
             system.rewrite_all()
             step = replace(step, full=scan_fractions(system.files(), self._values_after(number)))

@@ -92,11 +92,13 @@ def _promises(figures: Figures) -> Iterator[str]:
         for system in (OURS, OURS_PYICEBERG):
             history = figures.of(of.name, system)
             if history is not None and history.grown:
-                yield from _promises_of(of, history)
+                yield from _promises_of(of, history, figures.steps)
 
 
-def _promises_of(of: Growing, history: History) -> Iterator[str]:
+def _promises_of(of: Growing, history: History, steps: int) -> Iterator[str]:
     name = of.name + ("" if history.system == OURS else " (PyIceberg)")
+    if len(history.grown) < steps:
+        name += f", **{len(history.grown)} of {steps} growths**"
     for what, limit, found in (
         ("reads after each run, beside a full rewrite", RATIO_LIMIT, max(history.ratios)),
         ("the mean of these", MEAN_LIMIT, fmean(history.ratios)),
@@ -165,8 +167,8 @@ def _each_step(figures: Figures) -> Iterator[str]:
                 "",
                 f"{of.about[0].upper()}{of.about[1:]}; by `{', '.join(of.columns)}`.",
                 "",
-                "| growth | reads before | after upkeep | full rewrite | beside it | written MB | of table | files |",
-                "|--:|--:|--:|--:|--:|--:|--:|--:|",
+                "| growth | reads before | after | full rewrite | beside it | written MB | of table | files | why |",
+                "|--:|--:|--:|--:|--:|--:|--:|--:|---|",
             )
             for step in history.grown:
                 yield _step(step)
@@ -178,5 +180,10 @@ def _step(step: Step) -> str:
     beside = "" if step.ratio is None else f"{step.ratio:.3f}x"
     return (
         f"| {step.number} | {fmean(step.before.values()):.2%} | {step.scan:.2%} | {attainable} | {beside} | "
-        f"{step.written_bytes / 1e6:,.1f} | {step.written_bytes / step.table_bytes:.1%} | {step.files} |"
+        f"{step.written_bytes / 1e6:,.1f} | {step.written_bytes / step.table_bytes:.1%} | {step.files} | "
+        f"{_why(step)} |"
     )
+
+
+def _why(step: Step) -> str:
+    return (step.reason or "").partition(" To rewrite them anyway")[0].replace("|", "\\|")

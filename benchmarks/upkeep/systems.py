@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pyiceberg.catalog.sql import SqlCatalog
@@ -17,10 +18,12 @@ from benchmarks.scale import SHARED_CATALOG
 from benchmarks.upkeep.delta_log import delta_files
 from benchmarks.upkeep.figures import DELTA, ICEBERG, OURS, OURS_PYICEBERG, Files
 from benchmarks.upkeep.rows import Growing
+from iceberg_zorder.pyiceberg import plan_rewrite
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_with_pyiceberg
 from iceberg_zorder.pyiceberg.bounds import file_bounds
 from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.spark import rewrite_data_files as rewrite_with_spark
+from iceberg_zorder.spark.plan import describe_plan
 
 APPENDED_FILES = 4
 """Files of an append, each with rows from all over it."""
@@ -99,6 +102,10 @@ class System(ABC):
         """Tell what another upkeep would rewrite."""
         return None
 
+    def reason(self) -> str | None:
+        """Tell why the upkeep will rewrite what it does."""
+        return None
+
     def merge(self, rows: DataFrame, keys: Sequence[str]) -> None:
         """Update the rows that have these keys, and insert the others."""
         rows.createOrReplaceTempView("merged")
@@ -140,6 +147,10 @@ class IcebergSystem(System):
     def options(self) -> dict[str, str]:
         """What upkeep and rewrites of everything are both told."""
         return {"remove-dangling-deletes": "true"} if self.of.merges else {}
+
+    def given(self, **options: str) -> dict[str, str]:
+        """Put these options, named as in Python, beside those of all rewrites."""
+        return {**self.options, **{key.replace("_", "-"): value for key, value in options.items()}}
 
     def create(self, rows: DataFrame) -> None:
         """Make the table anew: format version 2, with merges on read."""
@@ -201,8 +212,13 @@ class Ours(IcebergSystem):
 
     def rewrite(self, **options: str) -> RewriteResult:
         """Call the rewrite."""
-        given = {**self.options, **{key.replace("_", "-"): value for key, value in options.items()}}
+        given = self.given(**options)
         return rewrite_with_spark(self.spark, self.sql_name, list(self.of.columns), options=given)
+
+    def plan(self) -> dict[str, Any]:
+        """Plan the upkeep, as JSON has it."""
+        options = self.given(max_scan_ratio=MAX_SCAN_RATIO)
+        return describe_plan(self.spark, self.sql_name, list(self.of.columns), options=options)
 
     def rewrite_all(self) -> None:
         """Rewrite everything."""
@@ -217,6 +233,12 @@ class Ours(IcebergSystem):
         found = self.rewrite(rewrite_all="true", dry_run="true").scan_fractions
         return {each.column: each.predicted for each in found if each.predicted is not None}
 
+    def reason(self) -> str | None:
+        """Take the reason of the only file group, for the table has no partitions."""
+        plan = self.plan()
+        reasons = [group["reason"] for group in plan["file_groups"]]
+        return "; ".join(reasons) or plan["message"]
+
     def second_bytes(self) -> int | None:
         """Ask a dry run of the upkeep."""
         return self.rewrite(max_scan_ratio=MAX_SCAN_RATIO, dry_run="true").rewritten_bytes_count
@@ -229,8 +251,13 @@ class OursPyIceberg(Ours):
 
     def rewrite(self, **options: str) -> RewriteResult:
         """Call the rewrite."""
-        given = {**self.options, **{key.replace("_", "-"): value for key, value in options.items()}}
+        given = self.given(**options)
         return rewrite_with_pyiceberg(self.catalog.load_table(self.table), list(self.of.columns), options=given)
+
+    def plan(self) -> dict[str, Any]:
+        """Plan the upkeep, as JSON has it."""
+        options = self.given(max_scan_ratio=MAX_SCAN_RATIO)
+        return plan_rewrite(self.catalog.load_table(self.table), list(self.of.columns), options=options).to_dict()
 
 
 class IcebergSort(IcebergSystem):
@@ -240,7 +267,7 @@ class IcebergSort(IcebergSystem):
 
     def rewrite(self, **options: str) -> None:
         """Call the rewrite."""
-        given = {**self.options, **{key.replace("_", "-"): value for key, value in options.items()}}
+        given = self.given(**options)
         pairs = ", ".join(f"'{key}', '{value}'" for key, value in given.items())
         self.spark.sql(
             f"CALL {SHARED_CATALOG}.system.rewrite_data_files(table => '{self.table}', strategy => 'sort', "

@@ -30,7 +30,9 @@ def step(number: int, scan: float, written: int, full: float | None = None, pred
     of_full = None if full is None else {"a": full, "b": full}
     told = None if predicted is None else {"a": predicted, "b": predicted}
     before = {"a": 0.5, "b": 0.5}
-    return Step(number, str(number), 1_000, before, columns, written, written, 60 + number, 0, of_full, told)
+    return Step(
+        number, str(number), 1_000, before, columns, written, written, 60 + number, 0, of_full, told, 0, "it pays"
+    )
 
 
 def made_up() -> Figures:
@@ -60,8 +62,14 @@ def test_page_holds_figures_against_promises() -> None:
     assert f"| events | {ICEBERG} | 2 | 50.0% | 5.00x | 5.00x | 0.020x | 60, 62 |  |" in text
     assert "| events | Iceberg zorder, rewrite-all | 2 | 40.0% | 4.00x | 4.00x | 1.000x |  |  |" in text
     assert "off by 4.0% at most" in text
-    assert "| 1 | 50.00% | 11.00% | 10.00% predicted | 1.100x | 0.0 | 6.0% | 61 |" in text
+    assert "| 1 | 50.00% | 11.00% | 10.00% predicted | 1.100x | 0.0 | 6.0% | 61 | it pays |" in text
     assert "these have 0 MB" in text
+
+
+def test_page_tells_of_histories_that_are_not_at_their_end() -> None:
+    figures = made_up()
+    figures.steps = 20
+    assert "| events, **2 of 20 growths** | the mean of these | 1.15x | 1.200x |" in page(figures)
 
 
 def test_figures_are_read_as_written(tmp_path: Path) -> None:
