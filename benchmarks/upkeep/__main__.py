@@ -53,6 +53,7 @@ def run(figures: Figures, home: Path, wanted: list[tuple[Growing, str]], seconds
         tempfile.TemporaryDirectory(prefix="iceberg-zorder-bench-") as directory,
         session(Path(directory), memory="6g", packages=PACKAGES[:1], **settings) as spark,
     ):
+        figures.environment = f"{machine('pyspark')}, {spark.conf.get('spark.jars.packages')}"
         for of, name in wanted:
             history = figures.of(of.name, name)
             if history is None:
@@ -78,12 +79,15 @@ def main(
     write_page: Annotated[bool, typer.Option("--page/--no-page", help="Whether to write under docs.")] = True,
 ) -> None:
     """Measure, and write the page."""
+    for given, known in ((sets, [of.name for of in GROWING]), (systems, list(SYSTEMS)), ([engine], list(ENGINES))):
+        if unknown := set(given or ()) - set(known):
+            raise typer.BadParameter(f"unknown are {', '.join(sorted(unknown))}; known are {', '.join(known)}")
     home = (DATA / f"upkeep-{table_bytes}-{appends}").resolve()
     found = home / "figures.json"
     if not only_render:
         logging.getLogger("iceberg_zorder").setLevel(logging.ERROR)
         home.mkdir(parents=True, exist_ok=True)
-        figures = Figures.read(found) if found.exists() else Figures(table_bytes, appends, machine("pyspark"))
+        figures = Figures.read(found) if found.exists() else Figures(table_bytes, appends, "")
         names = {**SYSTEMS, "ours": ENGINES[engine]}
         wanted = [
             (of, names[name])

@@ -48,7 +48,7 @@ def curves(figures: Figures, path: Path) -> None:
         above.minorticks_off()
         above.set_title(of.name, fontsize=10.5, fontweight="bold", loc="left", pad=3)
         below.set_xlabel("merges of 1%" if of.merges else "appends of 2%", fontsize=9.5)
-        below.xaxis.set_major_locator(MaxNLocator(integer=True))
+        below.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10], integer=True))
         for axes in (above, below):
             axes.tick_params(labelsize=8.5)
             for side in ("top", "right"):
