@@ -136,6 +136,17 @@ def why_chosen(today: float, expected: float, attainable: float, ratio: float) -
     return f"{_against(today, attainable, ratio, 'above')}: expected to be {_percent(expected)} afterwards"
 
 
+def some_of_them(files: int) -> str:
+    """Say that not all files are chosen that sizes call for.
+
+    Examples
+    --------
+    >>> some_of_them(4)
+    '; 4 of them, for with the others filters would read more'
+    """
+    return f"; {files:,} of them, for with the others filters would read more"
+
+
 def why_not_chosen(today: float, attainable: float, ratio: float) -> str:
     """Say why no file of a partition is chosen.
 

@@ -5,6 +5,9 @@ from there, ever larger sets are tried, each as large again by half. Of the sets
 limit, the one is taken that stays furthest below it for its bytes: it is long until the limit is reached again. So
 files that an append has spread over the domain are rewritten together as long as that is enough, and with the files
 that they lie across when it is not.
+
+Files that their sizes call for are rewritten as long as the partition stays below the limit; above it, as many as make
+it no worse. A layout has smaller files, too, which lie far apart, and are read more when they are made one.
 """
 
 from __future__ import annotations
@@ -93,7 +96,13 @@ def rows_to_spread(expected: Sequence[int]) -> list[int]:
     return wanted if total <= _ROWS_IN_ALL else [max(each * _ROWS_IN_ALL // total, _LEAST_OF_MANY) for each in wanted]
 
 
-def choose(files: DataFiles, called_for: npt.NDArray[np.bool_], rows: int, request: UpkeepRequest) -> Choice:
+def choose(
+    files: DataFiles,
+    called_for: npt.NDArray[np.bool_],
+    is_due: npt.NDArray[np.bool_],
+    rows: int,
+    request: UpkeepRequest,
+) -> Choice:
     """Choose the files of a partition that are to be rewritten.
 
     Parameters
@@ -101,7 +110,9 @@ def choose(files: DataFiles, called_for: npt.NDArray[np.bool_], rows: int, reque
     files : DataFiles
         The data files, all of one partition, at least one.
     called_for : ndarray of bool, shape (files,)
-        Which of them are rewritten anyway.
+        Which of them their sizes call for: they are rewritten as far as that leaves the partition below the limit.
+    is_due : ndarray of bool, shape (files,)
+        Which of these are rewritten whatever comes of it.
     rows : int
         How many rows to judge by, see :func:`rows_to_spread`.
     request : UpkeepRequest
@@ -110,7 +121,7 @@ def choose(files: DataFiles, called_for: npt.NDArray[np.bool_], rows: int, reque
     Returns
     -------
     Choice
-        The files that are called for, and those whose rewrite with them pays.
+        The files that are called for, or due, and those whose rewrite pays.
 
     Examples
     --------
@@ -123,19 +134,24 @@ def choose(files: DataFiles, called_for: npt.NDArray[np.bool_], rows: int, reque
     >>> bounds = ColumnBounds(ClusteringColumn(("ts",), "long"), *ends, np.ones(5))
     >>> files = DataFiles(np.zeros(5, int), np.full(5, 100), np.full(5, 100), (bounds,))
     >>> request = UpkeepRequest(1.2, lambda size: size // 100, LayoutRequest(1), [None], [1.0])
-    >>> choice = choose(files, np.zeros(5, bool), 1000, request)
+    >>> choice = choose(files, np.zeros(5, bool), np.zeros(5, bool), 1000, request)
     >>> choice.files.tolist(), round(choice.today, 2), round(choice.expected, 2)
     ([0, 1, 2], 0.4, 0.2)
     """
     partition = PartitionRows(files, rows, request.kept, request.weights)
     search = _Search(partition, files, request)
     attainable, attained = search.rewritten(np.arange(files.count))
-    chosen = np.flatnonzero(called_for)
-    expected = search.after(chosen)
+    called, due = np.flatnonzero(called_for), np.flatnonzero(is_due)
+    chosen, expected = called, search.after(called)
     limit = request.max_scan_ratio * attainable
     # A file by itself is left to the rules of sizes.
     if expected > limit and files.count > 1:
-        chosen, expected = search.best(chosen, partition.average(attained), attainable, limit)
+        average = partition.average(attained)
+        chosen, expected = due, search.after(due)
+        if expected > limit:
+            chosen, expected = search.best(due, average, attainable, limit)
+        else:
+            chosen, expected = search.most(called, (due, expected), average)
     size = max(1, files.bytes)
     return Choice(np.sort(chosen), search.today / size, expected / size, attainable / size)
 
@@ -158,15 +174,38 @@ class _Search:
             return self.today
         return self.today - self._partition.cost(chosen) + self.rewritten(chosen)[0]
 
+    def most(
+        self,
+        called_for: npt.NDArray[np.int64],
+        due: tuple[npt.NDArray[np.int64], float],
+        attained: npt.NDArray[np.float64],
+    ) -> tuple[npt.NDArray[np.int64], float]:
+        """Take as many of the files that are called for, besides what is due, as fewer come of and none is read more.
+
+        Small files that lie far apart, as a layout may have some, are read more when they are one. Those that lie
+        across others most come first.
+        """
+        by_excess = _by_excess(self._partition.reach, attained)
+        wanted = by_excess[np.isin(by_excess, called_for) & ~np.isin(by_excess, due[0])]
+        count = len(wanted) * 2 // 3
+        while count > 1:
+            chosen = np.sort(np.concatenate([due[0], wanted[:count]]))
+            if self._request.expected_files(int(self._files.sizes[chosen].sum())) < len(chosen):
+                after = self.after(chosen)
+                if after <= due[1]:
+                    return chosen, after
+            count = count * 2 // 3
+        return due
+
     def best(
-        self, called_for: npt.NDArray[np.int64], attained: npt.NDArray[np.float64], attainable: float, limit: float
+        self, due: npt.NDArray[np.int64], attained: npt.NDArray[np.float64], attainable: float, limit: float
     ) -> tuple[npt.NDArray[np.int64], float]:
         """Find the set that stays furthest below a limit for its bytes; the one of all files does.
 
         No set is predicted to leave its files read for less than a rewrite of everything does. Where that were no
         better than what is found already, the set is not looked at: growing trees is what takes the time.
         """
-        order, counts = _candidates(self._files, called_for, self._partition.reach, attained)
+        order, counts = _candidates(self._files, due, self._partition.reach, attained)
         ends = np.cumsum(self._files.sizes[order])[counts - 1].astype(np.float64)
         saved = np.cumsum((self._files.sizes * (self._partition.reach - attained))[order])[counts - 1]
         most = (limit - (self.today - saved)) / np.maximum(ends, 1.0)
@@ -185,11 +224,11 @@ class _Search:
 
 def _candidates(
     files: DataFiles,
-    called_for: npt.NDArray[np.int64],
+    due: npt.NDArray[np.int64],
     reach: npt.NDArray[np.float64],
     attained: npt.NDArray[np.float64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Order the files: those that are called for, then those read for most beside what their rows were read for after.
+    """Order the files: those that are due, then those read for most beside what their rows were read for after.
 
     Returns
     -------
@@ -198,13 +237,18 @@ def _candidates(
     counts : ndarray of int64
         How many of them the sets that are tried take, ever more; all in the end.
     """
-    excess = np.divide(reach, attained, out=np.zeros(files.count), where=attained > 0)
-    by_excess = np.argsort(-excess, kind="stable")
-    order = np.concatenate([called_for, by_excess[~np.isin(by_excess, called_for)]])
+    by_excess = _by_excess(reach, attained)
+    order = np.concatenate([due, by_excess[~np.isin(by_excess, due)]])
     ends = np.cumsum(files.sizes[order])
-    counts = [max(1, len(called_for))]
+    counts = [max(1, len(due))]
     while counts[-1] < files.count:
         enough = int(np.searchsorted(ends, _GROWTH * float(ends[counts[-1] - 1]), "left")) + 1
         counts.append(min(max(counts[-1] + 1, enough), files.count))
     # The first set is known already, or a single file.
     return order, np.array(counts[1:])
+
+
+def _by_excess(reach: npt.NDArray[np.float64], attained: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Order files by what they are read for beside what their rows were read for after a rewrite of everything."""
+    excess = np.divide(reach, attained, out=np.zeros(len(reach)), where=attained > 0)
+    return np.argsort(-excess, kind="stable")

@@ -32,6 +32,7 @@ class UpkeepCase:
     kept: list[int | None]
     layout: LayoutRequest = LayoutRequest(1)  # noqa: RUF009
     max_scan_ratio: float = 1.2
+    due: tuple[int, ...] = ()
 
     def files(self) -> DataFiles:
         """The files."""
@@ -48,8 +49,8 @@ class UpkeepCase:
 
     def choice(self) -> Choice:
         """What is chosen."""
-        called_for = np.isin(np.arange(len(self.rows)), self.called_for)
-        return choose(self.files(), called_for, self.spread, self.request())
+        called_for, due = (np.isin(np.arange(len(self.rows)), each) for each in (self.called_for, self.due))
+        return choose(self.files(), called_for, due, self.spread, self.request())
 
     def expected_files(self, size: int) -> int:
         """How many files so many bytes are written to."""
@@ -81,6 +82,7 @@ def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
     choice = case.choice()
     return {
         **partition_document(case),
+        "due": list(case.due),
         "expected": {
             "files": choice.files.tolist(),
             "today": choice.today,
@@ -92,7 +94,7 @@ def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
 
 def upkeep_cases() -> list[UpkeepCase]:
     """Every case."""
-    return [*_grids(), *_of_reports(), *_urls()]
+    return [*_grids(), *_undersized(), *_of_reports(), *_urls()]
 
 
 def _grids() -> Iterator[UpkeepCase]:
@@ -114,7 +116,30 @@ def _grids() -> Iterator[UpkeepCase]:
                     f"{name} {files} {spread}", columns, [1_000] * count, [100_000] * count, called, 100_000, spread,
                     [1.0, 3.0] if files == 8 else [1.0, 1.0], [None, None],
                     LayoutRequest(1, cuts="even") if files == 16 else LayoutRequest(1),
+                    due=tuple(called[:2]) if spread == 700 else (),
                 )  # fmt: skip
+
+
+def _undersized() -> Iterator[UpkeepCase]:
+    """A layout with some smaller files, which lie far apart, and appends that lie across it: those alone are worth it."""
+    small = (0, 7, 18, 21, 27, 36, 42, 45, 56, 63)
+    for appends in (2, 4, 12):
+        lower = [[place % 8 * 1_000 for place in range(64)], [place // 8 * 1_000 for place in range(64)]]
+        upper = [[each + 999 for each in of] for of in lower]
+        for of, value in ((lower[0], 0), (lower[1], 0), (upper[0], 7_999), (upper[1], 7_999)):
+            of += [value] * appends
+        sizes = [740 if place in small else 320 if place >= 64 else 1_000 for place in range(64 + appends)]
+        ones = [1.0] * len(sizes)
+        columns = (
+            BoundsOf(("a",), "long", lower[0], upper[0], ones),
+            BoundsOf(("b",), "long", lower[1], upper[1], ones),
+        )
+        called = [place for place, size in enumerate(sizes) if size < 750]
+        for due in ((), (7, 64)):
+            yield UpkeepCase(
+                f"undersized {appends} {len(due)}", columns, sizes, sizes, called, 1_000, 6_000, [1.0, 1.0],
+                [None, None], due=due,
+            )  # fmt: skip
 
 
 def _of_reports() -> Iterator[UpkeepCase]:

@@ -55,9 +55,7 @@ def test_it_says_what_is_rewritten_what_is_left_and_why(catalog: SqlCatalog) -> 
     (group,), (left,) = plan.groups, plan.left
     assert (len(group.tasks), len(left.tasks)) == (6, 2)
     assert group.reason == "6 files below min-file-size-bytes 12,582,912; no fewer than min-input-files 5"
-    assert left.reason == (
-        "2 files, fewer than min-input-files 5, with no more data than target-file-size-bytes 16,777,216"
-    )
+    assert left.reason == "scan fraction 99.6% is at most max-scan-ratio 1.2 times the attainable 100.0%"
     assert plan.message is None
     size, other = (sum(task.data_file.file_size_in_bytes for task in each.tasks) for each in (group, left))
     snapshot = table.current_snapshot()
@@ -86,7 +84,7 @@ def test_it_says_what_is_rewritten_what_is_left_and_why(catalog: SqlCatalog) -> 
             ["max-files-to-rewrite is 7"],
         ),
         (
-            {"target-file-size-bytes": "{size}"},
+            {"target-file-size-bytes": "{size}", "max-scan-ratio": "Infinity"},
             [],
             [
                 "size between min-file-size-bytes {min} and max-file-size-bytes {max}, and no deletes above "

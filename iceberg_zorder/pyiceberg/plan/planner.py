@@ -171,7 +171,7 @@ class Planner:
 
     def _selection(self, sizes: SizeRules, order: RowOrder | None) -> Selection:
         by_size = SizeSelection(display_name(self._table), sizes)
-        if order is None or self._options.rewrite_all:
+        if order is None or self._options.rewrite_all or math.isinf(self._options.max_scan_ratio):
             return by_size
         return GainSelection(self._table, by_size, sizes, order, self._options.max_scan_ratio)
 

@@ -15,7 +15,7 @@ from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, Se
 from iceberg_zorder.pyiceberg.plan.selection.size_selection import SizeSelection
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
 from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays
-from iceberg_zorder.request.rewrite_messages import why_chosen, why_not_chosen
+from iceberg_zorder.request.rewrite_messages import some_of_them, why_chosen, why_not_chosen
 from iceberg_zorder.upkeep.gain import Choice, UpkeepRequest, choose, rows_to_spread
 
 
@@ -84,9 +84,11 @@ class GainSelection:
         files = file_arrays([task.data_file for task in tasks], self._fields, self._order.named)
         names = {task.data_file.file_path for task in called.tasks} if called else set()
         called_for = np.array([task.data_file.file_path in names for task in tasks], np.bool_)
-        choice = choose(files, called_for, rows, self._request)
-        if called and len(choice.files) == len(names):
-            return choice, called.reason
+        is_due = np.array([self._rules.is_due(task) for task in tasks], np.bool_)
+        choice = choose(files, called_for, is_due, rows, self._request)
+        if called and len(choice.files) and called_for[choice.files].all():
+            some = "" if len(choice.files) == len(names) else some_of_them(len(choice.files))
+            return choice, called.reason + some
         return choice, why_chosen(choice.today, choice.expected, choice.attainable, self._ratio)
 
     def _why_nothing(self, seen: int) -> str:

@@ -13,6 +13,9 @@ import java.util.stream.IntStream;
  * ever larger sets are tried, each as large again by half. Of the sets that bring the partition below the limit, the one is taken that
  * stays furthest below it for its bytes: it is long until the limit is reached again. So files that an append has spread over the
  * domain are rewritten together as long as that is enough, and with the files that they lie across when it is not.
+ *
+ * <p>Files that their sizes call for are rewritten as long as the partition stays below the limit; above it, as many as make it no worse. A
+ * layout has smaller files, too, which lie far apart, and are read more when they are made one.
  */
 public final class Gain {
   private static final long ROWS_OF_A_FILE = 200;
@@ -54,23 +57,27 @@ public final class Gain {
    * Chooses the files of a partition that are to be rewritten.
    *
    * @param files the data files, all of one partition, at least one
-   * @param calledFor which of them are rewritten anyway
+   * @param calledFor which of them their sizes call for: they are rewritten as far as that leaves the partition below the limit
+   * @param isDue which of these are rewritten whatever comes of it
    * @param rows how many rows to judge by, see {@link #rowsToSpread}
    * @param request what is worth a rewrite
-   * @return the files that are called for, and those whose rewrite with them pays
+   * @return the files that are called for, or due, and those whose rewrite pays
    */
-  public static Choice choose(DataFiles files, boolean[] calledFor, int rows, UpkeepRequest request) {
+  public static Choice choose(DataFiles files, boolean[] calledFor, boolean[] isDue, int rows, UpkeepRequest request) {
     PartitionRows partition = new PartitionRows(files, rows, request.kept(), request.weights());
     Gain gain = new Gain(partition, files, request);
     PartitionRows.Rewritten all = gain.rewritten(IntStream.range(0, files.count()).toArray());
-    int[] called = IntStream.range(0, files.count()).filter(file -> calledFor[file]).toArray();
-    Found found = new Found(called, gain.after(called));
+    Found found = gain.found(IntStream.range(0, files.count()).filter(file -> calledFor[file]).toArray());
     double limit = request.maxScanRatio() * all.cost();
     // A file by itself is left to the rules of sizes.
     if (found.after > limit && files.count() > 1) {
       double[] attained = partition.average(all.reach());
-      int[] order = gain.order(calledFor, attained);
-      found = gain.best(order, gain.counts(order, called.length), attained, new Found(order, all.cost()), limit);
+      Found due = gain.found(IntStream.range(0, files.count()).filter(file -> isDue[file]).toArray());
+      int[] order = gain.order(isDue, attained);
+      found =
+          due.after > limit
+              ? gain.best(order, gain.counts(order, due.files.length), attained, new Found(order, all.cost()), limit)
+              : gain.most(Arrays.stream(order).filter(file -> calledFor[file] && !isDue[file]).toArray(), due);
     }
     long size = Math.max(1, files.bytes());
     return new Choice(found.files, gain.today / size, found.after / size, all.cost() / size);
@@ -83,6 +90,11 @@ public final class Gain {
    * @param after what all files cost when these are rewritten
    */
   private record Found(int[] files, double after) {}
+
+  /** Predicts what a rewrite of some files makes, whose places ascend. */
+  private Found found(int[] chosen) {
+    return new Found(chosen, after(chosen));
+  }
 
   /** Predicts a rewrite of some files, whose places ascend. */
   private PartitionRows.Rewritten rewritten(int[] chosen) {
@@ -99,31 +111,50 @@ public final class Gain {
   }
 
   /**
-   * The files in the order in which they are taken: those that are called for, and then those that are read for the most in comparison
-   * with what their rows were read for after a rewrite of everything.
+   * Takes as many of the files that are called for, besides what is due, as fewer come of and none is read more. Small files that lie
+   * far apart, as a layout may have some, are read more when they are one. Those that lie across others most come first.
+   *
+   * @param wanted what is called for and not due, in the order in which it is taken
    */
-  private int[] order(boolean[] calledFor, double[] attained) {
+  private Found most(int[] wanted, Found due) {
+    for (int count = wanted.length * 2 / 3; count > 1; count = count * 2 / 3) {
+      int[] chosen = IntStream.concat(Arrays.stream(due.files), Arrays.stream(wanted, 0, count)).sorted().toArray();
+      if (request.expectedFiles().applyAsInt(bytes(chosen)) < chosen.length) {
+        Found found = found(chosen);
+        if (found.after <= due.after) {
+          return found;
+        }
+      }
+    }
+    return due;
+  }
+
+  /**
+   * The files in the order in which they are taken: those that are due, and then those that are read for the most in comparison with what
+   * their rows were read for after a rewrite of everything.
+   */
+  private int[] order(boolean[] isDue, double[] attained) {
     double[] excess = new double[attained.length];
     Arrays.setAll(excess, file -> attained[file] > 0 ? partition.reach(file) / attained[file] : 0);
-    IntStream called = IntStream.range(0, files.count()).filter(file -> calledFor[file]);
+    IntStream due = IntStream.range(0, files.count()).filter(file -> isDue[file]);
     IntStream others =
         IntStream.range(0, files.count())
-            .filter(file -> !calledFor[file])
+            .filter(file -> !isDue[file])
             .boxed()
             .sorted((one, other) -> Double.compare(excess[other], excess[one]))
             .mapToInt(Integer::intValue);
-    return IntStream.concat(called, others).toArray();
+    return IntStream.concat(due, others).toArray();
   }
 
   /**
    * How many files the sets that are tried take, ever more; all in the end. The first set is known already, or a single file.
    *
-   * @param called how many of them every set holds
+   * @param due how many of them every set holds
    */
-  private int[] counts(int[] order, int called) {
+  private int[] counts(int[] order, int due) {
     double[] ends = ends(order);
     List<Integer> counts = new ArrayList<>();
-    int count = Math.max(1, called);
+    int count = Math.max(1, due);
     while (count < order.length) {
       count = Math.min(Math.max(count + 1, 1 + firstNotBelow(ends, GROWTH * ends[count - 1])), order.length);
       counts.add(count);

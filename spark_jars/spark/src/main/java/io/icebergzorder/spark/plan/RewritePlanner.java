@@ -102,10 +102,8 @@ public final class RewritePlanner {
       Supplier<FileBounds> bounds,
       Supplier<KeptBounds> kept) {
     boolean isLikeBuiltin = request.written().likeBuiltin() && !request.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
-    if (rules.rewriteAll() || isLikeBuiltin) {
-      return new SizeSelection(rules);
-    }
-    Selection others = new GainSelection(rules, bounds, kept.get(), request);
+    boolean isBySize = rules.rewriteAll() || isLikeBuiltin || Double.isInfinite(rules.maxScanRatio());
+    Selection others = isBySize ? new SizeSelection(rules) : new GainSelection(rules, bounds, kept.get(), request);
     return settled.isEmpty() || !TablePlan.mayLeaveGroups(request)
         ? others
         : new SettledSelection(settled.get(), rules, others);

@@ -116,11 +116,15 @@ public final class GainSelection implements Selection {
     List<FileScanTask> files = listed.stream().sorted(BY_LOCATION).toList();
     List<FileScanTask> called = calledFor(files);
     DataFiles described = described(files, bounds.get());
-    Set<FileScanTask> isCalled = new HashSet<>(called);
-    boolean[] calledFor = new boolean[files.size()];
-    IntStream.range(0, calledFor.length).forEach(place -> calledFor[place] = isCalled.contains(files.get(place)));
-    Choice choice = Gain.choose(described, calledFor, rows, upkeep);
+    Choice choice = Gain.choose(described, among(files, called), among(files, ofAnySize.worthRewriting(called)), rows, upkeep);
     return new Judged(files, called, Arrays.stream(choice.files()).mapToObj(files::get).toList(), choice);
+  }
+
+  private static boolean[] among(List<FileScanTask> files, List<FileScanTask> some) {
+    Set<FileScanTask> wanted = new HashSet<>(some);
+    boolean[] are = new boolean[files.size()];
+    IntStream.range(0, are.length).forEach(place -> are[place] = wanted.contains(files.get(place)));
+    return are;
   }
 
   /** The files that Iceberg chooses, but for small ones that a rewrite would make no fewer. */
@@ -138,8 +142,13 @@ public final class GainSelection implements Selection {
   }
 
   private String whyChosen(Judged judged) {
-    if (judged.chosen().size() == judged.called().size()) {
-      return judged.called().isEmpty() ? null : sizes.whyChosen(judged.called());
+    int files = judged.chosen().size();
+    if (new HashSet<>(judged.called()).containsAll(judged.chosen())) {
+      String some =
+          files == judged.called().size()
+              ? ""
+              : String.format(Locale.ROOT, "; %,d of them, for with the others filters would read more", files);
+      return files == 0 ? null : sizes.whyChosen(judged.called()) + some;
     }
     return fraction(judged, "above") + ": expected to be " + percent(judged.choice().expected()) + " afterwards";
   }
@@ -168,8 +177,7 @@ public final class GainSelection implements Selection {
   }
 
   private String ratio() {
-    double ratio = upkeep.maxScanRatio();
-    return Double.isInfinite(ratio) ? "Infinity" : BigDecimal.valueOf(ratio).stripTrailingZeros().toPlainString();
+    return BigDecimal.valueOf(upkeep.maxScanRatio()).stripTrailingZeros().toPlainString();
   }
 
   /** Rounds as Python does, which takes a number for what it is, and not for the shortest decimal that stands for it. */

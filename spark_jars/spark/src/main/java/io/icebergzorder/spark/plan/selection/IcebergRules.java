@@ -206,7 +206,7 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
   }
 
   /** So many times the attainable scan fraction is left alone, at least 1. */
-  double maxScanRatio() {
+  public double maxScanRatio() {
     return maxScanRatio;
   }
 
