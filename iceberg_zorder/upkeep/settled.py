@@ -156,8 +156,8 @@ def why_nothing(table: str, files: int) -> str:
     Examples
     --------
     >>> why_nothing("lake.db.t", 2)
-    'Nothing to rewrite in lake.db.t: its 2 data files are as a rewrite by the same request left them, and nothing \
- has come since. To rewrite them anyway, set option rewrite-all to true.'
+    'Nothing to rewrite in lake.db.t: its 2 data files are as a rewrite by the same request left them, and nothing has \
+come since. To rewrite them anyway, set option rewrite-all to true.'
     """
     return (
         f"Nothing to rewrite in {table}: its {files:,} data files are {WHY}. To rewrite them anyway, set option "

@@ -27,7 +27,7 @@ def test_sizes_choose_files(spark: SparkSession) -> None:
     table = sized(spark)
     *small, large = sizes(table)
     bounds = {"min-file-size-bytes": str(small[-1] + 1), "max-file-size-bytes": str(large + 1)}
-    target = {"target-file-size-bytes": str(large - 1)}
+    target = {"target-file-size-bytes": str(large - 1), "max-scan-ratio": "Infinity"}
     with unchanged(table):
         assert table.call("a, b", options={**NO_REWRITE_ALL, **bounds, **target}).rewritten_data_files_count == 10
 
@@ -35,7 +35,7 @@ def test_sizes_choose_files(spark: SparkSession) -> None:
 def test_a_file_that_is_too_large_is_cut(spark: SparkSession) -> None:
     table = sized(spark)
     *small, large = sizes(table)
-    bounds = {"min-file-size-bytes": str(small[0]), "max-file-size-bytes": str(large - 1)}
+    bounds = {"min-file-size-bytes": str(small[0]), "max-file-size-bytes": str(large - 1), "max-scan-ratio": "Infinity"}
     with unchanged(table):
         row = table.call(
             "a, b",

@@ -93,7 +93,8 @@ def test_reasons_for_what_is_chosen_and_what_is_left(spark: SparkSession) -> Non
         properties={"write.distribution-mode": "none"},
     )
     smallest = min(file["file_size_in_bytes"] for file in table.data_files())
-    plan = builder(table, options={"target-file-size-bytes": str(smallest * 3)}).plan()
+    by_size = {"max-scan-ratio": "Infinity"}
+    plan = builder(table, options={"target-file-size-bytes": str(smallest * 3), **by_size}).plan()
     [group], [left] = plan.groups(), plan.left()
     assert group.partition() == "p=0"
     assert group.reason().endswith("; no fewer than min-input-files 5")
@@ -105,7 +106,8 @@ def test_reasons_for_what_is_chosen_and_what_is_left(spark: SparkSession) -> Non
     assert sum(len(each.files()) for each in limited.groups()) == 3
     assert {each.reason() for each in limited.left()} == {"max-files-to-rewrite is 3"}
 
-    in_order = builder(table, options={"target-file-size-bytes": str(smallest), "min-file-size-bytes": "1"}).plan()
+    sizes = {"target-file-size-bytes": str(smallest), "min-file-size-bytes": "1"}
+    in_order = builder(table, options={**sizes, **by_size}).plan()
     assert in_order.groups().isEmpty()
     assert in_order.message().get().startswith(f"Nothing to rewrite in {table.full_name}: its size is in order")
     assert all(each.reason().startswith("size between min-file-size-bytes 1 and") for each in in_order.left())

@@ -206,7 +206,7 @@ class TestNothingToDo:
 
     def test_sizes_in_order(self, spark: SparkSession) -> None:
         table = create(spark, "SELECT id, rand(1) AS a FROM range(0, 60000, 1, 6)")
-        sizes = f"map('target-file-size-bytes', '{table.bytes() // 6}')"
+        sizes = f"map('target-file-size-bytes', '{table.bytes() // 6}', 'max-scan-ratio', 'Infinity')"
         with untouched(table):
             counts = spark.sql(
                 f"CALL lake.system.rewrite_data_files(table => '{table.name}', strategy => 'zorder', sort_order => 'a', options => {sizes})"
@@ -219,7 +219,7 @@ class TestNothingToDo:
 
     def test_too_few_files(self, spark: SparkSession) -> None:
         table = create(spark, "SELECT id, rand(1) AS a FROM range(0, 3000, 1, 3)")
-        files, _, groups, _, reason = self.plan(table)
+        files, _, groups, _, reason = self.plan(table, "map('max-scan-ratio', 'Infinity')")
         assert (files, groups) == (3, 0)
         assert "min-input-files 5" in str(reason)
 

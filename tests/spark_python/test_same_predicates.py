@@ -136,6 +136,7 @@ def test_only_files_of_the_plan_count(spark: SparkSession, catalog: Catalog) -> 
     full = make(spark, "predicates_left")
     insert(spark, full, 8_000, 50)
     sizes = {"target-file-size-bytes": "8000", "min-file-size-bytes": "1", "max-file-size-bytes": "12000"}
+    sizes["max-scan-ratio"] = "Infinity"
     found = same(spark, catalog, full, options=sizes)
     assert found["true"] == (1.0, 1.0)
     assert found["id >= 8000"] == (0.0, 1.0)

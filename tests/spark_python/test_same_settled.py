@@ -73,7 +73,7 @@ def test_either_engine_rests_after_either(spark: SparkSession, table: Table, fir
     result = both[1 - first](options=TIGHT)
     assert result.message == why_nothing(NAME, len(table.inspect.files()))
 
-    append(table, 1)
+    append(table, 1, 3)
     for rewrite in both:
         assert rewrite(options={**TIGHT, "dry-run": "true"}).rewritten_data_files_count > 0
     before = {path for path in table.inspect.files()["file_path"].to_pylist() if "p=0" in path}
@@ -94,7 +94,7 @@ def test_a_part_at_a_time(spark: SparkSession, table: Table, first: int) -> None
     append(table, 0, 2)
     append(table, 1, 2)
     snapshots = len(table.snapshots())
-    assert both[first](options=parts).rewritten_data_files_count > 4
+    assert both[first](options=parts).rewritten_data_files_count >= 4
     assert len(table.refresh().snapshots()) == snapshots + 2
     rests(table, both)
 
