@@ -177,6 +177,7 @@ class Counted(System):
         pass
 
 
+@pytest.mark.full
 def test_interrupted_history_goes_on_where_it_was(spark: SparkSession, tmp_path: Path) -> None:
     parts = EVENTS.parts(200_000, 2, tmp_path)
     rows = pq.read_metadata(parts[0]).num_rows
@@ -199,6 +200,7 @@ def test_interrupted_history_goes_on_where_it_was(spark: SparkSession, tmp_path:
     assert [each.scan for each in history.steps] == [1.0] * 3
 
 
+@pytest.mark.full
 def test_merges_are_of_one_percent(spark: SparkSession, tmp_path: Path) -> None:
     parts = UPSERTS.parts(2_000_000, 2, tmp_path)
     base = sum(pq.read_metadata(part).num_rows for part in parts[:BASE_PARTS])
@@ -217,7 +219,10 @@ def properties(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
     return found
 
 
-@pytest.mark.parametrize("kind", [Ours, OursPyIceberg, IcebergSort])
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(Ours, marks=pytest.mark.full), OursPyIceberg, pytest.param(IcebergSort, marks=pytest.mark.full)],
+)
 def test_real_table_is_kept_and_no_row_is_lost(
     kind: type[Ours | IcebergSort], spark: SparkSession, properties: dict[str, str], tmp_path: Path
 ) -> None:

@@ -40,7 +40,7 @@ def options_of(table: Table, **others: str) -> dict[str, str]:
     return {**table.target_for(80), "rewrite-all": "true", **others}
 
 
-@pytest.mark.parametrize("rows", [BOXES, DAYS], ids=["boxes", "days"])
+@pytest.mark.parametrize("rows", [BOXES, pytest.param(DAYS, marks=pytest.mark.full)], ids=["boxes", "days"])
 def test_with_partial_progress_regions_are_committed_for_no_more_to_scan(spark: SparkSession, rows: str) -> None:
     one, regions = create(spark, rows), create(spark, rows)
     one.call("a, b", options=options_of(one))

@@ -65,7 +65,7 @@ def rests(table: Table, rewrites: tuple[Rewrite, Rewrite], options: Mapping[str,
 
 
 @pytest.mark.parametrize("first", [0, 1], ids=["spark", "pyiceberg"])
-@pytest.mark.parametrize("table", [1, 2], indirect=True, ids=["v1", "v2"])
+@pytest.mark.parametrize("table", [pytest.param(1, marks=pytest.mark.full), 2], indirect=True, ids=["v1", "v2"])
 def test_either_engine_rests_after_either(spark: SparkSession, table: Table, first: int) -> None:
     both = engines(spark, table)
     assert both[first](options=TIGHT).rewritten_data_files_count == 12
