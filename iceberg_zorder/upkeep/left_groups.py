@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
+
+from iceberg_zorder.upkeep.settled import key_of
 
 PROPERTY = "zorder.left-file-groups"
 """Their keys, the newest last, with commas between."""
-WRITE = "write."
-"""What the table properties begin with that tell how files are written."""
 _OF_ONE_CALL = ("dry-run", "memory-limit-bytes", "spill-directory")
 _MOST = 1_000
-_KEY = 16
 
 WHY = (
     "its new files were read no less when it was rewritten last, and it is as it was; rewrite-all rewrites it all the "
@@ -43,9 +41,7 @@ def group_key(way: str, settings: Mapping[str, str], paths: Iterable[str]) -> st
     True
     """
     counted = sorted(f"{name}={value}" for name, value in settings.items() if name not in _OF_ONE_CALL)
-    lines = [way, *counted, *sorted(paths)]
-    # An option may name a directory whose name is no text.
-    return hashlib.sha256("\n".join(lines).encode(errors="surrogatepass")).hexdigest()[:_KEY]
+    return key_of([way, *counted, *sorted(paths)])
 
 
 def remembered(properties: Mapping[str, str]) -> frozenset[str]:

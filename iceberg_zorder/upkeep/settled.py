@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from iceberg_zorder.report.history import SnapshotFacts
@@ -13,11 +13,13 @@ REQUEST = "zorder.request"
 SETTLED_FROM = "zorder.settled-from-snapshot-id"
 """In a snapshot's summary, once a rewrite has done all it was to do: the snapshot that it was planned on."""
 
+WRITE = "write."
+"""What the table properties begin with that tell how files are written."""
+
 WHY = "as a rewrite by the same request left them, and nothing has come since"
 """Why data files are left that are settled."""
 
 _HASH = "zorder.layout-hash"
-_WRITE = "write."
 _OF_ONE_RUN = frozenset(
     (
         "boundaries",
@@ -77,9 +79,20 @@ def request_key(
     True
     """
     written = [f"{name}={value}" for name, value in options.items() if name not in _OF_ONE_RUN]
-    written += [f"{name}={value}" for name, value in properties.items() if name.startswith(_WRITE)]
+    written += [f"{name}={value}" for name, value in properties.items() if name.startswith(WRITE)]
     lines = [sort_order, where, f"spec {spec_id}", f"{target} bytes", *sorted(written)]
-    # An option may name what is no text.
+    return key_of(lines)
+
+
+def key_of(lines: Iterable[str]) -> str:
+    """Make a key of 16 hexadecimal digits of lines of text.
+
+    Examples
+    --------
+    >>> key_of(["a", "b"])
+    '7e18f737311b2dc3'
+    """
+    # An option may name a directory whose name is no text.
     return hashlib.sha256("\n".join(lines).encode(errors="surrogatepass")).hexdigest()[:_KEY]
 
 

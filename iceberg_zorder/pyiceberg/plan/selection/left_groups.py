@@ -13,7 +13,8 @@ from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
 from iceberg_zorder.pyiceberg.plan.selection.selection import Selected, SelectedFiles
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
-from iceberg_zorder.upkeep.left_groups import PROPERTY, WHY, WRITE, group_key, remembered, why_nothing, with_keys
+from iceberg_zorder.upkeep.left_groups import PROPERTY, WHY, group_key, remembered, why_nothing, with_keys
+from iceberg_zorder.upkeep.settled import WRITE
 
 _LOG = logging.getLogger(__name__)
 

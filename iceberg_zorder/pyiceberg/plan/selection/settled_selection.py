@@ -30,13 +30,16 @@ class SettledSelection:
 
     def select(self, scope: Sequence[PartitionFiles]) -> Selected:
         """Choose among what is not settled; see :meth:`Selection.select`."""
-        settled = [each for each in scope if self._is_settled(each)]
+        settled: list[PartitionFiles] = []
+        others: list[PartitionFiles] = []
+        for each in scope:
+            (settled if self._is_settled(each) else others).append(each)
         if not settled:
             return self._others.select(scope)
         left = tuple(SelectedFiles(each.key, each.tasks, WHY) for each in settled)
-        if len(settled) == len(scope):
+        if not others:
             return Selected((), left, why_nothing(self._table, sum(len(each.tasks) for each in settled)))
-        selected = self._others.select([each for each in scope if each not in settled])
+        selected = self._others.select(others)
         return replace(selected, left=(*selected.left, *left))
 
     def _is_settled(self, partition: PartitionFiles) -> bool:

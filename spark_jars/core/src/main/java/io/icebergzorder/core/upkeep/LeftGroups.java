@@ -1,13 +1,9 @@
 package io.icebergzorder.core.upkeep;
 
-import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashMap;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -30,9 +26,7 @@ public final class LeftGroups {
       "its new files were read no less when it was rewritten last, and it is as it was; rewrite-all rewrites it all the same";
 
   private static final String DRY_RUN = "dry-run";
-  private static final String WRITE = "write.";
   private static final int MOST = 1_000;
-  private static final int KEY_BYTES = 8;
 
   private final String wayToRewrite;
   private final String text;
@@ -48,7 +42,7 @@ public final class LeftGroups {
     this.text = properties.getOrDefault(PROPERTY, "");
     Map<String, String> settings = new HashMap<>(options);
     settings.remove(DRY_RUN);
-    properties.forEach((name, value) -> settings.compute(name, (key, old) -> name.startsWith(WRITE) ? value : old));
+    properties.forEach((name, value) -> settings.compute(name, (key, old) -> name.startsWith(RequestKey.WRITE) ? value : old));
     this.wayToRewrite =
         settings.entrySet().stream()
             .map(option -> option.getKey() + "=" + option.getValue())
@@ -74,16 +68,9 @@ public final class LeftGroups {
   }
 
   private String key(Group group) {
-    try {
-      MessageDigest digest = MessageDigest.getInstance("SHA-256");
-      digest.update((wayToRewrite + "\n" + group.newFiles()).getBytes(StandardCharsets.UTF_8));
-      for (String path : new TreeSet<>(group.paths())) {
-        digest.update(("\n" + path).getBytes(StandardCharsets.UTF_8));
-      }
-      return HexFormat.of().formatHex(digest.digest(), 0, KEY_BYTES);
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException(e);
-    }
+    List<String> lines = new ArrayList<>(List.of(wayToRewrite, group.newFiles()));
+    lines.addAll(new TreeSet<>(group.paths()));
+    return RequestKey.of(lines);
   }
 
   /** The property with more file groups; of more than 1,000 the oldest are forgotten. */

@@ -13,7 +13,9 @@ import java.util.Set;
 
 /** The key of what a rewrite is asked for: rewrites of one key would leave the same as it is. */
 public final class RequestKey {
-  private static final String WRITE = "write.";
+  /** What the table properties begin with that tell how files are written. */
+  static final String WRITE = "write.";
+
 
   /** Options that change how a rewrite goes about it, and not what is left as it is. */
   private static final Set<String> OF_ONE_RUN =
@@ -64,6 +66,11 @@ public final class RequestKey {
     properties.forEach((name, value) -> written.add(name.startsWith(WRITE) ? name + "=" + value : ""));
     List<String> lines = new ArrayList<>(List.of(sortOrder, where, "spec " + specId, target + " bytes"));
     written.stream().filter(line -> !line.isEmpty()).sorted(BY_CODE_POINTS).forEach(lines::add);
+    return of(lines);
+  }
+
+  /** A key of lines of text. */
+  static String of(List<String> lines) {
     try {
       MessageDigest digest = MessageDigest.getInstance("SHA-256");
       return HexFormat.of().formatHex(digest.digest(String.join("\n", lines).getBytes(StandardCharsets.UTF_8)), 0, KEY_BYTES);

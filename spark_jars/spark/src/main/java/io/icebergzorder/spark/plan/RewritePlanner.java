@@ -78,7 +78,9 @@ public final class RewritePlanner {
     TargetSize target = TargetSize.of(table, request.written(), options, history, scope);
     IcebergRules rules = new IcebergRules(table, target.in(options));
     Predicate<FileScanTask> isYounger = younger(rules.minAgeSeconds(), table);
-    Optional<Predicate<List<FileScanTask>>> settled = history.settled(TablePlan.requestKey(request, target));
+    // Of tables of version 1 manifests are read for it.
+    Optional<Predicate<List<FileScanTask>>> settled =
+        TablePlan.mayLeaveGroups(request) ? history.settled(TablePlan.requestKey(request, target)) : Optional.empty();
     Supplier<FileBounds> bounds = once(() -> bounds(request, start));
     Supplier<KeptBounds> kept = once(() -> KeptBounds.of(table, request.order().named()));
     Selection.Selected chosen =
@@ -94,7 +96,7 @@ public final class RewritePlanner {
     return new TablePlan(request, start, history, target, within(request, groups), groups, selected, isWhole);
   }
 
-  /** Leaves what is settled, unless all is asked for or what Iceberg would rewrite. */
+  /** Leaves what is settled, and chooses among the rest. */
   private static Selection unsettled(
       IcebergRules rules,
       ResolvedRequest request,
@@ -104,9 +106,7 @@ public final class RewritePlanner {
     boolean isLikeBuiltin = request.written().likeBuiltin() && !request.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
     boolean isBySize = rules.rewriteAll() || isLikeBuiltin || Double.isInfinite(rules.maxScanRatio());
     Selection others = isBySize ? new SizeSelection(rules) : new GainSelection(rules, bounds, kept.get(), request);
-    return settled.isEmpty() || !TablePlan.mayLeaveGroups(request)
-        ? others
-        : new SettledSelection(settled.get(), rules, others);
+    return settled.isEmpty() ? others : new SettledSelection(settled.get(), rules, others);
   }
 
   private static Predicate<FileScanTask> younger(long seconds, Table table) {

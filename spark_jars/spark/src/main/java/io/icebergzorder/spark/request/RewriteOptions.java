@@ -39,7 +39,7 @@ public record RewriteOptions(
 
   public static final double COMPRESSION_FACTOR_DEFAULT = 1.0;
 
-  /** Partitions whose scan fraction is above so many times the attainable one are rewritten, too; in [1, inf), unset by default. */
+  /** Partitions whose scan fraction is above so many times the attainable one are rewritten, too; in [1, inf]. */
   public static final String MAX_SCAN_RATIO = "max-scan-ratio";
 
   /** What is left alone by default: what filters read at most a fifth more of than they would after a rewrite of everything. */

@@ -215,11 +215,6 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     return minAgeSeconds;
   }
 
-  /** The partition spec of new files. */
-  int specId() {
-    return outputSpecId();
-  }
-
   /** Files rewritten at most, at least 1. */
   int maxFilesToRewrite() {
     return maxFilesToRewrite;

@@ -75,7 +75,7 @@ public final class SizeSelection implements Selection {
     add(kinds, large, "above %s %,d", MAX_FILE_SIZE_BYTES, rules.maxFileSize());
     add(kinds, rest.size() - small - large, "with deletes above %s or %s", DELETE_FILE_THRESHOLD, DELETE_RATIO_THRESHOLD);
     others.forEach((spec, count) -> add(kinds, count, "of partition spec %s", spec));
-    return String.join(", ", kinds) + (others.isEmpty() ? whyEnough(files) : "; new files are of " + rules.specId());
+    return String.join(", ", kinds) + (others.isEmpty() ? whyEnough(files) : "; new files are of " + rules.newSpecId());
   }
 
   private static void add(List<String> kinds, long files, String kind, Object... values) {
