@@ -15,7 +15,9 @@ from iceberg_zorder.report.data_files import DataFiles
 _COLUMNS, _CURVE, _PREFIX = "zorder.columns", "zorder.curve", "zorder.prefix"
 _HASH = "zorder.layout-hash"
 _CUTS, _DURATION, _REMOVED = "zorder.cuts", "zorder.rewrite-duration-ms", "removed-files-size"
-_REPLACE = "replace"
+REPLACE = "replace"
+"""The operation of snapshots that change no row, as those of rewrites are."""
+
 _ADDED_FILES, _DELETED_FILES = "added-data-files", "deleted-data-files"
 _MEASURED_REWRITES = 5
 _COMMA_OR_QUOTED = re.compile(r"(`(?:[^`]|``)*`)|,")
@@ -256,7 +258,7 @@ def _undone_by(
     for place, snapshot in enumerate(snapshots):
         removed = [book.removed[place] for book in books]
         others = [max(0, book.leaving[place] - mine) for book, mine in zip(books, ours, strict=True)]
-        if place > last and snapshot.operation == _REPLACE:
+        if place > last and snapshot.operation == REPLACE:
             of_ours = (part - rest - book.hidden for part, rest, book in zip(removed, others, books, strict=True))
             if any(part > 0 for part in of_ours):
                 return snapshot

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from iceberg_zorder.report.history import SnapshotFacts
+from iceberg_zorder.report.history import REPLACE, SnapshotFacts
 
 REQUEST = "zorder.request"
 """In a snapshot's summary: the key of what the rewrite was asked for."""
@@ -22,14 +22,11 @@ WHY = "as a rewrite by the same request left them, and nothing has come since"
 _HASH = "zorder.layout-hash"
 _OF_ONE_RUN = frozenset(
     (
-        "boundaries",
         "dry-run",
         "max-concurrent-file-group-rewrites",
         "max-file-group-input-files",
-        "max-file-group-size-bytes",
         "max-files-to-rewrite",
         "memory-limit-bytes",
-        "metrics-check",
         "min-age-seconds",
         "partial-progress.enabled",
         "partial-progress.max-commits",
@@ -37,18 +34,22 @@ _OF_ONE_RUN = frozenset(
         "remove-dangling-deletes",
         "rewrite-all",
         "rewrite-job-order",
-        "sample-rows",
         "sample-seed",
         "spill-directory",
         "use-starting-sequence-number",
     )
 )
-"""Options that change how a rewrite goes about it, and not what is left as it is."""
+"""Options that change how a rewrite goes about it, and not how well it leaves files."""
 _KEY = 16
 
 
 def request_key(
-    sort_order: str, where: str, spec_id: int, target: int, options: Mapping[str, str], properties: Mapping[str, str]
+    sort_order: str,
+    where: str,
+    ids: tuple[int, int],
+    target: int,
+    options: Mapping[str, str],
+    properties: Mapping[str, str],
 ) -> str:
     """Make the key of what a rewrite is asked for.
 
@@ -58,8 +59,8 @@ def request_key(
         The sort order in full.
     where : str
         The filter as written, empty without one.
-    spec_id : int
-        The partition spec of new files.
+    ids : tuple of int
+        The table's schema, for names may be those of other columns in another, and the partition spec of new files.
     target : int
         The size that new files are to have, in bytes.
     options : mapping of str to str
@@ -74,13 +75,15 @@ def request_key(
 
     Examples
     --------
-    >>> one = request_key("zorder(a, b)", "", 0, 100, {"rewrite-all": "true"}, {"owner": "me"})
-    >>> one == request_key("zorder(a, b)", "", 0, 100, {}, {}) != request_key("zorder(b, a)", "", 0, 100, {}, {})
-    True
+    >>> one = request_key("zorder(a, b)", "", (1, 0), 100, {"rewrite-all": "true"}, {"owner": "me"})
+    >>> one == request_key("zorder(a, b)", "", (1, 0), 100, {}, {}), one == request_key(
+    ...     "zorder(a, b)", "", (2, 0), 100, {}, {}
+    ... )
+    (True, False)
     """
     written = [f"{name}={value}" for name, value in options.items() if name not in _OF_ONE_RUN]
     written += [f"{name}={value}" for name, value in properties.items() if name.startswith(WRITE)]
-    lines = [sort_order, where, f"spec {spec_id}", f"{target} bytes", *sorted(written)]
+    lines = [sort_order, where, f"schema {ids[0]}", f"spec {ids[1]}", f"{target} bytes", *sorted(written)]
     return key_of(lines)
 
 
@@ -139,7 +142,10 @@ class Settled:
         True
         """
         runs = {
-            each.snapshot_id: each.summary.get(_HASH, "") for each in snapshots if each.summary.get(REQUEST) == request
+            each.snapshot_id: each.summary.get(_HASH, "")
+            for each in snapshots
+            # Writers may copy what the summary before theirs has.
+            if each.operation == REPLACE and each.summary.get(REQUEST) == request
         }
         if not runs:
             return None

@@ -8,11 +8,11 @@ from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.upkeep.settled import REQUEST, SETTLED_FROM, Settled, request_key
 
 _KEYS: tuple[dict[str, Any], ...] = (
-    {"sort_order": "zorder(a, b)", "where": "", "spec": 0, "target": 100, "options": {}, "properties": {}},
+    {"sort_order": "zorder(a, b)", "where": "", "ids": (1, 0), "target": 100, "options": {}, "properties": {}},
     {
         "sort_order": "day DESC NULLS LAST, hilbert(a, `b,\U0001f600`)",
         "where": "a > 1 AND b = '\uffee'",
-        "spec": 3,
+        "ids": (0, 3),
         "target": 2**40,
         "options": {
             "max-scan-ratio": "1.1",
@@ -28,10 +28,12 @@ _KEYS: tuple[dict[str, Any], ...] = (
         },
     },
 )
+_OPERATION = "operation"
 _RUN = {REQUEST: "1f", SETTLED_FROM: "1", "zorder.layout-hash": "ab"}
 _PART = {REQUEST: "1f", "zorder.layout-hash": "ab"}
 _OTHER = {REQUEST: "2e", SETTLED_FROM: "2", "zorder.layout-hash": "cd"}
 _HISTORIES: dict[str, list[tuple[int, dict[str, str]]]] = {
+    "copied by an append": [(1, {}), (2, _RUN), (3, {**_RUN, _OPERATION: "append"})],
     "no snapshot": [],
     "no rewrite": [(1, {}), (2, {})],
     "nothing since": [(1, {}), (2, _RUN)],
@@ -51,14 +53,17 @@ _PARTITIONS: list[list[int]] = [[1], [2], [3], [1, 2], [2, 3], [2, 4], [3, 4], [
 
 def settled_document() -> dict[str, Any]:
     """The cases, and what must come of each."""
-    given = ("sort_order", "where", "spec", "target", "options", "properties")
+    given = ("sort_order", "where", "ids", "target", "options", "properties")
     return {
         "keys": [{**case, "key": request_key(*(case[name] for name in given))} for case in _KEYS],
         "partitions": _PARTITIONS,
         "histories": [
             {
                 "name": name,
-                "snapshots": [{"id": number, "summary": summary} for number, summary in history],
+                "snapshots": [
+                    {"id": each.snapshot_id, "operation": each.operation, "summary": each.summary}
+                    for each in map(_snapshot, history)
+                ],
                 "settled": _settled(history),
             }
             for name, history in _HISTORIES.items()
@@ -67,5 +72,12 @@ def settled_document() -> dict[str, Any]:
 
 
 def _settled(history: list[tuple[int, dict[str, str]]]) -> list[bool] | None:
-    settled = Settled.by("1f", [SnapshotFacts(number, 0, "append", summary) for number, summary in history])
+    settled = Settled.by("1f", [_snapshot(each) for each in history])
     return None if settled is None else [settled.covers(partition) for partition in _PARTITIONS]
+
+
+def _snapshot(of: tuple[int, dict[str, str]]) -> SnapshotFacts:
+    """Make a snapshot: one with a summary is a rewrite's, unless it says otherwise."""
+    number, summary = of
+    told = {key: value for key, value in summary.items() if key != _OPERATION}
+    return SnapshotFacts(number, 0, summary.get(_OPERATION, "replace" if summary else "append"), told)

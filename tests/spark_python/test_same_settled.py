@@ -10,6 +10,7 @@ import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import LongType
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
@@ -126,5 +127,40 @@ def test_deletes_are_no_rest(spark: SparkSession, table: Table) -> None:
     both[0](options=TIGHT)
     spark.sql(f"DELETE FROM {NAME} WHERE p = 1 AND a % 2 = 0")
     table.refresh()
+    for rewrite in both:
+        assert rewrite(options={**TIGHT, "dry-run": "true"}).rewritten_data_files_count > 0
+
+
+def test_what_a_coarser_rewrite_left_is_not_settled(spark: SparkSession, table: Table) -> None:
+    both = engines(spark, table)
+    assert both[0](options={**TIGHT, "sample-rows": "50", "boundaries": "2", "cuts": "even"}).nothing_to_do is False
+    for rewrite in both:
+        for others in ({}, {"cuts": "even"}, {"cuts": "even", "boundaries": "2"}):
+            assert rewrite(options={**TIGHT, **others, "dry-run": "true"}).rewritten_data_files_count > 0
+
+
+def test_a_name_of_another_column_is_another_request(spark: SparkSession, table: Table) -> None:
+    both = engines(spark, table)
+    both[1](options=TIGHT)
+    with table.update_schema() as update:
+        update.rename_column("b", "c")
+    with table.update_schema() as update:
+        update.add_column("b", LongType())
+    for rewrite in both:
+        message = rewrite(options={**TIGHT, "dry-run": "true"}).message
+        assert message is None or "by the same request" not in message
+
+
+def test_an_append_that_copies_a_summary_settles_nothing(spark: SparkSession, table: Table) -> None:
+    both = engines(spark, table)
+    both[1](options=TIGHT)
+    last = table.refresh().current_snapshot()
+    assert last is not None
+    assert last.summary is not None
+    ours = {key: value for key, value in last.summary.additional_properties.items() if key.startswith("zorder.")}
+    draw = np.random.default_rng(7)
+    for _ in range(6):
+        a = draw.integers(0, 1 << 40, 2_000)
+        table.append(pa.table({"p": np.full(2_000, 0), "a": a, "b": a}), snapshot_properties=ours)
     for rewrite in both:
         assert rewrite(options={**TIGHT, "dry-run": "true"}).rewritten_data_files_count > 0

@@ -130,7 +130,7 @@ class PlanRequest:
         return request_key(
             order.sort_order,
             "" if self.where is None else str(self.where),
-            self.table.spec().spec_id if spec_id is None else spec_id,
+            (self.table.schema().schema_id, self.table.spec().spec_id if spec_id is None else spec_id),
             target.size,
             self.written_options,
             self.table.properties,

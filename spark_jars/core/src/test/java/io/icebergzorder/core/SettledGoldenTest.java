@@ -28,7 +28,8 @@ class SettledGoldenTest {
           RequestKey.of(
               golden.get("sort_order").textValue(),
               golden.get("where").textValue(),
-              golden.get("spec").intValue(),
+              golden.get("ids").get(0).intValue(),
+              golden.get("ids").get(1).intValue(),
               golden.get("target").longValue(),
               texts(golden.get("options")),
               texts(golden.get("properties")));
@@ -40,17 +41,21 @@ class SettledGoldenTest {
   void whatIsSettledIsTheSame() throws IOException {
     JsonNode document = GoldenTest.read(GoldenTest.SETTLED);
     List<List<Long>> partitions = MAPPER.convertValue(document.get("partitions"), new TypeReference<List<List<Long>>>() {});
-    assertEquals(11, document.get("histories").size());
+    assertEquals(12, document.get("histories").size());
     for (JsonNode golden : document.get("histories")) {
       List<SnapshotFacts> snapshots = new ArrayList<>();
       golden
           .get("snapshots")
-          .forEach(each -> snapshots.add(new SnapshotFacts(each.get("id").longValue(), 0, "append", texts(each.get("summary")))));
+          .forEach(each -> snapshots.add(snapshot(each)));
       Optional<List<Boolean>> expected =
           Optional.ofNullable(MAPPER.convertValue(golden.get("settled"), new TypeReference<List<Boolean>>() {}));
       Optional<Settled> settled = Settled.by("1f", snapshots);
       assertEquals(expected, settled.map(each -> partitions.stream().map(each::covers).toList()), golden.get("name").textValue());
     }
+  }
+
+  private static SnapshotFacts snapshot(JsonNode node) {
+    return new SnapshotFacts(node.get("id").longValue(), 0, node.get("operation").textValue(), texts(node.get("summary")));
   }
 
   private static Map<String, String> texts(JsonNode node) {

@@ -14,6 +14,9 @@ import java.util.regex.Pattern;
  * @param summary its summary
  */
 public record SnapshotFacts(long id, long timestampMillis, String operation, Map<String, String> summary) {
+  /** The operation of snapshots that change no row, as those of rewrites are. */
+  public static final String REPLACE = "replace";
+
   static final String COLUMNS = "zorder.columns";
   static final String HASH = "zorder.layout-hash";
   private static final String CURVE = "zorder.curve";

@@ -16,7 +16,6 @@ import java.util.Optional;
  * @param hidden what is there and not among the files, because a filter has left it out
  */
 record SummaryBooks(long[] gone, long[] removed, long[] leaving, long hidden) {
-  private static final String REPLACE = "replace";
 
   /** What summaries call what was added, what was removed, and what is there in all. */
   private record Measure(String added, String removed, String total) {}
@@ -40,7 +39,7 @@ record SummaryBooks(long[] gone, long[] removed, long[] leaving, long hidden) {
     long[] ours = new long[books.size()];
     for (int place = 0; place < snapshots.size(); place++) {
       SnapshotFacts snapshot = snapshots.get(place);
-      boolean isOfAnother = place > last && snapshot.operation().equals(REPLACE);
+      boolean isOfAnother = place > last && snapshot.operation().equals(SnapshotFacts.REPLACE);
       boolean isAllOfOthers = books.size() == MEASURES;
       for (int i = 0; i < ours.length; i++) {
         long others = books.get(i).others(place, ours[i]);

@@ -16,18 +16,14 @@ public final class RequestKey {
   /** What the table properties begin with that tell how files are written. */
   static final String WRITE = "write.";
 
-
-  /** Options that change how a rewrite goes about it, and not what is left as it is. */
+  /** Options that change how a rewrite goes about it, and not how well it leaves files. */
   private static final Set<String> OF_ONE_RUN =
       Set.of(
-          "boundaries",
           "dry-run",
           "max-concurrent-file-group-rewrites",
           "max-file-group-input-files",
-          "max-file-group-size-bytes",
           "max-files-to-rewrite",
           "memory-limit-bytes",
-          "metrics-check",
           "min-age-seconds",
           "partial-progress.enabled",
           "partial-progress.max-commits",
@@ -35,7 +31,6 @@ public final class RequestKey {
           "remove-dangling-deletes",
           "rewrite-all",
           "rewrite-job-order",
-          "sample-rows",
           "sample-seed",
           "spill-directory",
           "use-starting-sequence-number");
@@ -53,6 +48,7 @@ public final class RequestKey {
    *
    * @param sortOrder the sort order in full
    * @param where the filter as written, empty without one
+   * @param schemaId the table's schema, for names may be those of other columns in another
    * @param specId the partition spec of new files
    * @param target the size that new files are to have, in bytes
    * @param options as written; those that only change how a rewrite goes about it do not count
@@ -60,11 +56,17 @@ public final class RequestKey {
    * @return 16 hexadecimal digits
    */
   public static String of(
-      String sortOrder, String where, int specId, long target, Map<String, String> options, Map<String, String> properties) {
+      String sortOrder,
+      String where,
+      int schemaId,
+      int specId,
+      long target,
+      Map<String, String> options,
+      Map<String, String> properties) {
     List<String> written = new ArrayList<>();
     options.forEach((name, value) -> written.add(OF_ONE_RUN.contains(name) ? "" : name + "=" + value));
     properties.forEach((name, value) -> written.add(name.startsWith(WRITE) ? name + "=" + value : ""));
-    List<String> lines = new ArrayList<>(List.of(sortOrder, where, "spec " + specId, target + " bytes"));
+    List<String> lines = new ArrayList<>(List.of(sortOrder, where, "schema " + schemaId, "spec " + specId, target + " bytes"));
     written.stream().filter(line -> !line.isEmpty()).sorted(BY_CODE_POINTS).forEach(lines::add);
     return of(lines);
   }

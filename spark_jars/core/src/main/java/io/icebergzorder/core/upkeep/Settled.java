@@ -40,7 +40,8 @@ public record Settled(Set<Long> newer, Map<Long, String> runs) {
     Map<Long, String> runs = new HashMap<>();
     SnapshotFacts last = null;
     for (SnapshotFacts each : snapshots) {
-      if (request.equals(each.summary().get(REQUEST))) {
+      // Writers may copy what the summary before theirs has.
+      if (each.operation().equals(SnapshotFacts.REPLACE) && request.equals(each.summary().get(REQUEST))) {
         runs.put(each.id(), each.summary().getOrDefault(HASH, ""));
         last = each;
       }

@@ -153,6 +153,7 @@ public final class TablePlan {
     return RequestKey.of(
         request.order().sortOrder(),
         where == null ? "" : where,
+        table.schema().schemaId(),
         ResolvedRequest.outputSpec(table, request.options()).specId(),
         target.bytes(),
         request.options().all(),
