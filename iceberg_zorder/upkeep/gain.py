@@ -6,8 +6,9 @@ limit, the one is taken that stays furthest below it for its bytes: it is long u
 files that an append has spread over the domain are rewritten together as long as that is enough, and with the files
 that they lie across when it is not.
 
-Files that their sizes call for are rewritten as long as the partition stays below the limit; above it, as many as make
-it no worse. A layout has smaller files, too, which lie far apart, and are read more when they are made one.
+Files that their sizes call for are rewritten as long as filters read no more than today, or than after a rewrite of
+everything; else as many as do no harm. A layout has smaller files, too, which lie far apart, and are read more when
+they are made one.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def choose(
     files : DataFiles
         The data files, all of one partition, at least one.
     called_for : ndarray of bool, shape (files,)
-        Which of them their sizes call for: they are rewritten as far as that leaves the partition below the limit.
+        Which of them their sizes call for: they are rewritten as far as that does no harm.
     is_due : ndarray of bool, shape (files,)
         Which of these are rewritten whatever comes of it.
     rows : int
@@ -144,14 +145,16 @@ def choose(
     called, due = np.flatnonzero(called_for), np.flatnonzero(is_due)
     chosen, expected = called, search.after(called)
     limit = request.max_scan_ratio * attainable
+    # Files of the size that is asked for are read more than smaller ones: that is no loss.
+    unharmed = min(limit, max(search.today, attainable))
     # A file by itself is left to the rules of sizes.
-    if expected > limit and files.count > 1:
+    if expected > unharmed and files.count > 1:
         average = partition.average(attained)
         chosen, expected = due, search.after(due)
         if expected > limit:
             chosen, expected = search.best(due, average, attainable, limit)
         else:
-            chosen, expected = search.most(called, (due, expected), average)
+            chosen, expected = search.most(called, (due, expected), max(expected, attainable), average)
     size = max(1, files.bytes)
     return Choice(np.sort(chosen), search.today / size, expected / size, attainable / size)
 
@@ -178,9 +181,10 @@ class _Search:
         self,
         called_for: npt.NDArray[np.int64],
         due: tuple[npt.NDArray[np.int64], float],
+        unharmed: float,
         attained: npt.NDArray[np.float64],
     ) -> tuple[npt.NDArray[np.int64], float]:
-        """Take as many of the files that are called for, besides what is due, as fewer come of and none is read more.
+        """Take as many of the files that are called for, besides what is due, as fewer come of and that do no harm.
 
         Small files that lie far apart, as a layout may have some, are read more when they are one. Those that lie
         across others most come first.
@@ -192,7 +196,7 @@ class _Search:
             chosen = np.sort(np.concatenate([due[0], wanted[:count]]))
             if self._request.expected_files(int(self._files.sizes[chosen].sum())) < len(chosen):
                 after = self.after(chosen)
-                if after <= due[1]:
+                if after <= unharmed:
                     return chosen, after
             count = count * 2 // 3
         return due

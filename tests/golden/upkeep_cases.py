@@ -123,7 +123,7 @@ def _grids() -> Iterator[UpkeepCase]:
 def _undersized() -> Iterator[UpkeepCase]:
     """A layout with some smaller files, which lie far apart, and appends that lie across it: those alone are worth it."""
     small = (0, 7, 18, 21, 27, 36, 42, 45, 56, 63)
-    for appends in (2, 4, 12):
+    for appends in (0, 2, 4, 12):
         lower = [[place % 8 * 1_000 for place in range(64)], [place // 8 * 1_000 for place in range(64)]]
         upper = [[each + 999 for each in of] for of in lower]
         for of, value in ((lower[0], 0), (lower[1], 0), (upper[0], 7_999), (upper[1], 7_999)):
@@ -135,7 +135,7 @@ def _undersized() -> Iterator[UpkeepCase]:
             BoundsOf(("b",), "long", lower[1], upper[1], ones),
         )
         called = [place for place, size in enumerate(sizes) if size < 750]
-        for due in ((), (7, 64)):
+        for due in ((), (7, 63 + min(appends, 1))):
             yield UpkeepCase(
                 f"undersized {appends} {len(due)}", columns, sizes, sizes, called, 1_000, 6_000, [1.0, 1.0],
                 [None, None], due=due,

@@ -14,8 +14,8 @@ import java.util.stream.IntStream;
  * stays furthest below it for its bytes: it is long until the limit is reached again. So files that an append has spread over the
  * domain are rewritten together as long as that is enough, and with the files that they lie across when it is not.
  *
- * <p>Files that their sizes call for are rewritten as long as the partition stays below the limit; above it, as many as make it no worse. A
- * layout has smaller files, too, which lie far apart, and are read more when they are made one.
+ * <p>Files that their sizes call for are rewritten as long as filters read no more than today, or than after a rewrite of everything; else
+ * as many as do no harm. A layout has smaller files, too, which lie far apart, and are read more when they are made one.
  */
 public final class Gain {
   private static final long ROWS_OF_A_FILE = 200;
@@ -57,7 +57,7 @@ public final class Gain {
    * Chooses the files of a partition that are to be rewritten.
    *
    * @param files the data files, all of one partition, at least one
-   * @param calledFor which of them their sizes call for: they are rewritten as far as that leaves the partition below the limit
+   * @param calledFor which of them their sizes call for: they are rewritten as far as that does no harm
    * @param isDue which of these are rewritten whatever comes of it
    * @param rows how many rows to judge by, see {@link #rowsToSpread}
    * @param request what is worth a rewrite
@@ -69,15 +69,17 @@ public final class Gain {
     PartitionRows.Rewritten all = gain.rewritten(IntStream.range(0, files.count()).toArray());
     Found found = gain.found(IntStream.range(0, files.count()).filter(file -> calledFor[file]).toArray());
     double limit = request.maxScanRatio() * all.cost();
+    // Files of the size that is asked for are read more than smaller ones: that is no loss.
+    double unharmed = Math.min(limit, Math.max(gain.today, all.cost()));
     // A file by itself is left to the rules of sizes.
-    if (found.after > limit && files.count() > 1) {
+    if (found.after > unharmed && files.count() > 1) {
       double[] attained = partition.average(all.reach());
       Found due = gain.found(IntStream.range(0, files.count()).filter(file -> isDue[file]).toArray());
       int[] order = gain.order(isDue, attained);
       found =
           due.after > limit
               ? gain.best(order, gain.counts(order, due.files.length), attained, new Found(order, all.cost()), limit)
-              : gain.most(Arrays.stream(order).filter(file -> calledFor[file] && !isDue[file]).toArray(), due);
+              : gain.most(Arrays.stream(order).filter(file -> calledFor[file] && !isDue[file]).toArray(), due, Math.max(due.after, all.cost()));
     }
     long size = Math.max(1, files.bytes());
     return new Choice(found.files, gain.today / size, found.after / size, all.cost() / size);
@@ -111,17 +113,18 @@ public final class Gain {
   }
 
   /**
-   * Takes as many of the files that are called for, besides what is due, as fewer come of and none is read more. Small files that lie
-   * far apart, as a layout may have some, are read more when they are one. Those that lie across others most come first.
+   * Takes as many of the files that are called for, besides what is due, as fewer come of and that do no harm. Small files that lie far
+   * apart, as a layout may have some, are read more when they are one. Those that lie across others most come first.
    *
    * @param wanted what is called for and not due, in the order in which it is taken
+   * @param unharmed what all files may cost
    */
-  private Found most(int[] wanted, Found due) {
+  private Found most(int[] wanted, Found due, double unharmed) {
     for (int count = wanted.length * 2 / 3; count > 1; count = count * 2 / 3) {
       int[] chosen = IntStream.concat(Arrays.stream(due.files), Arrays.stream(wanted, 0, count)).sorted().toArray();
       if (request.expectedFiles().applyAsInt(bytes(chosen)) < chosen.length) {
         Found found = found(chosen);
-        if (found.after <= due.after) {
+        if (found.after <= unharmed) {
           return found;
         }
       }
