@@ -1,12 +1,13 @@
 """The options of ``rewrite_data_files``: Iceberg's own, by Iceberg's names and defaults, and ours.
 
-Here every value is checked to be of its option's type; what it may be for a given table, the planner checks.
+Here every value is checked to be of its option's type, and by :func:`domain_faults` to be one that a rewrite takes, as
+far as the table is known.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from iceberg_zorder.errors import InvalidInputError
@@ -82,6 +83,8 @@ _ICEBERG: dict[str, _Kind] = {
     "use-starting-sequence-number": _BOOLEAN,
 }
 _READ = {**_ICEBERG, "max-scan-ratio": _DOUBLE, "min-age-seconds": _LONG, "rewrite-old-specs": _BOOLEAN}
+KNOWN_OPTIONS = tuple(sorted([*_READ, *_OWN, *PYICEBERG_ONLY]))
+"""The names of all options."""
 
 
 @dataclass(frozen=True)
@@ -203,12 +206,11 @@ def rewrite_options(options: Mapping[str, str]) -> RewriteOptions:
     Traceback (most recent call last):
     iceberg_zorder.errors.InvalidInputError: Cannot set min-input-files to 'two', because it must be a whole number
     """
-    known = sorted([*_READ, *_OWN, *PYICEBERG_ONLY])
-    unknown = sorted(set(options) - set(known))
+    unknown = sorted(set(options) - set(KNOWN_OPTIONS))
     if unknown:
         raise InvalidInputError(
             f"Cannot use options [{', '.join(unknown)}], because they are not supported by the action or the rewriter "
-            f"zorder: known are [{', '.join(known)}]"
+            f"zorder: known are [{', '.join(KNOWN_OPTIONS)}]"
         )
     values = {
         _FIELDS.get(name, name.replace("-", "_")): _read(name, options[name], _READ[name])
@@ -260,3 +262,82 @@ def _directory(text: str | None) -> str | None:
 def _check_positive(name: str, value: int, condition: str) -> None:
     if value < 1:
         raise InvalidInputError(f"Cannot set {name} to {value}, because the value must be positive{condition}.")
+
+
+def domain_faults(
+    options: RewriteOptions,
+    target: int | None,
+    least: int | None,
+    most: int | None,
+    specs: Collection[int] | None = None,
+) -> list[str]:
+    """Say which values of options no rewrite takes, in the order and the words of Iceberg's planner.
+
+    Parameters
+    ----------
+    options : RewriteOptions
+        The options, each of its type.
+    target, least, most : int or None
+        Sizes of data files, as far as they are known: the options' own, or those that a table makes of them.
+    specs : collection of int, optional
+        The partition specs that the table has, if it is known.
+
+    Returns
+    -------
+    list of str
+        Sentences without a beginning and an end.
+
+    Examples
+    --------
+    >>> domain_faults(RewriteOptions(max_scan_ratio=0.5), None, None, None)
+    ["'max-scan-ratio' is set to 0.5 but must be >= 1"]
+    >>> domain_faults(RewriteOptions(), 100, None, 90)
+    ["'target-file-size-bytes' (100) must be < 'max-file-size-bytes' (90), all new files will be larger than the max \
+threshold"]
+    """
+    given = "max-files-to-rewrite", options.max_files_to_rewrite
+    spec = options.output_spec_id
+    ratio = "delete-ratio-threshold", options.delete_ratio_threshold
+    checks = [
+        *_size_checks(target, least, most),
+        _above("min-input-files", options.min_input_files),
+        _above("max-file-group-size-bytes", options.max_file_group_size),
+        _above("max-file-group-input-files", options.max_file_group_input_files),
+        (
+            spec is None or specs is None or spec in specs,
+            f"Cannot use output spec id {spec} because the table does not contain a reference to this spec-id.",
+        ),
+        _from(0, "delete-file-threshold", options.delete_file_threshold),
+        _above(*ratio),
+        (ratio[1] <= 1, f"'{ratio[0]}' is set to {ratio[1]} but must be <= 1"),
+        (_above(*given)[0], f"Cannot set {given[0]} to {given[1]}, the value must be positive integer."),
+        _above("compression-factor", options.compression_factor),
+        _from(1, "max-scan-ratio", options.max_scan_ratio),
+        _from(0, "min-age-seconds", options.min_age_seconds),
+    ]
+    return [why for holds, why in checks if not holds]
+
+
+def _size_checks(target: int | None, least: int | None, most: int | None) -> list[tuple[bool, str]]:
+    names = ("target-file-size-bytes", "min-file-size-bytes", "max-file-size-bytes")
+    all_new = "all new files will be"
+    return [
+        _above(names[0], target),
+        _from(0, names[1], least),
+        (
+            target is None or least is None or target > least,
+            f"'{names[0]}' ({target}) must be > '{names[1]}' ({least}), {all_new} smaller than the min threshold",
+        ),
+        (
+            target is None or most is None or target < most,
+            f"'{names[0]}' ({target}) must be < '{names[2]}' ({most}), {all_new} larger than the max threshold",
+        ),
+    ]
+
+
+def _above(name: str, value: float | None) -> tuple[bool, str]:
+    return value is None or value > 0, f"'{name}' is set to {value} but must be > 0"
+
+
+def _from(least: int, name: str, value: float | None) -> tuple[bool, str]:
+    return value is None or value >= least, f"'{name}' is set to {value} but must be >= {least}"

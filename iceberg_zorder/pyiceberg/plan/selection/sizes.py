@@ -12,7 +12,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, checkable_target, given_target
 from iceberg_zorder.pyiceberg.scan.delete_index import rows_deleted_by_position
-from iceberg_zorder.request.rewrite_options import RewriteOptions
+from iceberg_zorder.request.rewrite_options import RewriteOptions, domain_faults
 
 if TYPE_CHECKING:
     from iceberg_zorder.pyiceberg.file_groups import DataFileTask
@@ -118,63 +118,7 @@ def size_rules(table: Table, options: RewriteOptions, found: TargetSize | None =
     target = (given_target(table, options) or found or checkable_target(options)).size
     least = int(target * 0.75) if options.min_file_size is None else options.min_file_size
     most = int(target * 1.8) if options.max_file_size is None else options.max_file_size
-    for why in _faults(table, options, target, least, most):
+    for why in domain_faults(options, target, least, most, table.specs()):
         raise InvalidInputError(f"Cannot rewrite data files of {display_name(table)}, because {why}")
     written = table.spec().spec_id if options.output_spec_id is None else options.output_spec_id
     return SizeRules(target, least, most, options, written if options.rewrite_old_specs else None)
-
-
-def _faults(table: Table, options: RewriteOptions, target: int, least: int, most: int) -> list[str]:
-    """Say what is wrong, in the order and the words of Iceberg's planner."""
-    positive = "'%s' is set to %s but must be > 0"
-    names = ("target-file-size-bytes", "min-file-size-bytes", "max-file-size-bytes")
-    ratio = options.delete_ratio_threshold
-    factor = options.compression_factor
-    spec_id = options.output_spec_id
-    checks = [
-        (target > 0, positive % (names[0], target)),
-        (least >= 0, f"'{names[1]}' is set to {least} but must be >= 0"),
-        (
-            target > least,
-            f"'{names[0]}' ({target}) must be > '{names[1]}' ({least}), all new files will be smaller than the min "
-            "threshold",
-        ),
-        (
-            target < most,
-            f"'{names[0]}' ({target}) must be < '{names[2]}' ({most}), all new files will be larger than the max "
-            "threshold",
-        ),
-        (options.min_input_files > 0, positive % ("min-input-files", options.min_input_files)),
-        (
-            options.max_file_group_size is None or options.max_file_group_size > 0,
-            positive % ("max-file-group-size-bytes", options.max_file_group_size),
-        ),
-        (
-            options.max_file_group_input_files > 0,
-            positive % ("max-file-group-input-files", options.max_file_group_input_files),
-        ),
-        (
-            spec_id is None or spec_id in table.specs(),
-            f"Cannot use output spec id {spec_id} because the table does not contain a reference to this spec-id.",
-        ),
-        (
-            options.delete_file_threshold >= 0,
-            f"'delete-file-threshold' is set to {options.delete_file_threshold} but must be >= 0",
-        ),
-        (ratio > 0, positive % ("delete-ratio-threshold", ratio)),
-        (ratio <= 1, f"'delete-ratio-threshold' is set to {ratio} but must be <= 1"),
-        (
-            options.max_files_to_rewrite is None or options.max_files_to_rewrite > 0,
-            f"Cannot set max-files-to-rewrite to {options.max_files_to_rewrite}, the value must be positive integer.",
-        ),
-        (factor > 0, positive % ("compression-factor", factor)),
-        (
-            options.max_scan_ratio >= 1,
-            f"'max-scan-ratio' is set to {options.max_scan_ratio} but must be >= 1",
-        ),
-        (
-            options.min_age_seconds >= 0,
-            f"'min-age-seconds' is set to {options.min_age_seconds} but must be >= 0",
-        ),
-    ]
-    return [why for holds, why in checks if not holds]
