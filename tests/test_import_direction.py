@@ -20,6 +20,8 @@ STAGES = [
     {"render"},
     {"report", "rows"},
     {"upkeep"},
+    {"maintain.policy"},
+    {"maintain"},
     {"spark", "pyiceberg.compat"},
     {"pyiceberg.content_files", "pyiceberg.display", "pyiceberg.nested_fields", "pyiceberg.progress"},
     {"pyiceberg.bounds", "pyiceberg.catalog", "pyiceberg.file_groups", "pyiceberg.metrics_config"},

@@ -1,0 +1,1 @@
+"""Scheduled maintenance: a policy is read, tables are observed, what pays is decided, and carried out."""
