@@ -124,7 +124,7 @@ $(INSTALLED): pyproject.toml | check-tools $(JAR)
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	@echo "Installing the package and its development tools into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[spark,html]' --group dev --group bench
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[spark,html,maintain]' --group dev --group bench
 	@touch $@
 
 check-tools:

@@ -1,0 +1,146 @@
+"""A policy as a value, and what it says of a table: defaults, then rules of namespaces, then rules of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from fnmatch import fnmatchcase
+from typing import Any
+
+from iceberg_zorder.maintain.policy.catalogs import CatalogProperties, masked
+from iceberg_zorder.maintain.policy.problems import Problems
+from iceberg_zorder.maintain.policy.settings import TableSettings
+from iceberg_zorder.maintain.policy.settings_reader import merged, settings_of
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a pass may take; None is without limit.
+
+    Parameters
+    ----------
+    bytes : int or None
+        Bytes of data files rewritten.
+    minutes : float or None
+        Minutes since the pass began.
+    tables : int or None
+        Tables rewritten.
+    """
+
+    bytes: int | None = None
+    minutes: float | None = None
+    tables: int | None = None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Settings of the tables whose names match.
+
+    Parameters
+    ----------
+    pattern : str
+        A glob: ``*`` stands for any characters, dots too, ``?`` for one, ``[ab]`` for one of some.
+    settings : mapping
+        The settings, as written.
+
+    Examples
+    --------
+    >>> rule = Rule("logs.*_daily", {"catalog": ["lake", "sea"]})
+    >>> rule.matches("lake", "logs.eu.http_daily"), rule.matches("pond", "logs.http_daily")
+    (True, False)
+    """
+
+    pattern: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def matches(self, catalog: str, name: str, default: Any = None) -> bool:
+        """Tell whether a name of a catalog matches; ``default`` names the catalogs where the rule does not."""
+        named = self.settings.get("catalog", default)
+        of_catalog = named is None or catalog in ([named] if isinstance(named, str) else named)
+        return of_catalog and fnmatchcase(name, self.pattern)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A policy of scheduled maintenance.
+
+    Parameters
+    ----------
+    name : str
+        The file that it was read from, for messages.
+    catalogs : mapping of str to CatalogProperties
+        The catalogs, by name.
+    budget : Budget
+        What a pass may take.
+    interval : datetime.timedelta
+        From the start of a pass to that of the next.
+    defaults : mapping
+        Settings of all tables, as written.
+    namespaces, tables : tuple of Rule
+        Rules over the dotted names of namespaces, and over those of tables with their namespaces.
+
+    Examples
+    --------
+    >>> policy = Policy("policy.yaml", {"lake": CatalogProperties("lake")}, namespaces=(Rule("sales", {"by": "a, b"}),))
+    >>> policy.settings("lake", ("sales",), "orders").by
+    'a, b'
+    >>> policy.settings("lake", ("hr",), "people") is None
+    True
+    """
+
+    name: str
+    catalogs: Mapping[str, CatalogProperties]
+    budget: Budget = field(default_factory=Budget)
+    interval: timedelta = timedelta(minutes=5)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    namespaces: tuple[Rule, ...] = ()
+    tables: tuple[Rule, ...] = ()
+
+    def settings(
+        self, catalog: str, namespace: Sequence[str], table: str, polaris: Mapping[str, Any] | None = None
+    ) -> TableSettings | None:
+        """Find what the policy says of a table.
+
+        Parameters
+        ----------
+        catalog : str
+            The catalog's name.
+        namespace : sequence of str
+            The parts of the namespace.
+        table : str
+            The table's name.
+        polaris : mapping, optional
+            What :func:`~iceberg_zorder.maintain.policy.polaris.from_polaris` read of the table's policies; it wins over
+            the defaults, and the rules win over it.
+
+        Returns
+        -------
+        TableSettings or None
+            The settings; None where no rule matches.
+
+        Raises
+        ------
+        InvalidInputError
+            When rules that are right by themselves contradict each other.
+        """
+        parts = (namespace,) if isinstance(namespace, str) else tuple(namespace)
+        of_namespace, of_table = ".".join(parts), ".".join((*parts, table))
+        default = self.defaults.get("catalog")
+        matching = [
+            *(rule for rule in self.namespaces if rule.matches(catalog, of_namespace, default)),
+            *(rule for rule in self.tables if rule.matches(catalog, of_table, default)),
+        ]
+        if not matching:
+            return None
+        found = merged(self.defaults, polaris or {})
+        for rule in matching:
+            found = merged(found, rule.settings)
+        problems = Problems(f"{self.name} for {catalog}.{of_table}")
+        settings = settings_of(found, problems)
+        problems.raise_any()
+        return settings
+
+    def masked(self, text: str) -> str:
+        """Write a text without the secrets of the catalogs: for logs, and for errors of libraries."""
+        return masked(text, {secret for catalog in self.catalogs.values() for secret in catalog.secrets})

@@ -1,0 +1,110 @@
+"""What is wrong with a policy: each problem with its line and its field, told all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+
+from iceberg_zorder.errors import InvalidInputError
+
+Path = tuple[str | int, ...]
+"""Where a value stands: keys of mappings, and places in lists."""
+
+_MOST = 10
+
+
+def field_name(path: Path) -> str:
+    """Write where a value stands.
+
+    Examples
+    --------
+    >>> field_name(("tables", "sales.orders", "allowed-hours", 1))
+    'tables.sales.orders.allowed-hours[1]'
+    """
+    name = ""
+    for part in path:
+        name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else part
+    return name
+
+
+def unknown_key(key: str, known: Sequence[str]) -> str:
+    """Say that there is no such key, and which may be meant.
+
+    Examples
+    --------
+    >>> unknown_key("trigers", ["triggers", "where"])
+    "is unknown: did you mean 'triggers'?"
+    >>> unknown_key("colour", ["triggers", "where"])
+    'is unknown: known are triggers, where'
+    """
+    near = get_close_matches(key, known, n=1)
+    return f"is unknown: did you mean '{near[0]}'?" if near else f"is unknown: known are {', '.join(known)}"
+
+
+def reason(error: Exception) -> str:
+    """Write what another part of the package refuses as part of a sentence.
+
+    Examples
+    --------
+    >>> reason(InvalidInputError("Cannot set cuts to 'odd', because it must be 'even'"))
+    "cannot set cuts to 'odd', because it must be 'even'"
+    """
+    text = str(error)
+    return f"cannot{text.removeprefix('Cannot')}" if text.startswith("Cannot ") else text
+
+
+class Problems:
+    """The problems of a policy, gathered while it is read.
+
+    Parameters
+    ----------
+    name : str
+        The file, for messages.
+    lines : mapping of path to int, optional
+        The line of each value, from 1 on; nothing where the policy is of no file.
+
+    Examples
+    --------
+    >>> problems = Problems("policy.yaml", {("interval",): 3})
+    >>> problems.add(("interval",), "'soon' is not a duration")
+    >>> problems.raise_any()
+    Traceback (most recent call last):
+    iceberg_zorder.errors.InvalidInputError: Cannot use policy.yaml, because line 3, interval: 'soon' is not a duration
+    """
+
+    def __init__(self, name: str, lines: Mapping[Path, int] | None = None) -> None:
+        self._name = name
+        self._lines = {} if lines is None else lines
+        self._found: dict[tuple[Path, str], None] = {}
+
+    def add(self, path: Path, text: str) -> None:
+        """Note a problem of a value."""
+        self._found[path, text] = None
+
+    def has(self, path: Path) -> bool:
+        """Tell whether a problem of a value is noted, of one inside it, or of one around it."""
+        return any(found[: len(path)] == path or path[: len(found)] == found for found, _ in self._found)
+
+    def raise_any(self) -> None:
+        """Raise an InvalidInputError with all problems that are noted, ten at most, if there are any.
+
+        Its cause is left out: what a library says of a value may show secrets.
+        """
+        ranks = {path: rank for rank, path in enumerate(self._lines)}
+        in_order = sorted(self._found, key=lambda each: (self._line(each[0]), ranks.get(each[0], 0), each[1]))
+        told = [self._told(path, text) for path, text in in_order]
+        if not told:
+            return
+        more = [f"and {len(told) - _MOST} more"] if len(told) > _MOST else []
+        listed = "".join(f"\n- {each}" for each in [*told[:_MOST], *more])
+        why = told[0] if len(told) == 1 else f"of {len(told)} problems:{listed}"
+        raise InvalidInputError(f"Cannot use {self._name}, because {why}") from None
+
+    def _line(self, path: Path) -> int:
+        ends = range(len(path), -1, -1)
+        return next((self._lines[path[:end]] for end in ends if path[:end] in self._lines), 0)
+
+    def _told(self, path: Path, text: str) -> str:
+        line = self._line(path)
+        places = [*([f"line {line}"] if line else []), *([field_name(path)] if path else [])]
+        return f"{', '.join(places)}: {text}" if places else text

@@ -1,0 +1,190 @@
+"""When a table is due, and when it may be worked on: cron expressions and hours of a time zone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timezone, tzinfo
+from zoneinfo import ZoneInfo
+
+from iceberg_zorder.errors import InvalidInputError
+
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_HOURS = re.compile(r"(?:(\S+) )?(\d{1,2}):(\d{2})-(\d{1,2}):(\d{2})")
+_MINUTES_OF_A_DAY = 24 * 60
+
+
+def time_zone(name: str) -> ZoneInfo:
+    """Find a time zone.
+
+    Raises
+    ------
+    InvalidInputError
+        When there is none of that name.
+
+    Examples
+    --------
+    >>> time_zone("Europe/Berlin")
+    zoneinfo.ZoneInfo(key='Europe/Berlin')
+    >>> time_zone("Europe/Berlni")
+    Traceback (most recent call last):
+    iceberg_zorder.errors.InvalidInputError: 'Europe/Berlni' is not a time zone, such as Europe/Berlin
+    """
+    try:
+        return ZoneInfo(name)
+    except (LookupError, ValueError, OSError):
+        raise InvalidInputError(f"'{name}' is not a time zone, such as Europe/Berlin") from None
+
+
+def check_cron(expression: str) -> None:
+    """Refuse what is no cron expression, or names a time that never comes.
+
+    Raises
+    ------
+    InvalidInputError
+        Which says what is wrong.
+
+    Examples
+    --------
+    >>> check_cron("0 3 * * mon-fri")
+    >>> check_cron("0 25 * * *")
+    Traceback (most recent call last):
+    iceberg_zorder.errors.InvalidInputError: '0 25 * * *' is not a cron expression: Bad hour
+    >>> check_cron("0 3 31 2 *")
+    Traceback (most recent call last):
+    iceberg_zorder.errors.InvalidInputError: '0 3 31 2 *' is not a cron expression: Bad day-of-month
+    """
+    from cronsim import CronSim, CronSimError
+
+    wrong = f"'{expression}' is not a cron expression"
+    if len(expression.split()) != 5:
+        raise InvalidInputError(f"{wrong}: it needs five fields, such as 0 3 * * *")
+    try:
+        next(CronSim(expression, datetime(2026, 1, 1, tzinfo=timezone.utc)))
+    except CronSimError as error:
+        raise InvalidInputError(f"{wrong}: {error}") from error
+    except StopIteration:
+        raise InvalidInputError(f"{wrong}: its time never comes") from None
+
+
+def cron_due(expression: str, last: datetime, now: datetime, zone: tzinfo) -> bool:
+    """Tell whether a time of a cron expression lies after one moment, and not after another.
+
+    Where clocks are changed, it is as with Debian's cron: of an expression with fixed hours, a time that is left out
+    comes when the clocks have been put forward, and one that comes twice counts once.
+
+    Parameters
+    ----------
+    expression : str
+        The expression, of five fields.
+    last, now : datetime.datetime
+        The moments, with time zones.
+    zone : datetime.tzinfo
+        The time zone that the expression is in.
+
+    Returns
+    -------
+    bool
+        Whether there is one.
+
+    Examples
+    --------
+    >>> from datetime import timedelta
+    >>> night = datetime(2026, 1, 31, 1, 59, tzinfo=timezone.utc)
+    >>> cron_due("0 3 * * *", night, night + timedelta(minutes=1), ZoneInfo("Europe/Berlin"))
+    True
+    >>> cron_due("0 3 * * *", night, night + timedelta(minutes=1), timezone.utc)
+    False
+    """
+    from cronsim import CronSim
+
+    # In UTC, as Python compares two times of one zone by their clocks.
+    since, until = last.astimezone(timezone.utc), now.astimezone(timezone.utc)
+    times = (each.astimezone(timezone.utc) for each in CronSim(expression, last.astimezone(zone)))
+    # In an hour that comes twice the first ones may lie before.
+    after = next((each for each in times if each > since), None)
+    return after is not None and after <= until
+
+
+@dataclass(frozen=True)
+class HourRange:
+    """Hours of a day.
+
+    Parameters
+    ----------
+    days : tuple of int
+        The days on which they begin, Monday being 0.
+    start, end : int
+        Minutes of the day; up to the next day where the end is not after the start.
+
+    Examples
+    --------
+    >>> HourRange.parse("sat,sun 22:00-06:00")
+    HourRange(days=(5, 6), start=1320, end=360)
+    """
+
+    days: tuple[int, ...]
+    start: int
+    end: int
+
+    @staticmethod
+    def parse(text: str) -> HourRange:
+        """Read hours, such as ``22:00-06:00`` or ``mon-fri 20:00-24:00``; raises InvalidInputError."""
+        found = _HOURS.fullmatch(text)
+        if found is None:
+            raise InvalidInputError(f"'{text}' is not hours, such as 22:00-06:00 or sat,sun 00:00-24:00")
+        days, *numbers = found.groups()
+        hour, minute, end_hour, end_minute = map(int, numbers)
+        start, end = hour * 60 + minute, end_hour * 60 + end_minute
+        if start == end:
+            raise InvalidInputError(f"'{text}' begins when it ends: write 00:00-24:00 for the whole day")
+        if start >= _MINUTES_OF_A_DAY or end > _MINUTES_OF_A_DAY or max(minute, end_minute) > 59:
+            raise InvalidInputError(f"'{text}' has a time that no day has")
+        return HourRange(_days(days) if days else tuple(range(7)), start, end)
+
+    def has(self, moment: datetime) -> bool:
+        """Tell whether a moment lies in them, by the clock that it has."""
+        minute, today = moment.hour * 60 + moment.minute, moment.weekday()
+        if self.start < self.end:
+            return today in self.days and self.start <= minute < self.end
+        began_yesterday = (today - 1) % 7 in self.days
+        return (today in self.days and minute >= self.start) or (began_yesterday and minute < self.end)
+
+
+def _days(text: str) -> tuple[int, ...]:
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        for name in (first, last or first):
+            if name not in _DAYS:
+                raise InvalidInputError(f"'{name}' is no day: write {', '.join(_DAYS)}")
+        start, end = _DAYS.index(first), _DAYS.index(last or first)
+        found |= {(start + step) % 7 for step in range((end - start) % 7 + 1)}
+    return tuple(sorted(found))
+
+
+@dataclass(frozen=True)
+class AllowedHours:
+    """When work may begin; always, where there are no hours.
+
+    Parameters
+    ----------
+    hours : tuple of HourRange
+        The hours.
+    zone : str
+        The name of their time zone.
+
+    Examples
+    --------
+    >>> night = AllowedHours((HourRange.parse("22:00-06:00"),), "Europe/Berlin")
+    >>> [night.allows(datetime(2026, 7, 1, hour, tzinfo=timezone.utc)) for hour in (3, 4, 19, 20)]
+    [True, False, False, True]
+    """
+
+    hours: tuple[HourRange, ...] = ()
+    zone: str = "UTC"
+
+    def allows(self, moment: datetime) -> bool:
+        """Tell whether work may begin at a moment, which has a time zone."""
+        local = moment.astimezone(ZoneInfo(self.zone))
+        return not self.hours or any(each.has(local) for each in self.hours)

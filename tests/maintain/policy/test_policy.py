@@ -1,0 +1,255 @@
+"""What a policy says of a table: all settings, and how rules are merged."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.maintain.policy.policy import Budget, Policy
+from iceberg_zorder.maintain.policy.read import parse_policy, read_policy
+from iceberg_zorder.maintain.policy.schedule import AllowedHours, HourRange
+from iceberg_zorder.maintain.policy.settings import (
+    Conflicts,
+    ExpireSnapshots,
+    FollowUps,
+    RemoveOrphanFiles,
+    RewriteManifests,
+    RewritePositionDeleteFiles,
+    TableSettings,
+    Triggers,
+)
+from tests.maintain.policy.policies import ENVIRONMENT, HERE, policy_of
+
+
+def settings(policy: Policy, name: str = "sales.orders", catalog: str = "lake", **more: Any) -> TableSettings:
+    *namespace, table = name.split(".")
+    found = policy.settings(catalog, namespace, table, **more)
+    assert found is not None
+    return found
+
+
+def test_every_setting_is_read() -> None:
+    policy = read_policy(HERE / "full.yaml", ENVIRONMENT)
+    assert policy.budget == Budget(bytes=100 * 10**9, minutes=60, tables=20)
+    assert policy.interval == timedelta(minutes=5)
+    assert policy.catalogs["lake"].properties == {
+        "type": "rest",
+        "uri": "http://lake.internal:8181",
+        "credential": "maintainer:hunter2",
+    }
+    assert policy.catalogs["pond"].properties == {}
+    assert settings(policy) == TableSettings(
+        enabled=True,
+        catalog=("lake",),
+        by="zorder(`user_id`, `ts`)",
+        engine="auto",
+        branch="audit",
+        where="ts < today() - interval '7' day",
+        options={"max-scan-ratio": "1.5", "min-age-seconds": "600"},
+        triggers=Triggers(
+            scan_ratio=1.3,
+            depth=4.0,
+            commit_count=10,
+            data_file_count=50,
+            data_file_size=10**9,
+            pos_delete_file_count=10,
+            pos_delete_record_count=100_000,
+            eq_delete_file_count=1,
+            eq_delete_record_count=1_000,
+            small_file_count=20,
+            bytes_appended=10 * 10**9,
+            interval=timedelta(days=1),
+            cron="0 3 * * *",
+        ),
+        time_zone="Europe/Berlin",
+        allowed_hours=AllowedHours(
+            (HourRange(tuple(range(7)), 22 * 60, 6 * 60), HourRange((5,), 0, 24 * 60)), "Europe/Berlin"
+        ),
+        follow_ups=FollowUps(
+            RewritePositionDeleteFiles(),
+            RewriteManifests(),
+            ExpireSnapshots(timedelta(days=5), 10),
+            RemoveOrphanFiles(timedelta(days=3)),
+        ),
+        conflicts=Conflicts(True, timedelta(minutes=10), timedelta(hours=6)),
+    )
+
+
+def test_nothing_said_is_the_defaults() -> None:
+    policy = policy_of(tables={"sales.orders": None})
+    assert policy.budget == Budget()
+    assert settings(policy) == TableSettings(triggers=Triggers(scan_ratio=1.2))
+
+
+def test_follow_ups_are_in_order_whatever_the_order_in_the_file() -> None:
+    written: dict[str, dict[str, str]] = {"remove-orphan-files": {}, "expire-snapshots": {}, "rewrite-manifests": {}}
+    follow_ups = settings(policy_of(tables={"*": {"follow-ups": written}})).follow_ups
+    assert follow_ups.in_order == (RewriteManifests(), ExpireSnapshots(), RemoveOrphanFiles())
+
+
+@pytest.mark.parametrize(
+    ("sections", "name", "engine"),
+    [
+        ({"tables": {"sales.orders": {"engine": "spark"}}}, "sales.orders", "spark"),
+        ({"tables": {"sales.orders": {"engine": "spark"}}}, "sales.orders2", None),
+        ({"tables": {"sales.orders": {"engine": "spark"}}}, "Sales.orders", None),
+        ({"tables": {"*": {"engine": "spark"}}}, "a.b.c", "spark"),
+        ({"tables": {"logs.*_daily": {}}}, "logs.http_daily", "auto"),
+        ({"tables": {"logs.*_daily": {}}}, "logs.http_hourly", None),
+        ({"namespaces": {"raw": {}}}, "raw.events", "auto"),
+        ({"namespaces": {"raw": {}}}, "raw.eu.events", None),
+        ({"namespaces": {"raw.*": {}}}, "raw.eu.events", "auto"),
+        ({"namespaces": {"raw.*": {}}}, "raw.eu.north.events", "auto"),
+        ({"namespaces": {"raw.*": {}}}, "raw.events", None),
+        ({"namespaces": {"raw.e[ux]": {}}}, "raw.ex.events", "auto"),
+        # defaults match nothing by themselves, namespaces win over them, and tables over both
+        ({"defaults": {"engine": "spark"}, "tables": {"a.b": {}}}, "sales.orders", None),
+        ({"defaults": {"engine": "spark"}, "tables": {"a.b": {}}}, "a.b", "spark"),
+        (
+            {"tables": {"*": {"engine": "spark"}}, "namespaces": {"a": {"engine": "pyiceberg"}}},
+            "a.b",
+            "spark",
+        ),
+        ({"defaults": {"engine": "spark"}, "namespaces": {"a": {"engine": "pyiceberg"}}}, "a.b", "pyiceberg"),
+        # within a section the later wins
+        ({"tables": {"*": {"engine": "spark"}, "a.*": {"engine": "pyiceberg"}}}, "a.b", "pyiceberg"),
+        ({"tables": {"a.*": {"engine": "pyiceberg"}, "*": {"engine": "spark"}}}, "a.b", "spark"),
+        # rules of other catalogs do not match
+        ({"tables": {"*": {"catalog": "pond", "engine": "spark"}}}, "a.b", None),
+        ({"tables": {"*": {"catalog": ["pond", "lake"]}}}, "a.b", "auto"),
+        ({"defaults": {"catalog": "pond"}, "tables": {"*": {}}}, "a.b", None),
+        ({"defaults": {"catalog": "pond"}, "tables": {"*": {"catalog": "lake"}}}, "a.b", "auto"),
+        ({"tables": {"*": {}, "a.b": {"catalog": "pond", "engine": "spark"}}}, "a.b", "auto"),
+    ],
+)
+def test_rules_match_and_are_merged(sections: dict[str, Any], name: str, engine: str | None) -> None:
+    *namespace, table = name.split(".")
+    found = policy_of(**sections).settings("lake", namespace, table)
+    assert (None if found is None else found.engine) == engine
+
+
+def test_mappings_are_merged_key_by_key_and_lists_are_replaced() -> None:
+    policy = policy_of(
+        defaults={"by": ["a", "b"], "options": {"cuts": "even", "min-input-files": 3}, "triggers": {"depth": 4}},
+        namespaces={
+            "sales": {"options": {"min-input-files": 7}, "follow-ups": {"expire-snapshots": {"retain-last": 3}}}
+        },
+        tables={
+            "sales.*": {"by": ["c"], "triggers": {"interval": "2 h"}},
+            "*.orders": {"follow-ups": {"expire-snapshots": {"older-than": "2 days"}}},
+        },
+    )
+    found = settings(policy)
+    assert found.by == "zorder(`c`)"
+    assert found.options == {"cuts": "even", "min-input-files": "7"}
+    assert found.triggers == Triggers(depth=4, interval=timedelta(hours=2))
+    assert found.follow_ups == FollowUps(expire_snapshots=ExpireSnapshots(timedelta(days=2), 3))
+
+
+def test_false_takes_away_what_was_set_above() -> None:
+    policy = policy_of(
+        defaults={
+            "by": "a, b",
+            "where": "a = 1",
+            "branch": "audit",
+            "allowed-hours": "00:00-01:00",
+            "triggers": {"depth": 4, "cron": "0 3 * * *"},
+            "follow-ups": {"expire-snapshots": {"retain-last": 3}, "rewrite-manifests": {}},
+        },
+        tables={
+            "*": {
+                **dict.fromkeys(["by", "where", "branch", "allowed-hours"], False),
+                "triggers": {"cron": False},
+                "follow-ups": {"expire-snapshots": False},
+            }
+        },
+    )
+    assert settings(policy) == TableSettings(
+        triggers=Triggers(depth=4), follow_ups=FollowUps(rewrite_manifests=RewriteManifests())
+    )
+
+
+def test_the_scan_ratio_is_that_of_the_options_where_no_trigger_is_set() -> None:
+    policy = policy_of(
+        defaults={"options": {"max-scan-ratio": 1.7}},
+        tables={"a.a": {}, "a.b": {"triggers": {"interval": "1 day"}}, "a.c": {"triggers": {"scan-ratio": 3}}},
+    )
+    assert settings(policy, "a.a").triggers == Triggers(scan_ratio=1.7)
+    assert settings(policy, "a.b").triggers == Triggers(interval=timedelta(days=1))
+    assert settings(policy, "a.c").triggers == Triggers(scan_ratio=3)
+
+
+def test_yaml_has_anchors_merge_keys_and_words_for_booleans() -> None:
+    text = """
+version: 1
+catalogs: {lake: {}}
+namespaces:
+  hot: &hot {by: [a, b], triggers: &often {interval: 3600}, engine: spark}
+  warm: {<<: *hot, engine: pyiceberg, triggers: {<<: *often, depth: 3}}
+  off: {enabled: off}
+"""
+    policy = parse_policy(text, "policy.yaml", {})
+    warm = settings(policy, "warm.t")
+    assert (warm.by, warm.engine) == ("zorder(`a`, `b`)", "pyiceberg")
+    assert warm.triggers == Triggers(interval=timedelta(hours=1), depth=3)
+    assert settings(policy, "off.t").disabled_because == "the policy says enabled: false"
+
+
+def test_properties_of_catalogs_are_texts_as_written() -> None:
+    text = """
+version: 1
+catalogs:
+  lake: {warehouse: 0123, s3.path-style-access: true, timeout: 1_000, date: 2026-01-01, auth: {type: basic, basic: {username: "${U}"}}, odd: "$${U}"}
+tables: {"*": {}}
+"""
+    assert parse_policy(text, "policy.yaml", {"U": "me"}).catalogs["lake"].properties == {
+        "warehouse": "0123",
+        "s3.path-style-access": "true",
+        "timeout": "1_000",
+        "date": "2026-01-01",
+        "auth": {"type": "basic", "basic": {"username": "me"}},
+        "odd": "${U}",
+    }
+
+
+def test_rules_that_contradict_each_other_only_together_are_told_with_the_table() -> None:
+    policy = policy_of(
+        namespaces={"sales": {"options": {"target-file-size-bytes": 1_000}}},
+        tables={"*.orders": {"options": {"min-file-size-bytes": 2_000}}},
+    )
+    with pytest.raises(InvalidInputError) as error:
+        policy.settings("lake", ["sales"], "orders")
+    assert str(error.value) == (
+        "Cannot use policy.yaml for lake.sales.orders, because options: 'target-file-size-bytes' (1000) must be > "
+        "'min-file-size-bytes' (2000), all new files will be smaller than the min threshold"
+    )
+
+
+@pytest.mark.parametrize(
+    ("properties", "enabled"),
+    [
+        ({}, True),
+        ({"maintenance.disabled": "false"}, True),
+        ({"maintenance.disabled": "true"}, False),
+        ({"maintenance.disabled": " TRUE"}, False),
+        ({"zorder.columns": "zorder(a)"}, True),
+    ],
+)
+def test_owners_of_tables_opt_out(properties: dict[str, str], enabled: bool) -> None:
+    found = settings(policy_of(tables={"*": {}})).with_properties(properties)
+    assert found.enabled is enabled
+    assert found.disabled_because == ("" if enabled else "the table property maintenance.disabled is true")
+
+
+def test_back_off_doubles_up_to_its_limit() -> None:
+    conflicts = Conflicts(back_off=timedelta(minutes=10), max_back_off=timedelta(minutes=45))
+    waits = [conflicts.wait(count) // timedelta(minutes=1) for count in (0, 1, 2, 3, 4, 1_000_000)]
+    assert waits == [0, 10, 20, 40, 45, 45]
+
+
+def test_a_back_off_above_the_default_limit_needs_no_limit() -> None:
+    conflicts = settings(policy_of(tables={"*": {"conflicts": {"back-off": "8 h"}}})).conflicts
+    assert conflicts == Conflicts(back_off=timedelta(hours=8), max_back_off=timedelta(hours=8))
