@@ -6,6 +6,7 @@ numbers that are none are texts, too.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import yaml
@@ -15,8 +16,18 @@ from iceberg_zorder.maintain.policy.problems import Path, Problems
 
 _TAG = "tag:yaml.org,2002:"
 _MOST_VALUES = 100_000
+_DEEPEST = 50
+_LARGEST = 2**63
 _AS_WRITTEN = "catalogs"
 """The section whose values are texts as written: PyIceberg's properties are."""
+
+
+_TEXTS = {"str", "timestamp", "merge", "value"}
+_KINDS = {
+    yaml.MappingNode: {"map"},
+    yaml.SequenceNode: {"seq"},
+    yaml.ScalarNode: {*_TEXTS, "null", "bool", "int", "float"},
+}
 
 
 @dataclass(frozen=True)
@@ -100,6 +111,9 @@ class _Values:
         if len(self._lines) > _MOST_VALUES:
             self._problems.add((), f"it has more than {_MOST_VALUES:,} values")
             self._problems.raise_any()
+        if len(path) > _DEEPEST:
+            self._problems.add(path[:3], "is nested too deeply")
+            return None
         if id(node) in self._open:
             self._problems.add(path, "holds itself by an alias")
             return None
@@ -113,21 +127,23 @@ class _Values:
             self._open.remove(id(node))
 
     def _value(self, node: yaml.Node, path: Path) -> object:
-        if isinstance(node, yaml.CollectionNode) and node.tag not in (f"{_TAG}map", f"{_TAG}seq"):
-            self._problems.add(path, f"is tagged {node.tag}: write plain mappings and lists")
+        kind = node.tag.removeprefix(_TAG)
+        if kind not in _KINDS[type(node)]:
+            self._problems.add(path, f"is tagged {node.tag}: write plain values, mappings and lists")
             return None
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self.of(each, (*path, place)) for place, each in enumerate(node.value)]
-        if node.tag == f"{_TAG}null":
+        if kind == "null":
             return None
-        if path[:1] == (_AS_WRITTEN,):
+        if kind in _TEXTS or path[:1] == (_AS_WRITTEN,):
             return str(node.value)
-        value: object = self._loader.construct_object(node)
-        is_plain = isinstance(value, str | bool | int) or (isinstance(value, float) and "n" not in str(value))
-        # 22:00 is the number 1320 in YAML 1.1.
-        return value if is_plain and not (":" in node.value and isinstance(value, int | float)) else str(node.value)
+        try:
+            value: object = self._loader.construct_object(node)
+        except (ValueError, KeyError):
+            return str(node.value)  # which is told to be none of what is expected
+        return value if _is_plain(value, node.value) else str(node.value)
 
     def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, object]:
         own: dict[str, int] = {}
@@ -149,3 +165,11 @@ class _Values:
                 self._lines[inside] = key.start_mark.line + 1
                 found[str(key.value)] = self.of(value, inside)
         return found
+
+
+def _is_plain(value: object, written: str) -> bool:
+    """Tell whether a value is what people mean: of YAML 1.1, 22:00 is the number 1320."""
+    if isinstance(value, bool):
+        return True
+    is_number = isinstance(value, int | float) and math.isfinite(value) and abs(value) < _LARGEST
+    return is_number and ":" not in written

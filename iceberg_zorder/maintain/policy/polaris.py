@@ -16,7 +16,7 @@ POLICY_TYPE = "system.data-compaction"
 SCHEMA_VERSION = "2025-02-03"
 
 _TARGET_SIZE = "target_file_size_bytes"
-_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
 # Of these a text that looks like a number is a text.
 _TEXTS = {"by", "branch", "where", "catalog", "time-zone", "engine", "allowed-hours", "triggers.cron"}
 
@@ -53,7 +53,7 @@ def from_polaris(applicable_policies: Mapping[str, Any]) -> dict[str, Any]:
     """
     policies = [
         policy
-        for policy in applicable_policies.get("applicable-policies", ())
+        for policy in applicable_policies.get("applicable-policies") or ()
         if policy.get("policy-type") == POLICY_TYPE
     ]
     found: dict[str, Any] = {}
@@ -123,4 +123,6 @@ def _value(key: str, value: object) -> object:
         return value.lower() == "true"
     if value == "{}":
         return {}
-    return json.loads(value) if _NUMBER.fullmatch(value) else value
+    if _NUMBER.fullmatch(value):
+        return float(value) if "." in value else int(value)
+    return value

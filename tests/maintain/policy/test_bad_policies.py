@@ -62,6 +62,35 @@ def test_a_bomb_of_aliases_is_refused() -> None:
         parse_policy(bomb, "policy.yaml", {})
 
 
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("2026-13-45", "'2026-13-45' is not a number of at least 1"),
+        ("!!bool perhaps", "'perhaps' is not a number of at least 1"),
+        ("!!int many", "'many' is not a number of at least 1"),
+        ("9" * 5000, f"'{'9' * 57}...' is not a number of at least 1"),
+        ("9" * 50, f"'{'9' * 50}' is not a number of at least 1"),
+        ("1:30", "'1:30' is not a number of at least 1"),
+        ("-.inf", "'-.inf' is not a number of at least 1"),
+        ("!!binary aGk=", "is tagged tag:yaml.org,2002:binary: write plain values, mappings and lists"),
+        ("!own 4", "is tagged !own: write plain values, mappings and lists"),
+        ("!!set {a, b}", "is tagged tag:yaml.org,2002:set: write plain values, mappings and lists"),
+    ],
+)
+def test_values_of_yaml_that_are_none_here_are_refused(value: str, why: str) -> None:
+    text = f"version: 1\ncatalogs: {{lake: {{}}}}\ndefaults:\n  triggers:\n    depth: {value}\ntables: {{'*': {{}}}}"
+    with pytest.raises(InvalidInputError) as error:
+        parse_policy(text, "policy.yaml", {})
+    assert str(error.value) == f"Cannot use policy.yaml, because line 5, defaults.triggers.depth: {why}"
+
+
+def test_what_is_nested_deeply_is_refused() -> None:
+    for depth in (60, 300, 5_000):
+        nested = "{a: " * depth + "b" + "}" * depth
+        with pytest.raises(InvalidInputError, match="nested too deeply"):
+            parse_policy(f"version: 1\ncatalogs: {{lake: {nested}}}\ntables: {{'*': {{}}}}", "policy.yaml", {})
+
+
 VALUES = st.recursive(
     st.none()
     | st.booleans()
