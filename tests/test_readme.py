@@ -147,7 +147,7 @@ def keys(value: object) -> Iterator[str]:
 
 
 def test_catalog_configuration(events: Table, lake_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (yaml,) = snippets("yaml")
+    (yaml,) = (text for text in snippets("yaml") if text.startswith("catalog:"))
     (tmp_path / ".pyiceberg.yaml").write_text(yaml.replace(LAKE, str(lake_dir)), encoding="utf-8")
     monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
     monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
