@@ -48,6 +48,7 @@ NOON = datetime(2026, 3, 30, 10, 0, 5, 250_000, tzinfo=timezone.utc)
         ("ts < today() - interval '1' hour", NIGHT, "ts < TIMESTAMP '2026-03-28 22:00:00Z'"),
         ("ts < date_trunc('day', now())", NIGHT, "ts < TIMESTAMP '2026-03-28 23:00:00Z'"),
         ("ts < date_trunc('day', today())", NIGHT, "ts < TIMESTAMP '2026-03-28 23:00:00Z'"),
+        ("ts < date_trunc('day', now() - interval '1' hour)", NIGHT, "ts < TIMESTAMP '2026-03-27 23:00:00Z'"),
         ("ts < date_trunc('MINUTE', now())", NOON, "ts < TIMESTAMP '2026-03-30 10:00:00Z'"),
         ("ts < date_trunc('hour', now()) - interval '1' hour", NOON, "ts < TIMESTAMP '2026-03-30 09:00:00Z'"),
         ("ts < date_trunc('week', now())", NIGHT, "ts < TIMESTAMP '2026-03-22 23:00:00Z'"),

@@ -9,6 +9,7 @@ from pprint import pformat
 import pytest
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.maintain.policy.catalogs import masked
 from iceberg_zorder.maintain.policy.read import parse_policy
 
 POLICY = """
@@ -43,6 +44,10 @@ def test_secrets_are_taken_out_of_what_libraries_say() -> None:
     policy = parse_policy(POLICY, "policy.yaml", ENVIRONMENT)
     said = "401 of https://host-of-environment/catalog for credential-of-environment, me:pass-in-uri, http://s3.local"
     assert policy.masked(said) == "401 of https://***/catalog for ***, me:***, http://s3.local"
+
+
+def test_a_secret_inside_another_gives_no_part_of_it_away() -> None:
+    assert masked("hunter2-and-more, hunter2, or", {"hunter2", "hunter2-and-more", "or"}) == "***, ***, or"
 
 
 @pytest.mark.parametrize(
