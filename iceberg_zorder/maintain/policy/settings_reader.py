@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from iceberg_zorder.errors import InvalidInputError
@@ -22,9 +23,18 @@ from iceberg_zorder.maintain.policy.settings import (
     Triggers,
 )
 from iceberg_zorder.request.arguments import option_text, sort_order_text
-from iceberg_zorder.request.rewrite_options import KNOWN_OPTIONS, RewriteOptions, domain_faults, rewrite_options
+from iceberg_zorder.request.rewrite_options import (
+    KNOWN_OPTIONS,
+    MEMORY_LIMIT,
+    SMALLEST_MEMORY_LIMIT,
+    RewriteOptions,
+    domain_faults,
+    rewrite_options,
+)
 
 _T = TypeVar("_T")
+# Most rules and tables have the same few conditions and options.
+_REMEMBERED = 1_000
 _YOUNGEST_ORPHAN = timedelta(days=1)
 # Days of one digit and of two, months of different lengths: whatever the moment, the same conditions are refused.
 _SOME_MOMENT = datetime(2026, 3, 31, 12, 30, tzinfo=timezone.utc)
@@ -136,6 +146,7 @@ def _sort_order(value: str | list[str]) -> str:
     return sort_order_text("the table", value)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _condition(text: str) -> str:
     folded(text, _SOME_MOMENT, timezone.utc)
     return text
@@ -177,9 +188,16 @@ def _options(fields: _Fields) -> dict[str, str]:
 
 
 def _check_options(options: Mapping[str, str]) -> None:
-    read = rewrite_options(options)
+    _checked_options(tuple(options.items()))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _checked_options(options: tuple[tuple[str, str], ...]) -> RewriteOptions:
+    # With a limit of memory, which would else be looked up on the machine.
+    read = rewrite_options({MEMORY_LIMIT: str(SMALLEST_MEMORY_LIMIT), **dict(options)})
     for fault in domain_faults(read, read.target_file_size, read.min_file_size, read.max_file_size):
         raise InvalidInputError(fault)
+    return read
 
 
 def _triggers(fields: _Fields, options: Mapping[str, str]) -> Triggers:
@@ -203,7 +221,7 @@ def _triggers(fields: _Fields, options: Mapping[str, str]) -> Triggers:
 
 def _max_scan_ratio(options: Mapping[str, str]) -> float:
     try:
-        return rewrite_options(options).max_scan_ratio
+        return _checked_options(tuple(options.items())).max_scan_ratio
     except InvalidInputError:
         return RewriteOptions().max_scan_ratio  # what is wrong is noted
 
