@@ -99,6 +99,8 @@ def test_a_wrong_import_is_noticed() -> None:
     assert faults("rows.spill", {"pyiceberg.table"})
     assert faults("cli.app", {"pyiceberg.catalog"})
     assert faults("layout.boundaries", {"rich"})
+    assert faults("maintain.policy.read", {"iceberg_zorder.pyiceberg.rewrite"})
+    assert faults("maintain.policy.read", {"pyiceberg.catalog"})
     assert not faults("cli.app", {"iceberg_zorder.pyiceberg.rewrite", "rich", "iceberg_zorder.errors"})
 
 
@@ -117,6 +119,7 @@ def test_modules_and_packages_are_of_a_size_that_one_can_read() -> None:
 def test_importing_the_package_and_its_core_starts_no_engine() -> None:
     program = (
         "import sys, iceberg_zorder, iceberg_zorder.layout.layout_json, iceberg_zorder.cli.app; "
+        "import iceberg_zorder.maintain.policy.document, iceberg_zorder.maintain.policy.polaris; "
         "print(sorted(sys.modules))"
     )
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
