@@ -44,18 +44,23 @@ rewrite-all rewrites it all the same'
     return f"a rewrite {_not_less(before, predicted)}; rewrite-all rewrites it all the same"
 
 
-def why_nothing(table: str, groups: int, before: float, predicted: float) -> str:
-    """Say why all file groups are left.
+def why_nothing(table: str, groups: int, before: float, predicted: float, *, earlier: int = 0) -> str:
+    """Say why all file groups are left; the figures are not of those that were looked at earlier.
 
     Examples
     --------
     >>> why_nothing("lake.db.t", 2, 0.4, 1)
     'Nothing to rewrite in lake.db.t: a rewrite of its 2 file groups is not predicted to read less: scan fraction on \
 average over the columns 40.0% today, 100.0% after. To rewrite them anyway, set option rewrite-all to true.'
+    >>> why_nothing("db.t", 2, 0.4, 1, earlier=3)
+    'Nothing to rewrite in db.t: a rewrite of its 5 file groups is not predicted to read less: scan fraction on \
+average over the columns 40.0% today, 100.0% after, of the last 2 of them. To rewrite them anyway, set option \
+rewrite-all to true.'
     """
+    last = f", of the last {groups:,} of them" if earlier else ""
     return (
-        f"Nothing to rewrite in {table}: a rewrite of its {groups:,} file groups {_not_less(before, predicted)}. To "
-        "rewrite them anyway, set option rewrite-all to true."
+        f"Nothing to rewrite in {table}: a rewrite of its {groups + earlier:,} file groups "
+        f"{_not_less(before, predicted)}{last}. To rewrite them anyway, set option rewrite-all to true."
     )
 
 

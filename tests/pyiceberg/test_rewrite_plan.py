@@ -80,7 +80,10 @@ def test_it_says_what_is_rewritten_what_is_left_and_why(catalog: SqlCatalog) -> 
         ({"rewrite-all": "true"}, ["rewrite-all is true"] * 2, []),
         (
             {"rewrite-all": "true", "max-files-to-rewrite": "7"},
-            ["rewrite-all is true"] * 2,
+            [
+                "rewrite-all is true",
+                "rewrite-all is true; 5 of its 6 files, for max-files-to-rewrite is 7, and what is said here is of all 6",
+            ],
             ["max-files-to-rewrite is 7"],
         ),
         (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.manifest import FileFormat
@@ -12,11 +13,13 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.compat.schemas import sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, size_of
+from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.plan.selection.file_limit import limited
+from iceberg_zorder.pyiceberg.plan.selection.file_limit import FileLimit
 from iceberg_zorder.pyiceberg.plan.selection.gain_selection import GainSelection
 from iceberg_zorder.pyiceberg.plan.selection.least_age import LeastAge, now_ms
 from iceberg_zorder.pyiceberg.plan.selection.left_groups import LeftGroups
@@ -50,15 +53,30 @@ class Plan:
         Why there is no file group, and what would force one.
     target : TargetSize
         The size that new files are to have.
+    order : RowOrder or None
+        The columns to cluster by, if they are known, and before all else what rows that change their partition go by.
     is_whole : bool
         Whether nothing is left for a later rewrite by the same request.
+    within : callable
+        Plans again without file groups that gain nothing, in so many times the room; see :meth:`.FileLimit.taken`.
+    room : float
+        How many data files are rewritten at most.
+    waiting : int
+        How many that were chosen have no room.
+    limit_message : str
+        What is to be said of that, should nothing be rewritten.
     """
 
     groups: tuple[FileGroup, ...]
     left: tuple[SelectedFiles, ...]
     message: str | None
     target: TargetSize
+    order: RowOrder | None
     is_whole: bool
+    within: Callable[[Sequence[SelectedFiles], int], Plan]
+    room: float
+    waiting: int
+    limit_message: str
 
 
 class Planner:
@@ -161,13 +179,47 @@ class Planner:
         if settled is not None and not lost and not self._options.rewrite_all and (rests := settled(target)):
             selection = SettledSelection(display_name(self._table), rests, sizes, selection)
         selected = self._age.left_too(selection.select(old), young, display_name(self._table))
-        selected, is_whole = self._steps(selected, sizes, order, most)
-        groups = [self._group(number, files, sizes) for number, files in enumerate(selected.chosen, 1)]
+        if not tasks and not self._is_filtered:
+            selected = replace(selected, message=nothing_in(self._table, "the table has no data file"))
+        selected, limit = self._steps(selected, sizes, order, most)
+        return self._within(target, sizes, order, selected, limit, bool(young))
+
+    def _within(
+        self,
+        target: TargetSize,
+        sizes: SizeRules,
+        order: RowOrder | None,
+        wanted: Selected,
+        limit: FileLimit,
+        is_any_young: bool,
+        tried: Sequence[SelectedFiles] = (),
+        times: int = 1,
+    ) -> Plan:
+        """Plan what there is room for."""
+        taken = limit.taken(wanted, tried, times)
+        groups = [self._group(number, files, sizes) for number, files in enumerate(taken.selected.chosen, 1)]
         for group in groups:
             self._check_formats(group)
-        is_bare = not tasks and not self._is_filtered
-        message = nothing_in(self._table, "the table has no data file") if is_bare else selected.message
-        return Plan(tuple(sorted(groups, key=self._job_key)), selected.left, message, target, is_whole and not young)
+        return Plan(
+            tuple(sorted(groups, key=self._job_key)),
+            taken.selected.left,
+            taken.selected.message,
+            target,
+            None if order is None else self._within_partitions(order, groups),
+            not (taken.waiting or taken.is_cut or is_any_young),
+            partial(self._within, target, sizes, order, wanted, limit, is_any_young),
+            limit.room,
+            taken.waiting,
+            taken.message,
+        )
+
+    def _within_partitions(self, order: RowOrder, groups: Sequence[FileGroup]) -> RowOrder:
+        """Have rows ordered by the partitions that they go to, and refuse what cannot be partitioned by."""
+        if all(group.partition is not None for group in groups):
+            return order
+        spec, schema = self._table.specs()[self._spec_id], self._table.schema()
+        Partitions(spec, schema, schema_to_pyarrow(sanitize_column_names(schema)))
+        return replace(order, partition=partition_columns(schema, spec))
 
     def _selection(self, sizes: SizeRules, order: RowOrder | None) -> Selection:
         by_size = SizeSelection(display_name(self._table), sizes)
@@ -177,19 +229,14 @@ class Planner:
 
     def _steps(
         self, selected: Selected, sizes: SizeRules, order: RowOrder | None, most: float
-    ) -> tuple[Selected, bool]:
-        """Take what follows the choice, whoever has chosen; tell whether the limit leaves nothing of it.
-
-        What is remembered has no part in the limit.
-        """
+    ) -> tuple[Selected, FileLimit]:
+        """Take what follows the choice, whoever has chosen; what is remembered has no part in the limit."""
         if order is not None:
             selected = RegionStep(self._table, sizes, order, self._spec_id).cut(selected)
         leaving = None if self._left is None else self._left.of(sizes, self._spec_id)
         if leaving is not None:
             selected = leaving.without_left(selected)
-        taken = limited(selected, self._options.max_files_to_rewrite, most, leaving)
-        files, all_files = (sum(len(group.tasks) for group in each.chosen) for each in (taken, selected))
-        return taken, files == all_files
+        return selected, FileLimit(self._options.max_files_to_rewrite, most, sizes, leaving)
 
     def _target(self, snapshot: Snapshot, tasks: Sequence[DataFileTask]) -> TargetSize:
         given = given_target(self._table, self._options)

@@ -15,14 +15,12 @@ from pyiceberg.table.snapshots import Snapshot
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
 from iceberg_zorder.pyiceberg.commit.replacement import check_committable
-from iceberg_zorder.pyiceberg.compat.schemas import sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, rows_of, size_of
-from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
-from iceberg_zorder.pyiceberg.plan.layouts import FittedGroup, PlannedLayout, fit_layouts
+from iceberg_zorder.pyiceberg.plan.layouts import PlannedLayout, choose_in_rounds
 from iceberg_zorder.pyiceberg.plan.plan_dict import FilesDescription
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
-from iceberg_zorder.pyiceberg.plan.planner import nothing_in
+from iceberg_zorder.pyiceberg.plan.planner import Plan, nothing_in
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.pyiceberg.plan.scan_fractions import ScanFractions, predicate_scan
@@ -37,7 +35,7 @@ from iceberg_zorder.report.history import SnapshotFacts, expected_seconds
 from iceberg_zorder.request.metrics_check import CheckedMetrics
 from iceberg_zorder.request.plan_text import plan_text
 from iceberg_zorder.request.result import PredicateScan
-from iceberg_zorder.request.rewrite_messages import gains_and_losses, other_layout, why_nothing
+from iceberg_zorder.request.rewrite_messages import gains_and_losses, other_layout
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.spill import check_directory
 
@@ -89,6 +87,8 @@ class RewritePlan:
         The columns whose lower/upper bounds do not serve, once it is sampled.
     is_whole : bool
         Whether nothing is left for a later rewrite by the same request.
+    planned : Plan or None
+        What it was made from, if the table has a snapshot.
     """
 
     request: PlanRequest
@@ -109,6 +109,7 @@ class RewritePlan:
     measure: ScanFractions | None = None
     metrics: CheckedMetrics = field(default_factory=CheckedMetrics)
     is_whole: bool = False
+    planned: Plan | None = None
 
     @property
     def is_sampled(self) -> bool:
@@ -164,35 +165,30 @@ class RewritePlan:
 
     def sampled_in(self, context: SampleContext) -> RewritePlan:
         """Sample a plan that has file groups; those that cannot be read, and are told of, are no longer in it."""
-        options = self.request.options
-        is_open = self.target is not None and not self.target.is_given and not options.rewrite_all
-        fitted = fit_layouts(context, self.groups, enough_files=is_open)
-        chosen: list[FittedGroup] = []
-        left: list[FittedGroup] = []
-        for each in fitted.groups:
-            must_be = options.rewrite_all or each.group.is_due
-            (chosen if must_be or each.gains else left).append(each)
-        groups = tuple(each.group for each in chosen)
-        measured = [each.planned.measured for each in chosen]
-        before, predicted = fitted.measure.before(measured), fitted.measure.predicted(measured)
+        assert self.planned is not None  # noqa: S101
+        found = choose_in_rounds(context, self.planned, self.request.options)
+        groups = tuple(each.group for each in found.chosen)
+        measured = [each.planned.measured for each in found.chosen]
+        plan = self.of(found.plan)
+        nothing = found.why_nothing(display_name(self.request.table)) if found.left and not groups else plan.message
         plan = replace(
-            self,
+            plan,
             groups=groups,
-            left=(*self.left, *(each.as_left() for each in left)),
-            message=self.message if chosen or not left else self._why_nothing(left, fitted.measure),
-            layouts=tuple(each.planned for each in chosen),
-            scan_fractions=predicted,
-            scan_fractions_before=before,
+            left=(*plan.left, *(each.as_left() for each in found.left)),
+            message=nothing,
+            layouts=tuple(each.planned for each in found.chosen),
+            scan_fractions=found.measure.predicted(measured),
+            scan_fractions_before=found.measure.before(measured),
             expected_seconds=expected_seconds(self._snapshots, sum(group.input_size for group in groups)),
-            measure=fitted.measure,
-            metrics=fitted.metrics if chosen else fitted.metrics.without_fixes(),
+            measure=found.measure,
+            metrics=found.metrics,
         )
         return plan.warned()
 
-    def _why_nothing(self, left: Sequence[FittedGroup], measure: ScanFractions) -> str:
-        measured = [each.planned.measured for each in left]
-        means = [self.order.mean(each) or 0.0 for each in (measure.before(measured), measure.predicted(measured))]
-        return why_nothing(display_name(self.request.table), len(left), *means)
+    def of(self, planned: Plan) -> RewritePlan:
+        """Take another plan of the same snapshot."""
+        found = replace(self, groups=planned.groups, left=planned.left, message=planned.message, planned=planned)
+        return replace(found, order=planned.order or self.order, target=planned.target, is_whole=planned.is_whole)
 
     def warned(self) -> RewritePlan:
         """Take note of what the user should know, and log it, but for what is set only if the plan is executed."""
@@ -330,13 +326,7 @@ def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = (), done: Col
         message = nothing_in(table, "the table has no snapshot yet")
         return RewritePlan(request, *at, None, order, message=message, target=target)
     plan = planner.plan(snapshot, lost, order, partial(request.settled, order, snapshot), done=done)
-    if any(group.partition is None for group in plan.groups):
-        spec, schema = table.specs()[plan.groups[0].spec_id], table.schema()
-        order = replace(order, partition=partition_columns(schema, spec))
-        # Refuses what cannot be partitioned by.
-        Partitions(spec, schema, schema_to_pyarrow(sanitize_column_names(schema)))
-    found = RewritePlan(request, *at, snapshot, order, plan.groups, plan.left, plan.message, target=plan.target)
-    return replace(found, is_whole=plan.is_whole)
+    return RewritePlan(request, *at, snapshot, order).of(plan)
 
 
 def _checked_order(request: PlanRequest) -> RowOrder:

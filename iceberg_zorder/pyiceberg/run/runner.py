@@ -98,9 +98,14 @@ class RewriteRunner:
             tally.rewritten_bytes,
             tally.failed_files,
             tally.removed_delete_files,
-            joined([message, *warnings, self._written.why_left(self._name)]),
+            joined([message, *warnings, self._written.why_left(self._name), self._why_limited(sampled)]),
             scan_fractions,
         )
+
+    def _why_limited(self, plan: RewritePlan) -> str | None:
+        """Say what has waited in vain for what was left once it was written."""
+        is_nothing = self._left and not self._tally.rewritten_files
+        return plan.planned.limit_message.strip() if is_nothing and plan.planned else None
 
     @contextmanager
     def _telling_what_is_left(self) -> Iterator[None]:
@@ -261,7 +266,9 @@ class RewriteRunner:
             partial(self._failed, "sampling"),
             self._budget,
         )
-        return plan.sampled_in(context)
+        sampled = plan.sampled_in(context)
+        self._done.update(path for group in sampled.groups for path in group.paths)
+        return sampled
 
     def _commit(self, plan: RewritePlan, batch: Batch, properties: dict[str, str]) -> None:
         if not batch or plan.snapshot is None or plan.target is None:

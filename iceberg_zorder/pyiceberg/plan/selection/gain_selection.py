@@ -66,7 +66,9 @@ class GainSelection:
                 (left, np.flatnonzero(~is_chosen).tolist(), others),
             ):
                 if places:
-                    into.append(SelectedFiles(partition.key, tuple(tasks[place] for place in places), reason))
+                    found = tuple(tasks[place] for place in places)
+                    worth = _worth(choice, tasks, found) if into is chosen else 0.0
+                    into.append(SelectedFiles(partition.key, found, reason, worth=worth))
         seen = sum(len(partition.tasks) for partition in scope)
         return Selected(tuple(chosen), tuple(left), None if chosen else self._why_nothing(seen))
 
@@ -97,6 +99,11 @@ class GainSelection:
             f"for it, and no rewrite would gain enough for its bytes (max-scan-ratio {self._ratio:g}). To rewrite them "
             "anyway, set option rewrite-all to true."
         )
+
+
+def _worth(choice: Choice, tasks: Sequence[DataFileTask], chosen: Sequence[DataFileTask]) -> float:
+    """Tell how many bytes of a partition filters read less for each byte that is rewritten."""
+    return (choice.today - choice.expected) * size_of(tasks) / max(1, size_of(chosen))
 
 
 def upkeep_request(table: Table, rules: SizeRules, order: RowOrder, max_scan_ratio: float) -> UpkeepRequest:

@@ -76,7 +76,7 @@ class RegionStep:
         for number, region in enumerate(found.regions, 1):
             mine = tuple(tasks[place] for place in region.files.tolist())
             why = files.reason + self._why_part(number, region, found)
-            yield SelectedFiles(files.key, mine, why, region.spans)
+            yield SelectedFiles(files.key, mine, why, region.spans, files.worth)
 
     def _why_part(self, number: int, region: Region, found: Regions) -> str:
         parts = len(found.regions)

@@ -40,12 +40,15 @@ class SelectedFiles:
         Why they are rewritten together, or left, in words that name options and their values.
     spans : tuple of float, optional
         Of a region of a partition, what its layout weighs columns by; see :class:`.Region`.
+    worth : float, optional
+        Of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known.
     """
 
     key: Partition
     tasks: tuple[DataFileTask, ...]
     reason: str
     spans: tuple[float, ...] = ()
+    worth: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -225,7 +225,7 @@ public final class RewritePlan {
     plan.checkIsCurrent();
     List<Condition> conditions = Condition.of(target(), predicates);
     RewritePlan sampled = plan.groups().isEmpty() ? this : sampledAsIs();
-    return new RewritePlan(plan, sampled.fitted, sampled.measured(conditions));
+    return new RewritePlan(sampled.plan, sampled.fitted, sampled.measured(conditions));
   }
 
   private List<PredicateScan> measured(List<Condition> conditions) {
@@ -243,7 +243,9 @@ public final class RewritePlan {
       return this;
     }
     try (RewriteSession session = new RewriteSession(target().session())) {
-      return new RewritePlan(plan, Optional.of(new LayoutFitter(session, plan).predicted()), List.of());
+      Rounds sampled = Rounds.of(plan, each -> new LayoutFitter(session, each).predicted());
+      sampled.layouts().planned().forEach(LOG::warn);
+      return new RewritePlan(sampled.plan(), Optional.of(sampled.layouts()), List.of());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new RuntimeException(String.format("Cannot sample %s, because it was interrupted", table()), e);
@@ -300,9 +302,14 @@ public final class RewritePlan {
   }
 
   private ZOrderResult run(RewriteSession session, long since) throws InterruptedException {
-    FittedLayouts layouts = fitted.isPresent() ? fitted.get() : new LayoutFitter(session, plan).fitted();
+    if (fitted.isEmpty()) {
+      Rounds sampled = Rounds.of(plan, each -> new LayoutFitter(session, each).fitted());
+      sampled.layouts().messages(List.of()).forEach(LOG::warn);
+      return new RewritePlan(sampled.plan(), Optional.of(sampled.layouts()), List.of()).run(session, since);
+    }
+    FittedLayouts layouts = fitted.get();
     if (layouts.isNothing()) {
-      return new RewritePlan(plan, Optional.of(layouts), List.of()).nothing();
+      return nothing();
     }
     LOG.info(
         "Rewriting {} file groups of {} by {} of {}",

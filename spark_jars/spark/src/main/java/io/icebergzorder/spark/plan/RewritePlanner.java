@@ -69,7 +69,15 @@ public final class RewritePlanner {
       new IcebergRules(table, target.in(options));
       String message = nothingIn(table.name(), "the table has no snapshot yet");
       return new TablePlan(
-          request, null, null, target, request.order(), List.of(), new Selection.Selected(List.of(), List.of(), message), true);
+          request,
+          null,
+          null,
+          target,
+          request.order(),
+          List.of(),
+          FileLimit.Limited.not(new Selection.Selected(List.of(), List.of(), message)),
+          true,
+          null);
     }
     StartingPoint start = StartingPoint.of(table, request.branch());
     EqualityDeleteTypes.check(table, start.snapshotId());
@@ -90,10 +98,28 @@ public final class RewritePlanner {
     // What follows the choice, whoever has chosen: what is remembered has no part in the limit.
     LeavingStep leaving = new LeavingStep(TablePlan.mayLeaveGroups(request) ? TablePlan.leftGroups(request) : null, rules);
     Selection.Selected wanted = leaving.withoutLeft(new RegionStep(rules, bounds, kept, request).cut(chosen));
-    Selection.Selected selected = FileLimit.limited(wanted, rules, leaving);
-    boolean isWhole = selected.chosenFiles() == wanted.chosenFiles() && !isAnyYounger(scope, isYounger);
-    List<PlannedGroup> groups = groups(rules, rules.ofAnySize(), table, selected.chosen());
-    return new TablePlan(request, start, history, target, within(request, groups), groups, selected, isWhole);
+    FileLimit limit = new FileLimit(rules, leaving);
+    return new Chosen(request, start, history, target, rules, wanted, limit, isAnyYounger(scope, isYounger)).plan(List.of(), 1);
+  }
+
+  /** What was chosen, of which as much is planned as there is room for. */
+  private record Chosen(
+      ResolvedRequest request,
+      StartingPoint start,
+      RewriteHistory history,
+      TargetSize target,
+      IcebergRules rules,
+      Selection.Selected wanted,
+      FileLimit limit,
+      boolean isAnyYounger)
+      implements TablePlan.Again {
+    @Override
+    public TablePlan plan(List<Selection.SelectedGroup> tried, int times) {
+      FileLimit.Limited taken = limit.taken(wanted, tried, times);
+      List<PlannedGroup> groups = groups(rules, rules.ofAnySize(), request.target().table(), taken.selected().chosen());
+      boolean isWhole = taken.waiting() == 0 && !taken.isCut() && !isAnyYounger;
+      return new TablePlan(request, start, history, target, within(request, groups), groups, taken, isWhole, this);
+    }
   }
 
   /** Leaves what is settled, and chooses among the rest. */

@@ -3,6 +3,7 @@ package io.icebergzorder.spark.plan;
 import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.core.upkeep.LeftGroups;
 import io.icebergzorder.core.upkeep.RequestKey;
+import io.icebergzorder.spark.plan.selection.FileLimit;
 import io.icebergzorder.spark.plan.selection.Selection;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.ResolvedRequest;
@@ -28,8 +29,9 @@ public final class TablePlan {
   private final TargetSize targetSize;
   private final RowOrder order;
   private final List<PlannedGroup> groups;
-  private final Selection.Selected selected;
+  private final FileLimit.Limited limit;
   private final boolean isWhole;
+  private final Again again;
 
   /**
    * Takes what was planned.
@@ -39,7 +41,9 @@ public final class TablePlan {
    * @param targetSize the size of new files
    * @param order the order of the rows, within each partition of the files to be written
    * @param groups the file groups that were chosen, in the order in which they are to be rewritten
+   * @param limit what there was room for
    * @param isWhole whether nothing is left for a later rewrite by the same request
+   * @param again plans again from the same; null if the table has no snapshot
    */
   TablePlan(
       ResolvedRequest request,
@@ -48,16 +52,18 @@ public final class TablePlan {
       TargetSize targetSize,
       RowOrder order,
       List<PlannedGroup> groups,
-      Selection.Selected selected,
-      boolean isWhole) {
+      FileLimit.Limited limit,
+      boolean isWhole,
+      Again again) {
     this.request = request;
     this.start = start;
     this.history = history;
     this.targetSize = targetSize;
     this.order = order;
     this.groups = List.copyOf(groups);
-    this.selected = selected;
+    this.limit = limit;
     this.isWhole = isWhole;
+    this.again = again;
   }
 
   /** The table. */
@@ -102,12 +108,12 @@ public final class TablePlan {
 
   /** The files that are left alone, with the reasons. */
   public List<Selection.SelectedGroup> left() {
-    return selected.left();
+    return limit.selected().left();
   }
 
   /** Why there is no file group, and what would force one; null if there is one. */
   public String whyNothing() {
-    return selected.whyNothing();
+    return limit.selected().whyNothing();
   }
 
   /** The size of new files. */
@@ -158,6 +164,21 @@ public final class TablePlan {
         target.bytes(),
         request.options().all(),
         table.properties());
+  }
+
+  /** Plans again without file groups that gain nothing, in so many times the room of {@code max-files-to-rewrite}. */
+  interface Again {
+    TablePlan plan(List<Selection.SelectedGroup> tried, int times);
+  }
+
+  /** Plans again without file groups that gain nothing, in so many times the room of {@code max-files-to-rewrite}. */
+  public TablePlan again(List<Selection.SelectedGroup> tried, int times) {
+    return again.plan(tried, times);
+  }
+
+  /** What there was room for. */
+  public FileLimit.Limited limit() {
+    return limit;
   }
 
   /** Whether nothing is left for a later rewrite by the same request. */

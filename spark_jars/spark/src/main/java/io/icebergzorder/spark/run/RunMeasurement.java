@@ -121,6 +121,11 @@ final class RunMeasurement {
                 100 * mean(leftFiles)));
   }
 
+  /** What has waited in vain for what was left once it was written. */
+  private Stream<String> whyLimited() {
+    return Stream.of(plan.limit().message().strip()).filter(message -> !left.isEmpty() && !message.isEmpty());
+  }
+
   private ScanMeasurement.MeasuredGroup measure(RewriteFileGroup group) {
     return measured.computeIfAbsent(
         group.info().globalIndex(),
@@ -147,7 +152,7 @@ final class RunMeasurement {
         isAll ? fitted.before() : FittedLayouts.before(plan.order(), groups),
         isAll ? fitted.predicted() : fitted.predicted(plan.order(), groups),
         actual,
-        Stream.concat(messages.stream(), whyLeft()).toList());
+        Stream.of(messages.stream(), whyLeft(), groups.isEmpty() ? whyLimited() : Stream.<String>empty()).flatMap(each -> each).toList());
   }
 
   /** Fractions as people read them. */

@@ -157,11 +157,17 @@ final class LayoutChoice {
   }
 
   private String whyNothing(List<FittedGroup> left) {
+    int earlier = plan.limit().tried();
     Map<String, Double> predicted = FittedLayouts.predicted(metrics.ofNewFiles(), order, left);
     return String.format(
         Locale.ROOT,
         "Nothing to rewrite in %s: a rewrite of its %,d file groups is not predicted to read less: scan fraction on average over the"
-            + " columns %.1f%% today, %.1f%% after. To rewrite them anyway, set option rewrite-all to true.",
-        table.name(), left.size(), 100 * mean(FittedLayouts.before(order, left)), 100 * mean(predicted));
+            + " columns %.1f%% today, %.1f%% after%s. To rewrite them anyway, set option rewrite-all to true.%s",
+        table.name(),
+        left.size() + earlier,
+        100 * mean(FittedLayouts.before(order, left)),
+        100 * mean(predicted),
+        earlier == 0 ? "" : String.format(Locale.ROOT, ", of the last %,d of them", left.size()),
+        plan.limit().message());
   }
 }

@@ -65,13 +65,10 @@ public final class LayoutFitter {
   public FittedLayouts fitted() throws InterruptedException {
     Map<PlannedGroup, Throwable> failures = new LinkedHashMap<>();
     boolean failAlone = plan.options().partialProgress().isPresent();
-    FittedLayouts fitted =
-        fitted(
-            scans -> failAlone ? drawnApart(scans, failures) : drawn(scans),
-            failures,
-            "Cannot complete the rewrite of %s, because sampling failed: %s. Nothing was committed.");
-    fitted.messages(List.of()).forEach(LOG::warn);
-    return fitted;
+    return fitted(
+        scans -> failAlone ? drawnApart(scans, failures) : drawn(scans),
+        failures,
+        "Cannot complete the rewrite of %s, because sampling failed: %s. Nothing was committed.");
   }
 
   /**
@@ -82,9 +79,7 @@ public final class LayoutFitter {
    * @throws RuntimeException if a file group cannot be read, or sampling was cancelled
    */
   public FittedLayouts predicted() throws InterruptedException {
-    FittedLayouts fitted = fitted(this::drawn, Map.of(), "Cannot sample %s, because %s. Nothing was written.");
-    fitted.planned().forEach(LOG::warn);
-    return fitted;
+    return fitted(this::drawn, Map.of(), "Cannot sample %s, because %s. Nothing was written.");
   }
 
   /** Samples, looks at bounds, and chooses among the layouts; what is refused is no failure of any of it. */

@@ -105,11 +105,23 @@ public final class GainSelection implements Selection {
     for (int i = 0; i < rows.length; i++) {
       PartitionFiles partition = scope.get(i);
       Judged judged = judged(partition.files(), rows[i]);
-      SizeSelection.addTo(chosen, partition, judged.chosen(), whyChosen(judged));
+      if (!judged.chosen().isEmpty()) {
+        chosen.add(new SelectedGroup(partition.partition(), judged.chosen(), whyChosen(judged)).worth(worth(judged)));
+      }
       SizeSelection.addTo(left, partition, SizeSelection.without(judged.files(), judged.chosen()), whyLeft(judged));
     }
     int seen = scope.stream().mapToInt(partition -> partition.files().size()).sum();
     return new Selected(chosen, left, !chosen.isEmpty() ? null : seen == 0 ? sizes.whyNothing(0, 0) : whyNothing(seen));
+  }
+
+  /** How many bytes of a partition filters read less for each byte that is rewritten. */
+  private static double worth(Judged judged) {
+    double saved = (judged.choice().today() - judged.choice().expected()) * size(judged.files());
+    return saved / Math.max(1, size(judged.chosen()));
+  }
+
+  private static long size(List<FileScanTask> files) {
+    return files.stream().mapToLong(file -> file.file().fileSizeInBytes()).sum();
   }
 
   private Judged judged(List<FileScanTask> listed, int rows) {
@@ -138,7 +150,7 @@ public final class GainSelection implements Selection {
   }
 
   private int expectedFiles(List<FileScanTask> files) {
-    return rules.expectedOutputFiles(files.stream().mapToLong(file -> file.file().fileSizeInBytes()).sum());
+    return rules.expectedOutputFiles(size(files));
   }
 
   private String whyChosen(Judged judged) {

@@ -101,7 +101,7 @@ public final class RegionStep {
     for (Region region : found.regions()) {
       List<FileScanTask> mine = Arrays.stream(region.files()).mapToObj(files::get).toList();
       String reason = group.reason() + RegionMessages.part(parts.size() + 1, bound, found);
-      parts.add(new Selection.SelectedGroup(group.partition(), mine, reason, region.spans()));
+      parts.add(new Selection.SelectedGroup(group.partition(), mine, reason, region.spans(), group.worth()));
     }
     return parts;
   }

@@ -36,8 +36,9 @@ public interface Selection {
    * @param reason why they were chosen, or left, in words that name options and their values
    * @param spans of a region of a partition, what its layout weighs columns by, see {@link io.icebergzorder.core.upkeep.Region}; else
    *     empty. Not copied
+   * @param worth of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known
    */
-  record SelectedGroup(StructLike partition, List<FileScanTask> files, String reason, double[] spans) {
+  record SelectedGroup(StructLike partition, List<FileScanTask> files, String reason, double[] spans, double worth) {
     /** Takes a copy of the list. */
     public SelectedGroup {
       files = List.copyOf(files);
@@ -45,17 +46,22 @@ public interface Selection {
 
     /** Data files of a whole partition. */
     public SelectedGroup(StructLike partition, List<FileScanTask> files, String reason) {
-      this(partition, files, reason, new double[0]);
+      this(partition, files, reason, new double[0], 0);
     }
 
     /** Other files of it, for the same reason. */
     SelectedGroup of(List<FileScanTask> others) {
-      return new SelectedGroup(partition, others, reason, spans);
+      return new SelectedGroup(partition, others, reason, spans, worth);
+    }
+
+    /** The same files, which are worth so much. */
+    SelectedGroup worth(double saved) {
+      return new SelectedGroup(partition, files, reason, spans, saved);
     }
 
     /** The same files, for another reason. */
     SelectedGroup because(String why) {
-      return new SelectedGroup(partition, files, why, spans);
+      return new SelectedGroup(partition, files, why, spans, worth);
     }
   }
 

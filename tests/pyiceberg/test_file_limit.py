@@ -1,0 +1,165 @@
+"""Option ``max-files-to-rewrite`` starves nothing: what gains nothing leaves its room to others, and what is due comes first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.partitioning import PARTITION_FIELD_ID_START
+from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+
+from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
+from iceberg_zorder.pyiceberg.plan import layouts
+from iceberg_zorder.pyiceberg.plan.layouts import FittedGroups, fit_layouts
+from iceberg_zorder.upkeep.limit_messages import why_later
+from tests.pyiceberg.committing import commit_files
+from tests.pyiceberg.lake import data_files, position_delete
+from tests.pyiceberg.test_gains import mean, measured, values_of
+
+TARGET = {"target-file-size-bytes": "20000"}
+SCHEMA = pa.schema([("p", pa.int64()), ("a", pa.int64()), ("b", pa.int64())])
+
+
+def rows(part: int, count: int, seed: int, least: int = 0, most: int = 1_000) -> pa.Table:
+    """Rows of a partition, with values between bounds."""
+    draw = np.random.default_rng(seed)
+    columns = [np.full(count, part), draw.integers(least, most, count), draw.integers(least, most, count)]
+    return pa.table(columns, schema=SCHEMA)
+
+
+def boxes(part: int, files: int = 6) -> list[pa.Table]:
+    """Small files of a partition that lie apart: one of them all is read more."""
+    return [rows(part, 300, each, 100 * each, 100 * each + 100) for each in range(files)]
+
+
+def across(part: int, files: int = 6) -> list[pa.Table]:
+    """Files of a partition that lie across each other."""
+    return [rows(part, 3_000, 10 + each) for each in range(files)]
+
+
+def made(catalog: Catalog, *files: pa.Table, name: str = "db.t", partitioned: bool = True) -> Table:
+    """A table with these files; the last one is listed first."""
+    table = catalog.create_table(name, SCHEMA)
+    if partitioned:
+        with table.update_spec() as update:
+            update.add_field("p", IdentityTransform(), "p")
+    for each in files:
+        table.append(each)
+    return table
+
+
+def scanned(table: Table) -> float:
+    """What filters on a, or on b, read on average."""
+    values = {name: each[::20] for name, each in values_of(table, "a", "b").items()}
+    return mean(measured(data_files(table.refresh()), table, values))
+
+
+def until_nothing_is_left(table: Table, options: dict[str, str], most: int = 12) -> str:
+    """Rewrite until there is nothing to do; returns why."""
+    for _ in range(most):
+        result = rewrite_data_files(table, "a, b", options=options)
+        if not result.rewritten_data_files_count:
+            return str(result.message)
+    raise AssertionError("it does not end")
+
+
+def paths_of(table: Table, part: int) -> set[str]:
+    return {file.file_path for file in data_files(table.refresh()) if file.partition[0] == part}
+
+
+@pytest.mark.parametrize("how", [{}, {"partial-progress.enabled": "true"}], ids=["at once", "partial progress"])
+def test_what_gains_nothing_leaves_its_room_to_others(catalog: SqlCatalog, how: dict[str, str]) -> None:
+    # By sizes alone nothing tells which partition comes first.
+    options = {**TARGET, **how, "max-files-to-rewrite": "6", "max-scan-ratio": "Infinity"}
+    table = made(catalog, *(rows(1, 1_200, each) for each in range(6)), *boxes(0))
+    [first] = plan_rewrite(table, "a, b", options=options).groups
+    assert first.key == (0,), "it stands in the way"
+    sampled = plan_rewrite(table, "a, b", options=options).sampled()
+    assert [(group.key, len(group.tasks)) for group in sampled.groups] == [((1,), 6)]
+    [left] = sampled.left
+    assert (left.key, len(left.tasks)) == ((0,), 6)
+    assert left.reason.startswith("a rewrite is not predicted to read less")
+    as_it_was = paths_of(table, 0)
+    assert rewrite_data_files(table, "a, b", options=options).rewritten_data_files_count == 6
+    assert paths_of(table, 0) == as_it_was
+    until_nothing_is_left(table, options)
+    assert paths_of(table, 0) == as_it_was
+
+
+def test_rounds_grow_while_nothing_gains(catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[int] = []
+
+    def counted(*given: Any, **how: Any) -> FittedGroups:
+        counts.append(len(given[1]))
+        return fit_layouts(*given, **how)
+
+    monkeypatch.setattr(layouts, "fit_layouts", counted)
+    table = made(catalog, *across(9, 6), *(each for part in range(7) for each in boxes(part, 5)))
+    options = {**TARGET, "max-files-to-rewrite": "5", "max-scan-ratio": "Infinity"}
+    sampled = plan_rewrite(table, "a, b", options=options).sampled()
+    assert [(group.key, len(group.tasks)) for group in sampled.groups] == [((9,), 5)]
+    assert len(counts) <= 5, counts
+    assert {len(each.tasks) for each in sampled.left if each.key != (9,)} == {5}
+    assert [each.reason for each in sampled.left if each.key == (9,)] == [why_later(5)]
+
+
+def test_what_saves_most_comes_first(catalog: SqlCatalog) -> None:
+    table = made(catalog, *across(1), *(rows(0, 3_000, each, 500 * each, 500 * each + 1_000) for each in range(6)))
+    options = {**TARGET, "max-files-to-rewrite": "6"}
+    assert [group.key for group in plan_rewrite(table, "a, b", options=TARGET).groups] == [(0,), (1,)]
+    assert [group.key for group in plan_rewrite(table, "a, b", options=options).groups] == [(1,)]
+
+
+def test_what_is_due_comes_first(catalog: SqlCatalog) -> None:
+    table = made(catalog, *across(1), *boxes(0))
+    first, second = sorted(
+        (file for file in data_files(table) if file.partition[0] == 0), key=lambda each: each.file_path
+    )[-2:]
+    for file in (first, second):
+        commit_files(table, position_delete(table, file, [0, 1, 2]))
+    options = {**TARGET, "max-files-to-rewrite": "2", "delete-file-threshold": "1", "rewrite-all": "false"}
+    [group] = plan_rewrite(table, "a, b", options=options).groups
+    assert {task.data_file.file_path for task in group.tasks} == {first.file_path, second.file_path}
+    assert group.is_due
+    assert rewrite_data_files(table, "a, b", options=options).rewritten_data_files_count == 2
+
+
+def test_old_specs_end_a_part_at_a_time(catalog: SqlCatalog) -> None:
+    ordered = [rows(each % 3, 2_000, each, 100 * each, 100 * each + 100) for each in range(8)]
+    table = made(catalog, *ordered, partitioned=False)
+    with table.update_spec() as update:
+        update.add_field("p", IdentityTransform(), "p")
+    assert table.spec().fields[0].field_id >= PARTITION_FIELD_ID_START
+    options = {**TARGET, "rewrite-old-specs": "true", "max-files-to-rewrite": "2"}
+    [group] = plan_rewrite(table, "a, b", options=options).groups
+    assert group.reason == (
+        "8 files of partition spec 0; new files are of 1; 2 of its 8 files, for max-files-to-rewrite is 2, and what is "
+        "said here is of all 8"
+    )
+    until_nothing_is_left(table, options)
+    assert {file.spec_id for file in data_files(table.refresh())} == {1}
+
+
+def test_parts_end_at_the_layout_of_the_whole(catalog: SqlCatalog) -> None:
+    files = [*across(1, 8), *boxes(0), *across(2, 5)]
+    whole, parts = (made(catalog, *files, name=f"db.{name}") for name in ("whole", "parts"))
+    until_nothing_is_left(whole, TARGET)
+    until_nothing_is_left(parts, {**TARGET, "max-files-to-rewrite": "6"})
+    assert scanned(parts) <= 1.2 * scanned(whole)
+
+
+def test_that_parts_were_looked_at_is_told(catalog: SqlCatalog) -> None:
+    table = made(catalog, *boxes(0, 9))
+    options = {**TARGET, "max-files-to-rewrite": "5", "max-scan-ratio": "Infinity"}
+    result = rewrite_data_files(table, "a, b", options=options)
+    assert result.rewritten_data_files_count == 0
+    assert result.message is not None
+    assert "a rewrite of its 2 file groups is not predicted" in result.message
+    assert result.message.endswith(
+        " File groups were looked at in parts, for max-files-to-rewrite is 5; as a whole they may gain."
+    )
