@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.layout.columns import ClusteringColumn
-from iceberg_zorder.layout.keys import VALUE, KeyColumn
+from iceberg_zorder.layout.keys import NULL, VALUE, KeyColumn
 
 Sizes = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 """Bytes of files: whole numbers, but of files that do not exist yet."""
 
+_MOST = (1 << 48) - 1
+"""Of so many values hardly two rows share one."""
 _TRUNCATED = re.compile(r"truncate\((\d+)\)")
 
 
@@ -48,6 +50,25 @@ class ColumnBounds:
         """Which files may hold a value, and have both bounds."""
         found: npt.NDArray[np.bool_] = self.has_values & (self.lower.states == VALUE) & (self.upper.states == VALUE)
         return found
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there may be values, and no file has bounds of them."""
+        return bool(self.has_values.any() and not self.bounded.any())
+
+    def spanned(self) -> ColumnBounds:
+        """Have each file with values span all of them; integers stand for the values, whatever their type.
+
+        Examples
+        --------
+        >>> none = KeyColumn(np.zeros(2, np.int64), np.zeros(2, np.uint8))
+        >>> bounds = ColumnBounds(ClusteringColumn(("a",), "date"), none, none, np.array([0.5, 0.0])).spanned()
+        >>> bounds.bounded.tolist(), bounds.column.type, bounds.upper.keys.tolist()
+        ([True, False], 'long', [281474976710655, 0])
+        """
+        states = np.where(self.has_values, np.uint8(VALUE), np.uint8(NULL))
+        lower, upper = (KeyColumn(np.where(self.has_values, end, 0), states) for end in (0, _MOST))
+        return ColumnBounds(replace(self.column, type="long"), lower, upper, self.valued)
 
     def take(self, places: npt.NDArray[np.int64]) -> ColumnBounds:
         """Take files by their places."""

@@ -57,7 +57,8 @@ class PartitionRows:
     Parameters
     ----------
     files : DataFiles
-        The data files, at least one.
+        The data files, at least one. Of a column without any bounds nothing is known, but that every file with values
+        is read for it, and that a layout cuts it: its rows get values in an order that no other column follows.
     rows : int
         How many rows are spread, about.
     kept : sequence of (callable or None)
@@ -72,6 +73,9 @@ class PartitionRows:
     """
 
     def __init__(self, files: DataFiles, rows: int, kept: Sequence[Kept | None], weights: Sequence[float]) -> None:
+        self._is_open = [bounds.is_open for bounds in files.columns]
+        files = replace(files, columns=tuple(each.spanned() if each.is_open else each for each in files.columns))
+        kept = [None if is_open else cut for is_open, cut in zip(self._is_open, kept, strict=True)]
         self._files = files
         self._names = [bounds.column for bounds in files.columns]
         self._sample, self._places = spread_rows(files, rows)
@@ -92,15 +96,15 @@ class PartitionRows:
     def spans(self, files: npt.NDArray[np.int64]) -> tuple[float, ...]:
         """Tell for each column what share of all values lies between the smallest and the largest one of some files.
 
-        It is 1 where these files have no value.
+        It is 1 where these files have no value, and where no file has bounds, so that it is not known.
         """
         is_mine = np.zeros(self._files.count, np.bool_)
         is_mine[files] = True
         found = []
-        for column in self._columns:
+        for column, is_open in zip(self._columns, self._is_open, strict=True):
             ranks = column.ranks[is_mine[self._places]]
             ranks = ranks[ranks >= 0]
-            found.append(float(column.share(ranks.min(), ranks.max())) if len(ranks) else 1.0)
+            found.append(float(column.share(ranks.min(), ranks.max())) if len(ranks) and not is_open else 1.0)
         return tuple(found)
 
     def average(self, of_rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

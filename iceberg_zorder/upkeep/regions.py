@@ -275,7 +275,8 @@ def _extents(bounds: ColumnBounds, kept: Kept | None) -> tuple[npt.NDArray[np.in
     New files have what has no value last. So files without values come together, on the side of the largest values.
     """
     lower, upper = dense_ranks([bounds.lower, bounds.upper], kept)
-    above = 1 + max(int(lower.max(initial=-1)), int(upper.max(initial=-1)))
+    # Without any bounds there is width, too, or else cuts in that column would seem to cost nothing.
+    above = 1 + max(int(lower.max(initial=0)), int(upper.max(initial=0)))
     lower = np.where(bounds.bounded, lower, np.where(bounds.has_values, 0, above))
     # Of damaged bounds the lower one may be the larger.
     upper = np.maximum(lower, np.where(bounds.bounded, upper, above))

@@ -94,7 +94,7 @@ def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
 
 def upkeep_cases() -> list[UpkeepCase]:
     """Every case."""
-    return [*_grids(), *_undersized(), *_of_reports(), *_urls()]
+    return [*_grids(), *_undersized(), *_of_reports(), *_urls(), *_open()]
 
 
 def _grids() -> Iterator[UpkeepCase]:
@@ -176,3 +176,36 @@ def _urls() -> Iterator[UpkeepCase]:
         yield UpkeepCase(
             f"urls {kept}", columns, [100] * 80, [1_000] * 80, [], 2_000, 4_000, [1.0, 0.0], [kept, kept and 1]
         )
+
+
+def _open() -> Iterator[UpkeepCase]:
+    """Columns of which no file has bounds, or half of the files have none, beside one by which the files are laid out."""
+    draw, count = random.Random("open"), 40
+    starts = [1_000 * file for file in range(count)]
+    laid_out = BoundsOf(("y",), "long", starts, [start + 999 for start in starts], [1.0] * count)
+    spanning = BoundsOf(("y",), "long", [0] * count, [1_000 * count] * count, [1.0] * count)
+    none, names = [None] * count, [f"{draw.randrange(10_000):04d}" for _ in range(count)]
+    half = [name if file % 2 else None for file, name in enumerate(names)]
+    some = [(0.0, 0.4, 1.0)[file % 3] for file in range(count)]
+    opens = {
+        "unknown": BoundsOf(("x",), "string", none, none, [1.0] * count),
+        "counted": BoundsOf(("x",), "string", none, none, some),
+        "lower only": BoundsOf(("x",), "string", names, none, [1.0] * count),
+        "half": BoundsOf(("x",), "string", half, [name and name + "z" for name in half], [1.0] * count),
+        "valueless": BoundsOf(("x",), "string", none, none, [0.0] * count),
+    }
+    nothing = BoundsOf(("y",), "decimal(9, 2)", none, none, [1.0] * count)
+    for name, column in opens.items():
+        for beside, weights, spread in (
+            (laid_out, [1.0, 1.0], 8_000),
+            (spanning, [1.0, 3.0], 700),
+            (nothing, [2.0, 1.0], 8_000),
+            (laid_out, [0.0, 1.0], 8_000),
+            (spanning, [0.0, 1.0], 8_000),
+            (nothing, [0.0, 0.0], 8_000),
+        ):
+            called = list(range(6)) if spread == 700 else []
+            yield UpkeepCase(
+                f"open {name} {beside.type} {beside.lower[1]} {weights}", (column, beside), [1_000] * count,
+                [100_000] * count, called, 100_000, spread, weights, [2, None], due=tuple(called[:1]),
+            )  # fmt: skip

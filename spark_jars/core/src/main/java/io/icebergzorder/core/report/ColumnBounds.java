@@ -14,6 +14,9 @@ import java.util.Arrays;
  * @param valued the share of the rows that have a value, neither NULL nor NaN, in [0, 1]; 1 where it is not known
  */
 public record ColumnBounds(ClusteringColumn column, KeyColumn lower, KeyColumn upper, double[] valued) {
+  /** Of so many values hardly two rows share one. */
+  private static final long MOST = (1L << 48) - 1;
+
   /** The number of files. */
   public int size() {
     return valued.length;
@@ -37,6 +40,26 @@ public record ColumnBounds(ClusteringColumn column, KeyColumn lower, KeyColumn u
       }
     }
     return false;
+  }
+
+  /** Whether there may be values, and no file has bounds of them. */
+  public boolean isOpen() {
+    return !isAnyBounded() && Arrays.stream(valued).anyMatch(share -> share > 0);
+  }
+
+  /** Has each file with values span all of them; integers stand for the values, whatever their type. */
+  public ColumnBounds spanned() {
+    byte[] states = new byte[valued.length];
+    long[] most = new long[valued.length];
+    for (int file = 0; file < valued.length; file++) {
+      states[file] = hasValues(file) ? KeyColumn.VALUE : KeyColumn.NULL;
+      most[file] = hasValues(file) ? MOST : 0;
+    }
+    return new ColumnBounds(
+        new ClusteringColumn(column.parts(), "long"),
+        KeyColumn.ofLongs(new long[valued.length], states),
+        KeyColumn.ofLongs(most, states),
+        valued);
   }
 
   /** Describes files that have no bounds of a column: what values they hold is open. */

@@ -29,6 +29,7 @@ final class PartitionRows {
   private static final int ROOT_STEPS = 64;
 
   private final DataFiles files;
+  private final List<Boolean> areOpen;
   private final List<ClusteringColumn> names;
   private final Sample sample;
   private final int[] places;
@@ -49,13 +50,15 @@ final class PartitionRows {
   /**
    * Spreads rows between bounds.
    *
-   * @param files the data files, at least one
+   * @param described the data files, at least one; of a column without any bounds nothing is known, but that every file with values is
+   *     read for it, and that a layout cuts it: its rows get values in an order that no other column follows
    * @param rows how many rows are spread, about
    * @param kept for each column, what new lower/upper bounds keep of a key of bytes
    * @param weights for each column, what it counts in averages, 0 or more: 0 where new files get no bounds
    */
-  PartitionRows(DataFiles files, int rows, List<UnaryOperator<byte[]>> kept, double[] weights) {
-    this.files = files;
+  PartitionRows(DataFiles described, int rows, List<UnaryOperator<byte[]>> kept, double[] weights) {
+    areOpen = described.columns().stream().map(ColumnBounds::isOpen).toList();
+    files = spanned(described);
     names = files.columns().stream().map(ColumnBounds::column).toList();
     SpreadRows spread = SpreadRows.of(files, rows);
     sample = spread.sample();
@@ -64,7 +67,11 @@ final class PartitionRows {
     double sum = 0;
     for (int place = 0; place < names.size(); place++) {
       RankedColumn column =
-          RankedColumn.of(files.columns().get(place), sample.columns().get(place), kept.get(place), weights[place]);
+          RankedColumn.of(
+              files.columns().get(place),
+              sample.columns().get(place),
+              areOpen.get(place) ? UnaryOperator.identity() : kept.get(place),
+              weights[place]);
       columns.add(column);
       sum += column.weight();
       for (int file = 0; file < reach.length; file++) {
@@ -75,6 +82,11 @@ final class PartitionRows {
     for (int file = 0; file < reach.length; file++) {
       reach[file] /= weight;
     }
+  }
+
+  private static DataFiles spanned(DataFiles files) {
+    List<ColumnBounds> columns = files.columns().stream().map(column -> column.isOpen() ? column.spanned() : column).toList();
+    return new DataFiles(files.partitions(), files.rows(), files.sizes(), columns);
   }
 
   double reach(int file) {
@@ -91,7 +103,8 @@ final class PartitionRows {
   }
 
   /**
-   * For each column, what share of all values lies between the smallest and the largest one of some files; 1 where these have no value.
+   * For each column, what share of all values lies between the smallest and the largest one of some files; 1 where these have no value,
+   * and where no file has bounds, so that it is not known.
    */
   double[] spans(int[] of) {
     boolean[] isMine = new boolean[files.count()];
@@ -106,7 +119,7 @@ final class PartitionRows {
         low = rank < 0 ? low : Math.min(low, rank);
         high = Math.max(high, rank);
       }
-      spans[place] = high < 0 ? 1 : column.share(low, high);
+      spans[place] = high < 0 || areOpen.get(place) ? 1 : column.share(low, high);
     }
     return spans;
   }

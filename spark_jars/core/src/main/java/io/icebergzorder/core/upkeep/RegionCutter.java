@@ -42,12 +42,14 @@ final class RegionCutter {
       Ranks ranks = Ranks.among(kept, bounds.lower(), bounds.upper());
       int[] below = ranks.of(bounds.lower());
       int[] above = ranks.of(bounds.upper());
+      // Without any bounds there is width, too, or else cuts in that column would seem to cost nothing.
+      int end = Math.max(1, ranks.size());
       long[] lower = new long[below.length];
       long[] upper = new long[below.length];
       for (int file = 0; file < lower.length; file++) {
-        lower[file] = bounds.isBounded(file) ? below[file] : bounds.hasValues(file) ? 0 : ranks.size();
+        lower[file] = bounds.isBounded(file) ? below[file] : bounds.hasValues(file) ? 0 : end;
         // Of damaged bounds the lower one may be the larger.
-        upper[file] = Math.max(lower[file], bounds.isBounded(file) ? above[file] : ranks.size());
+        upper[file] = Math.max(lower[file], bounds.isBounded(file) ? above[file] : end);
       }
       return new Extents(lower, upper);
     }
