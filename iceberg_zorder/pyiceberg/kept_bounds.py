@@ -40,6 +40,8 @@ class KeptBounds:
     >>> kept = KeptBounds((url, number), (MetricsMode("truncate", 20), MetricsMode("counts")))
     >>> kept.lengths, kept.are_kept, kept.sampled_lengths(1_000_000)
     ((20, None), (True, False), (84, None))
+    >>> kept.missing, kept.mended.missing, kept.mended.lengths
+    ({'number': 'counts'}, {}, (20, None))
     """
 
     columns: tuple[ClusteringColumn, ...]
@@ -61,6 +63,17 @@ class KeptBounds:
     def in_full(self) -> KeptBounds:
         """What would be kept if it were all."""
         return replace(self, modes=(_FULL,) * len(self.columns))
+
+    @property
+    def mended(self) -> KeptBounds:
+        """What would be kept if all were of columns of which nothing is."""
+        return replace(self, modes=tuple(mode if mode.keeps_bounds else _FULL for mode in self.modes))
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """The columns of which no bounds are kept, by their names in messages, and their modes."""
+        pairs = zip(self.columns, self.modes, strict=True)
+        return {column.name: str(mode) for column, mode in pairs if not mode.keeps_bounds}
 
     @property
     def are_kept(self) -> tuple[bool, ...]:

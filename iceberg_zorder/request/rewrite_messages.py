@@ -168,6 +168,51 @@ its bytes'
     return f"{_against(today, attainable, ratio, 'above')}, but no rewrite would gain enough for its bytes"
 
 
+def not_counted(missing: Mapping[str, str]) -> str:
+    """Add to a scan fraction which columns it is not of, by name, with their metrics modes.
+
+    Examples
+    --------
+    >>> not_counted({"a": "none", "c": "counts"})
+    '; not counted are columns of which new files get no bounds: a (metrics mode none), c (metrics mode counts)'
+    """
+    return f"; not counted are columns of which new files get no bounds: {_modes(missing)}" if missing else ""
+
+
+def why_nothing_counts(missing: Mapping[str, str]) -> str:
+    """Say why no file is chosen where new files get no bounds of any column.
+
+    Examples
+    --------
+    >>> why_nothing_counts({"a": "none"})
+    'no rewrite would gain anything, because new files get no bounds of any clustering column: a (metrics mode none)'
+    """
+    return (
+        f"no rewrite would gain anything, because new files get no bounds of any clustering column: {_modes(missing)}"
+    )
+
+
+def no_bounds_of(missing: Mapping[str, str]) -> str:
+    """Add to why nothing is rewritten which columns no file can be skipped by, and what would help.
+
+    Examples
+    --------
+    >>> no_bounds_of({"a": "none"})
+    ' New files get no bounds of a (metrics mode none), and no file can be skipped by what has none: to have them \
+kept, set option metrics-check to fix.'
+    """
+    if not missing:
+        return ""
+    return (
+        f" New files get no bounds of {_modes(missing)}, and no file can be skipped by what has none: to have them "
+        "kept, set option metrics-check to fix."
+    )
+
+
+def _modes(missing: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} (metrics mode {mode})" for name, mode in missing.items())
+
+
 def why_young(seconds: int) -> str:
     """Say why data files are left that are too young.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -45,9 +46,11 @@ def paths(table: Table) -> set[str]:
 
 
 def scanned(table: Table) -> float:
-    """What filters on a, or on b, read on average: of every 50th row's values."""
-    values = {name: each[::50] for name, each in values_of(table, "a", "b").items()}
-    return mean(measured(data_files(table), table, values))
+    """What filters on a, or on b, read on average: of every 50th row's values; all of a column without any bounds."""
+    files, fields = data_files(table), {table.schema().find_field(name).field_id: name for name in "ab"}
+    bounded = [name for id_, name in fields.items() if any(id_ in (file.lower_bounds or {}) for file in files)]
+    values = {name: each[::50] for name, each in values_of(table, *bounded).items()} if bounded else {}
+    return mean({"a": 1.0, "b": 1.0, **measured(files, table, values)})
 
 
 def snapshot_id(table: Table) -> int | None:
@@ -194,7 +197,84 @@ def test_a_column_without_bounds_gains_nothing(grid: Table) -> None:
     with grid.transaction() as transaction:
         modes = {f"write.metadata.metrics.column.{name}": "none" for name in "ab"}
         transaction.set_properties(modes)
-    assert plan_rewrite(grid, "a, b", options=UPKEEP).groups == ()
+    plan = plan_rewrite(grid, "a, b", options=UPKEEP)
+    assert plan.groups == ()
+    none = "a (metrics mode none), b (metrics mode none)"
+    (left,) = plan.left
+    assert left.reason == (
+        f"no rewrite would gain anything, because new files get no bounds of any clustering column: {none}"
+    )
+    assert plan.message is not None
+    assert plan.message.endswith(
+        f" New files get no bounds of {none}, and no file can be skipped by what has none: to have them kept, set option "
+        "metrics-check to fix."
+    )
+
+
+def without_bounds(catalog: SqlCatalog, *columns: str, mode: str = "none") -> Table:
+    """A table of files that span everything, written without bounds of some columns."""
+    modes = {f"write.metadata.metrics.column.{name}": mode for name in columns}
+    table = catalog.create_table("db.unbounded", LONGS, properties=modes)
+    rng = np.random.default_rng(7)
+    for _ in range(12):
+        table.append(longs(a=rng.integers(0, DOMAIN, ROWS), b=rng.integers(0, DOMAIN, ROWS)))
+    return table
+
+
+def kept_in_full(table: Table, *columns: str) -> None:
+    with table.transaction() as transaction:
+        transaction.set_properties({f"write.metadata.metrics.column.{name}": "full" for name in columns})
+
+
+def percents(reason: str) -> list[float]:
+    """The scan fraction today, the attainable one, and the expected one."""
+    return [float(each) / 100 for each in re.findall(r"([\d.]+)%", reason)]
+
+
+@pytest.mark.parametrize("mode", ["none", "counts"])
+@pytest.mark.parametrize("columns", ["a", "ab"])
+def test_files_without_bounds_are_rewritten_once_new_ones_get_them(
+    catalog: SqlCatalog, columns: str, mode: str
+) -> None:
+    table = without_bounds(catalog, *columns, mode=mode)
+    if columns == "a":
+        rewrite_data_files(table, "b", options=UPKEEP)
+    kept_in_full(table, *columns)
+    today = scanned(table)
+    (group,) = plan_rewrite(table, "a, b", options=UPKEEP).groups
+    assert rewrite_data_files(table, "a, b", options=UPKEEP).rewritten_data_files_count == len(group.tasks)
+    assert percents(group.reason)[0] == pytest.approx(today, abs=0.01)
+    assert percents(group.reason)[2] == pytest.approx(scanned(table), abs=0.03)
+    assert scanned(table) < 0.8 * today
+    # Whoever has written them, and by whatever request.
+    for ratio in ("1.2", "1.25"):
+        assert plan_rewrite(table, "a, b", options={**UPKEEP, "max-scan-ratio": ratio}).groups == ()
+
+
+def test_what_is_expected_of_columns_with_bounds_reckons_with_the_others(catalog: SqlCatalog) -> None:
+    table = without_bounds(catalog, "a")
+    (group,) = plan_rewrite(table, "a, b", options=UPKEEP).groups
+    assert group.reason.endswith("; not counted are columns of which new files get no bounds: a (metrics mode none)")
+    rewrite_data_files(table, "a, b", options=UPKEEP)
+    # Of a every file is read.
+    assert percents(group.reason)[2] == pytest.approx(2 * scanned(table) - 1, abs=0.03)
+    (left,) = plan_rewrite(table, "a, b", options={**UPKEEP, "max-scan-ratio": "1.25"}).left
+    assert " is at most max-scan-ratio 1.25 times the attainable " in left.reason
+    assert left.reason.endswith("; not counted are columns of which new files get no bounds: a (metrics mode none)")
+
+
+@pytest.mark.parametrize("columns", ["a", "ab"])
+def test_a_rewrite_that_has_bounds_kept_is_chosen_by_them(catalog: SqlCatalog, columns: str) -> None:
+    table, fix = without_bounds(catalog, *columns), {**UPKEEP, "metrics-check": "fix"}
+    rewrite_data_files(table, "a, b", options=UPKEEP)
+    result = rewrite_data_files(table, "a, b", options=fix)
+    assert result.rewritten_data_files_count > 0
+    assert "Set write.metadata.metrics.column.a = 'full'" in (result.message or "")
+    assert scanned(table) < 0.5
+    at = snapshot_id(table)
+    for options in (fix, UPKEEP):
+        assert rewrite_data_files(table, "a, b", options=options).rewritten_data_files_count == 0
+    assert snapshot_id(table) == at
 
 
 def test_only_the_partitions_that_need_it(catalog: SqlCatalog) -> None:

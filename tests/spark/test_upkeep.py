@@ -113,6 +113,43 @@ def test_a_column_of_which_new_files_have_no_bounds_does_not_count(spark: SparkS
     assert len(plan_of(table, options_of(table), "zorder(id, b)").groups()) == groups
 
 
+@pytest.mark.parametrize("mode", ["none", "counts"])
+def test_files_without_bounds_are_rewritten_once_new_ones_get_them(spark: SparkSession, mode: str) -> None:
+    names = [f"write.metadata.metrics.column.{column}" for column in "ab"]
+    table = create(spark, ACROSS, properties=dict.fromkeys(names, mode))
+    options = options_of(table)
+    plan = plan_of(table, options)
+    [left] = plan.left()
+    none = f"a (metrics mode {mode}), b (metrics mode {mode})"
+    assert (
+        left.reason()
+        == f"no rewrite would gain anything, because new files get no bounds of any clustering column: {none}"
+    )
+    assert (
+        plan.message()
+        .get()
+        .endswith(
+            f" New files get no bounds of {none}, and no file can be skipped by what has none: to have them kept, set option "
+            "metrics-check to fix."
+        )
+    )
+    fixed = plan_of(table, {**options, "metrics-check": "fix"}).groups()
+    for name in names:
+        spark.sql(f"ALTER TABLE {table.full_name} SET TBLPROPERTIES ('{name}' = 'full')")
+    [group] = plan_of(table, options).groups()
+    assert re.fullmatch(
+        r"scan fraction 100\.0% is above max-scan-ratio 1\.5 times the attainable (\d\d\.\d%): expected to be \1 afterwards",
+        group.reason(),
+    )
+    assert [each.reason() for each in fixed] == [group.reason()]
+    with unchanged(table):
+        assert table.call("a, b", options=options).rewritten_data_files_count == 8
+    # By whatever request.
+    for ratio in ("1.5", "1.6"):
+        with untouched(table):
+            assert table.call("a, b", options=options_of(table, ratio)).rewritten_data_files_count == 0
+
+
 def test_small_files_call_for_a_rewrite_if_that_makes_them_fewer(spark: SparkSession) -> None:
     table = create(spark, ROWS.format(first=1000, last=7000, files=6))
     size = max(file.file_size_in_bytes for file in table.data_files())

@@ -15,6 +15,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh
 from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
 from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, remembered_sort_order, resolve
 from iceberg_zorder.pyiceberg.plan.selection.least_age import now_ms
@@ -23,7 +24,7 @@ from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import Listing
-from iceberg_zorder.request.metrics_check import FAIL
+from iceberg_zorder.request.metrics_check import FAIL, FIX
 from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
 from iceberg_zorder.request.table_defaults import (
@@ -138,6 +139,9 @@ class PlanRequest:
 
     def settled(self, order: RowOrder, snapshot: Snapshot, target: TargetSize) -> Settled | None:
         """Find what earlier rewrites by the same request have settled; see :meth:`.Settled.by`."""
+        if self.options.layout.metrics_check == FIX and KeptBounds.of(self.table, order.named).missing:
+            # New files are to have bounds that those have not.
+            return None
         return Settled.by(self.key(order, target), snapshots_to(self.table, snapshot))
 
     def newest_snapshot(self) -> Snapshot | None:

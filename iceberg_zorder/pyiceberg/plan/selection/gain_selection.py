@@ -15,7 +15,15 @@ from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, Se
 from iceberg_zorder.pyiceberg.plan.selection.size_selection import SizeSelection
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
 from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays
-from iceberg_zorder.request.rewrite_messages import some_of_them, why_chosen, why_not_chosen
+from iceberg_zorder.request.metrics_check import FIX
+from iceberg_zorder.request.rewrite_messages import (
+    no_bounds_of,
+    not_counted,
+    some_of_them,
+    why_chosen,
+    why_not_chosen,
+    why_nothing_counts,
+)
 from iceberg_zorder.upkeep.gain import Choice, UpkeepRequest, choose, rows_to_spread
 
 
@@ -43,6 +51,7 @@ class GainSelection:
         self._ratio = max_scan_ratio
         self._fields = [table.schema().find_field(each) for each in order.field_ids]
         self._request = upkeep_request(table, rules, order, max_scan_ratio)
+        self._missing = _kept(table, rules, order).missing
 
     def select(self, scope: Sequence[PartitionFiles]) -> Selected:
         """Choose by what is gained; see :meth:`Selection.select`."""
@@ -60,7 +69,7 @@ class GainSelection:
             choice, why = self._choose(tasks, called, rows)
             is_chosen = np.isin(np.arange(len(tasks)), choice.files)
             others = "a rewrite of them with the others would gain too little for its bytes"
-            others = others if len(choice.files) else why_not_chosen(choice.today, choice.attainable, self._ratio)
+            others = others if len(choice.files) else self._why_not(choice)
             for into, places, reason in (
                 (chosen, choice.files.tolist(), why),
                 (left, np.flatnonzero(~is_chosen).tolist(), others),
@@ -91,13 +100,19 @@ class GainSelection:
         if called and len(choice.files) and called_for[choice.files].all():
             some = "" if len(choice.files) == len(names) else some_of_them(len(choice.files))
             return choice, called.reason + some
-        return choice, why_chosen(choice.today, choice.expected, choice.attainable, self._ratio)
+        why = why_chosen(choice.today, choice.expected, choice.attainable, self._ratio)
+        return choice, why + not_counted(self._missing)
+
+    def _why_not(self, choice: Choice) -> str:
+        if len(self._missing) == len(self._order.named):
+            return why_nothing_counts(self._missing)
+        return why_not_chosen(choice.today, choice.attainable, self._ratio) + not_counted(self._missing)
 
     def _why_nothing(self, seen: int) -> str:
         return (
             f"Nothing to rewrite in {display_name(self._table)}: no size and no deletes of {seen:,} data files call "
             f"for it, and no rewrite would gain enough for its bytes (max-scan-ratio {self._ratio:g}). To rewrite them "
-            "anyway, set option rewrite-all to true."
+            f"anyway, set option rewrite-all to true.{no_bounds_of(self._missing)}"
         )
 
 
@@ -108,7 +123,7 @@ def _worth(choice: Choice, tasks: Sequence[DataFileTask], chosen: Sequence[DataF
 
 def upkeep_request(table: Table, rules: SizeRules, order: RowOrder, max_scan_ratio: float) -> UpkeepRequest:
     """Say how files are written and judged; columns of which new files get no bounds do not count."""
-    kept = KeptBounds.of(table, order.named)
+    kept = _kept(table, rules, order)
     weights = zip(order.named_weights, kept.are_kept, strict=True)
     return UpkeepRequest(
         max_scan_ratio,
@@ -117,3 +132,9 @@ def upkeep_request(table: Table, rules: SizeRules, order: RowOrder, max_scan_rat
         kept.cuts,
         [weight if is_kept else 0.0 for weight, is_kept in weights],
     )
+
+
+def _kept(table: Table, rules: SizeRules, order: RowOrder) -> KeptBounds:
+    """Tell what new files keep of bounds; where the rewrite sets what is missing, they are written with that."""
+    kept = KeptBounds.of(table, order.named)
+    return kept.mended if rules.options.layout.metrics_check == FIX else kept

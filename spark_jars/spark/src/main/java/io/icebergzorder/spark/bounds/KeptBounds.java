@@ -36,6 +36,20 @@ public final class KeptBounds {
     return new KeptBounds(replaced);
   }
 
+  /** What would be kept if all were of columns of which nothing is. */
+  public KeptBounds mended() {
+    Map<ClusteringColumn, String> wanted = new LinkedHashMap<>();
+    modes.keySet().stream().filter(column -> !areKept(column)).forEach(column -> wanted.put(column, "full"));
+    return with(wanted);
+  }
+
+  /** The columns of which no bounds are kept, by their names in messages, and their modes. */
+  public Map<String, String> missing() {
+    Map<String, String> missing = new LinkedHashMap<>();
+    modes.keySet().stream().filter(column -> !areKept(column)).forEach(column -> missing.put(column.name(), mode(column)));
+    return missing;
+  }
+
   /** The name of the table property that says what is kept of a column. */
   public static String property(ClusteringColumn column) {
     return MetricsCheck.COLUMN_MODE + String.join(".", column.parts());

@@ -88,9 +88,11 @@ public final class RewritePlanner {
     Predicate<FileScanTask> isYounger = younger(rules.minAgeSeconds(), table);
     // Of tables of version 1 manifests are read for it.
     Optional<Predicate<List<FileScanTask>>> settled =
-        TablePlan.mayLeaveGroups(request) ? history.settled(TablePlan.requestKey(request, target)) : Optional.empty();
+        TablePlan.mayLeaveGroups(request) && !mends(table, request)
+            ? history.settled(TablePlan.requestKey(request, target))
+            : Optional.empty();
     Supplier<FileBounds> bounds = once(() -> bounds(request, start));
-    Supplier<KeptBounds> kept = once(() -> KeptBounds.of(table, request.order().named()));
+    Supplier<KeptBounds> kept = once(() -> kept(table, request));
     Selection.Selected chosen =
         scope.isEmpty() && request.written().where() == null
             ? new Selection.Selected(List.of(), List.of(), nothingIn(table.name(), "the table has no data file"))
@@ -151,6 +153,17 @@ public final class RewritePlanner {
     List<String> names = columns.stream().map(column -> String.join(".", column.parts())).toList();
     return new FileBounds(
         columns, table.schema(), visitor -> request.scope().forEachWithBounds(table, start.snapshotId(), names, visitor));
+  }
+
+  /** What new files keep of bounds; where the rewrite sets what is missing, they are written with that. */
+  private static KeptBounds kept(Table table, ResolvedRequest request) {
+    KeptBounds kept = KeptBounds.of(table, request.order().named());
+    return mends(table, request) ? kept.mended() : kept;
+  }
+
+  /** Whether new files are to have bounds that those of today have not. */
+  private static boolean mends(Table table, ResolvedRequest request) {
+    return request.options().layout().fixesMetrics() && !KeptBounds.of(table, request.order().named()).missing().isEmpty();
   }
 
   private static <T> Supplier<T> once(Supplier<T> source) {

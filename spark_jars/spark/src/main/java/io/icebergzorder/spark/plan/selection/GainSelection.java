@@ -3,6 +3,7 @@ package io.icebergzorder.spark.plan.selection;
 import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.REWRITE_ALL;
 
 import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.core.report.DataFiles;
 import io.icebergzorder.core.upkeep.Choice;
 import io.icebergzorder.core.upkeep.Gain;
@@ -21,8 +22,10 @@ import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.iceberg.FileScanTask;
 
@@ -42,6 +45,7 @@ public final class GainSelection implements Selection {
   private final SizeSelection sizes;
   private final Supplier<FileBounds> bounds;
   private final UpkeepRequest upkeep;
+  private final Map<String, String> missing;
 
   /**
    * Takes what files are judged by.
@@ -56,6 +60,7 @@ public final class GainSelection implements Selection {
     this.sizes = new SizeSelection(rules);
     this.bounds = bounds;
     this.upkeep = upkeep(rules, kept, request, rules.maxScanRatio());
+    this.missing = kept.missing();
   }
 
   /** How files are written and judged. */
@@ -162,16 +167,36 @@ public final class GainSelection implements Selection {
               : String.format(Locale.ROOT, "; %,d of them, for with the others filters would read more", files);
       return files == 0 ? null : sizes.whyChosen(judged.called()) + some;
     }
-    return fraction(judged, "above") + ": expected to be " + percent(judged.choice().expected()) + " afterwards";
+    return fraction(judged, "above") + ": expected to be " + percent(judged.choice().expected()) + " afterwards" + notCounted();
   }
 
   private String whyLeft(Judged judged) {
     if (!judged.chosen().isEmpty()) {
       return "a rewrite of them with the others would gain too little for its bytes";
     }
-    return judged.choice().today() <= upkeep.maxScanRatio() * judged.choice().attainable()
-        ? fraction(judged, "at most")
-        : fraction(judged, "above") + ", but no rewrite would gain enough for its bytes";
+    if (missing.size() == upkeep.weights().length) {
+      return "no rewrite would gain anything, because new files get no bounds of any clustering column: " + modes();
+    }
+    boolean isBelow = judged.choice().today() <= upkeep.maxScanRatio() * judged.choice().attainable();
+    return (isBelow ? fraction(judged, "at most") : fraction(judged, "above") + ", but no rewrite would gain enough for its bytes")
+        + notCounted();
+  }
+
+  /** Added to a scan fraction: which columns it is not of. */
+  private String notCounted() {
+    return missing.isEmpty() ? "" : "; not counted are columns of which new files get no bounds: " + modes();
+  }
+
+  /** Added to why nothing is rewritten: by which columns no file can be skipped, and what would help. */
+  private String noBounds() {
+    String what = " New files get no bounds of %s, and no file can be skipped by what has none: to have them kept, set option %s to %s.";
+    return missing.isEmpty() ? "" : String.format(what, modes(), ZOrderOptions.METRICS_CHECK, ZOrderOptions.METRICS_CHECK_FIX);
+  }
+
+  private String modes() {
+    return missing.entrySet().stream()
+        .map(column -> column.getKey() + " (metrics mode " + column.getValue() + ")")
+        .collect(Collectors.joining(", "));
   }
 
   private String fraction(Judged judged, String where) {
@@ -185,7 +210,8 @@ public final class GainSelection implements Selection {
         Locale.ROOT,
         "Nothing to rewrite in %s: no size and no deletes of %,d data files call for it, and no rewrite would gain enough for its"
             + " bytes (%s %s). To rewrite them anyway, set option %s to true.",
-        rules.tableName(), seen, RewriteOptions.MAX_SCAN_RATIO, ratio(), REWRITE_ALL);
+        rules.tableName(), seen, RewriteOptions.MAX_SCAN_RATIO, ratio(), REWRITE_ALL)
+        + noBounds();
   }
 
   private String ratio() {
