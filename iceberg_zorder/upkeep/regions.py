@@ -128,10 +128,11 @@ def cut_regions(files: DataFiles, rows: int, sizes: RegionSizes, request: Upkeep
     if len(found) == 1:
         return Regions(found, None, None)
     partition = PartitionRows(files, rows, request.kept, request.weights)
-    whole = _expected(partition, files, cutter.whole, request)
+    prices = _Prices(partition, files, request)
+    whole = prices.expected(cutter.whole)
     while True:
         found = tuple(replace(each, spans=partition.spans(each.files)) for each in found)
-        expected = _expected(partition, files, found, request)
+        expected = prices.expected(found)
         if sizes.is_across or expected <= request.max_scan_ratio * whole:
             return Regions(found, expected, whole)
         sizes = replace(sizes, bound=_COARSER * sizes.bound)
@@ -168,12 +169,27 @@ def narrowed(layout: LayoutRequest, spans: Sequence[float], prefix: int) -> Layo
     return replace(layout, weights=tuple(span * weight for span, weight in zip(spans[prefix:], weights, strict=True)))
 
 
-def _expected(partition: PartitionRows, files: DataFiles, regions: tuple[Region, ...], request: UpkeepRequest) -> float:
-    cost, prefix = 0.0, len(request.layout.leading_orders)
-    for region in regions:
-        count = request.expected_files(int(files.sizes[region.files].sum()))
-        cost += partition.rewritten(region.files, count, narrowed(request.layout, region.spans, prefix))[0]
-    return cost / max(1, files.bytes)
+class _Prices:
+    """Predicts what rewrites cost; what stays a region when others become larger is predicted once."""
+
+    def __init__(self, partition: PartitionRows, files: DataFiles, request: UpkeepRequest) -> None:
+        self._partition, self._files, self._request = partition, files, request
+        self._known: dict[bytes, float] = {}
+
+    def expected(self, regions: Sequence[Region]) -> float:
+        """Tell what scan fraction is expected of a rewrite of regions; of the same files they have the same spans."""
+        cost = 0.0
+        for region in regions:
+            key = region.files.tobytes()
+            if key not in self._known:
+                self._known[key] = self._cost(region)
+            cost += self._known[key]
+        return cost / max(1, self._files.bytes)
+
+    def _cost(self, region: Region) -> float:
+        request, prefix = self._request, len(self._request.layout.leading_orders)
+        count = request.expected_files(int(self._files.sizes[region.files].sum()))
+        return self._partition.rewritten(region.files, count, narrowed(request.layout, region.spans, prefix))[0]
 
 
 class _Cutter:

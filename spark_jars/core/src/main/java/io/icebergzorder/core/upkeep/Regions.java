@@ -2,9 +2,13 @@ package io.icebergzorder.core.upkeep;
 
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.report.DataFiles;
+import java.nio.IntBuffer;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalDouble;
+import java.util.function.ToDoubleFunction;
 
 /**
  * What a file group is cut into: regions, each of which is rewritten by itself.
@@ -46,11 +50,15 @@ public record Regions(List<Region> regions, OptionalDouble expected, OptionalDou
       return new Regions(found, OptionalDouble.empty(), OptionalDouble.empty());
     }
     PartitionRows partition = new PartitionRows(files, rows, request.kept(), request.weights());
-    double whole = expected(partition, files, List.of(cutter.whole()), request);
+    // What stays a region when others become larger is predicted once: of the same files it has the same spans.
+    Map<IntBuffer, Double> known = new HashMap<>();
+    ToDoubleFunction<Region> price =
+        region -> known.computeIfAbsent(IntBuffer.wrap(region.files()), key -> cost(partition, files, region, request));
+    double whole = expected(files, List.of(cutter.whole()), price);
     RegionSizes larger = sizes;
     while (true) {
       found = found.stream().map(region -> region.with(partition.spans(region.files()))).toList();
-      double expected = expected(partition, files, found, request);
+      double expected = expected(files, found, price);
       if (sizes.isAcross() || expected <= request.maxScanRatio() * whole) {
         return new Regions(found, OptionalDouble.of(expected), OptionalDouble.of(whole));
       }
@@ -62,15 +70,20 @@ public record Regions(List<Region> regions, OptionalDouble expected, OptionalDou
     }
   }
 
-  private static double expected(PartitionRows partition, DataFiles files, List<Region> regions, UpkeepRequest request) {
-    int prefix = request.layout().leadingOrders().size();
+  private static double expected(DataFiles files, List<Region> regions, ToDoubleFunction<Region> price) {
     double cost = 0;
     for (Region region : regions) {
-      long size = Arrays.stream(region.files()).mapToLong(file -> files.sizes()[file]).sum();
-      int count = request.expectedFiles().applyAsInt(size);
-      cost += partition.rewritten(region.files(), count, narrowed(request.layout(), region.spans(), prefix)).cost();
+      cost += price.applyAsDouble(region);
     }
     return cost / Math.max(1, files.bytes());
+  }
+
+  /** What the files of a region cost once they are rewritten. */
+  private static double cost(PartitionRows partition, DataFiles files, Region region, UpkeepRequest request) {
+    long size = Arrays.stream(region.files()).mapToLong(file -> files.sizes()[file]).sum();
+    int count = request.expectedFiles().applyAsInt(size);
+    int prefix = request.layout().leadingOrders().size();
+    return partition.rewritten(region.files(), count, narrowed(request.layout(), region.spans(), prefix)).cost();
   }
 
   /**
