@@ -1,0 +1,177 @@
+"""Decide what a pass of maintenance rewrites: statistics in, ranked decisions with reasons out.
+
+A file group is worth what filters read less for each byte that its rewrite reads. The budget goes to what is due for
+its deletes or its partition spec, and then to the file groups of all tables that are worth most; one that does not fit
+leaves its room to others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
+
+from iceberg_zorder.maintain.observation import FileGroupNeed, Observation, TableName
+from iceberg_zorder.maintain.policy.policy import Budget
+from iceberg_zorder.maintain.policy.settings import TableSettings
+from iceberg_zorder.maintain.triggers_met import triggers_met
+
+Action = Literal["rewrite", "leave"]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is done about a table, and why.
+
+    Parameters
+    ----------
+    table : TableName
+        The table.
+    action : str
+        ``rewrite`` or ``leave``.
+    reason : str
+        Why.
+    groups : tuple of FileGroupNeed
+        The file groups that are rewritten, those that are worth most first.
+    deferred : tuple of FileGroupNeed
+        The file groups that the budget has no room for.
+    """
+
+    table: TableName
+    action: Action
+    reason: str
+    groups: tuple[FileGroupNeed, ...] = ()
+    deferred: tuple[FileGroupNeed, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes that are rewritten."""
+        return sum(each.size for each in self.groups)
+
+    @property
+    def saved_bytes(self) -> float:
+        """What ``column = value`` is expected to read less afterwards, in bytes."""
+        return sum(each.saved_bytes for each in self.groups)
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What decisions depend on besides the tables.
+
+    Parameters
+    ----------
+    now : datetime
+        The moment, with its time zone.
+    budget : Budget
+        What a pass may take.
+    not_before : mapping of TableName to datetime
+        Tables that are left in peace after conflicts, and until when.
+    """
+
+    now: datetime
+    budget: Budget
+    not_before: Mapping[TableName, datetime]
+
+
+def decide(tables: Sequence[tuple[Observation, TableSettings]], circumstances: Circumstances) -> tuple[Decision, ...]:
+    """Decide about tables.
+
+    Parameters
+    ----------
+    tables : sequence of (Observation, TableSettings)
+        What was found, and what the policy says of it.
+    circumstances : Circumstances
+        The moment, the budget, and the tables that are left in peace.
+
+    Returns
+    -------
+    tuple of Decision
+        One for each table: those that are rewritten first, in the order of what a byte of theirs is worth.
+
+    Examples
+    --------
+    >>> from datetime import timezone
+    >>> from iceberg_zorder.maintain.policy.settings import TableSettings
+    >>> def table(name, size, saved):
+    ...     groups = (FileGroupNeed(1, 4, size, saved, False, "overlap"),)
+    ...     return Observation(TableName("lake", ("db",), name), 1, None, groups=groups), TableSettings()
+    >>> tables = [table("a", 100, 10.0), table("b", 100, 50.0), table("c", 50, 10.0)]
+    >>> now = datetime(2026, 11, 23, tzinfo=timezone.utc)
+    >>> found = decide(tables, Circumstances(now, Budget(bytes=160), {}))
+    >>> [(each.table.name, each.action) for each in found]
+    [('b', 'rewrite'), ('c', 'rewrite'), ('a', 'leave')]
+    >>> found[2].reason
+    'the budget of this pass has no room for it: 100 bytes, 10 are left'
+    """
+    judged = [_judged(found, settings, circumstances) for found, settings in tables]
+    return _within(judged, circumstances.budget)
+
+
+def _judged(found: Observation, settings: TableSettings, circumstances: Circumstances) -> Decision:
+    """Decide about a table as if there were no others."""
+
+    def leave(reason: str) -> Decision:
+        return Decision(found.table, "leave", reason)
+
+    now = circumstances.now
+    if not settings.enabled:
+        return leave(settings.disabled_because)
+    if not settings.allowed_hours.allows(now):
+        return leave("it is outside of allowed-hours")
+    until = circumstances.not_before.get(found.table)
+    if until is not None and now < until:
+        return leave(f"it is left in peace until {until:%Y-%m-%d %H:%M:%SZ} after a conflict")
+    triggers = triggers_met(found, settings.triggers, now, settings.zone)
+    if not triggers.is_any:
+        return leave(f"no trigger is met: {'; '.join(triggers.unmet)}")
+    if not found.groups:
+        return leave(found.message or "there is nothing to rewrite")
+    return Decision(found.table, "rewrite", "; ".join(triggers.met), tuple(sorted(found.groups, key=_rank)))
+
+
+def _rank(group: FileGroupNeed) -> tuple[bool, float, int, int]:
+    return not group.is_due, -group.worth, group.size, group.index
+
+
+def _within(judged: Sequence[Decision], budget: Budget) -> tuple[Decision, ...]:
+    """Give the budget to the file groups that are worth most."""
+    of = {each.table: each for each in judged}
+    wanted = sorted(
+        ((group, each.table) for each in judged for group in each.groups), key=lambda pair: (*_rank(pair[0]), pair[1])
+    )
+    taken: dict[TableName, list[FileGroupNeed]] = {}
+    deferred: dict[TableName, list[FileGroupNeed]] = {}
+    room = budget.bytes
+    for group, table in wanted:
+        is_another = table not in taken and budget.tables is not None and len(taken) >= budget.tables
+        if is_another or (room is not None and group.size > room):
+            deferred.setdefault(table, []).append(group)
+            continue
+        taken.setdefault(table, []).append(group)
+        room = None if room is None else room - group.size
+    first = [
+        replace(of[table], groups=tuple(groups), deferred=tuple(deferred.get(table, ())))
+        for table, groups in taken.items()
+    ]
+    rest = []
+    for each in judged:
+        if each.table in taken:
+            continue
+        if each.groups:
+            each = replace(
+                each,
+                action="leave",
+                reason=_no_room(each.groups, room, budget, len(taken)),
+                groups=(),
+                deferred=each.groups,
+            )
+        rest.append(each)
+    return (*first, *rest)
+
+
+def _no_room(groups: Sequence[FileGroupNeed], room: int | None, budget: Budget, tables: int) -> str:
+    least = min(each.size for each in groups)
+    if room is None or (budget.tables is not None and tables >= budget.tables):
+        return f"the budget of this pass has no room for it: {budget.tables} tables"
+    return f"the budget of this pass has no room for it: {least:,} bytes, {room:,} are left"

@@ -1,0 +1,120 @@
+"""What a pass of maintenance has found out about a table, from its metadata alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, order=True)
+class TableName:
+    """A table of a catalog."""
+
+    catalog: str
+    namespace: tuple[str, ...]
+    name: str
+
+    def __str__(self) -> str:
+        return ".".join((self.catalog, *self.namespace, self.name))
+
+
+@dataclass(frozen=True)
+class FileGroupNeed:
+    """A file group that a rewrite would plan.
+
+    Parameters
+    ----------
+    index : int
+        Its place in the plan, from 1.
+    files, size : int
+        Its data files, and their bytes.
+    saved_bytes : float
+        What ``column = value`` is expected to read less afterwards, in bytes.
+    is_due : bool
+        Whether it is to be rewritten for its deletes or its partition spec, whatever is gained.
+    reason : str
+        Why it was planned.
+
+    Examples
+    --------
+    >>> FileGroupNeed(1, 4, 1000, 250.0, False, "overlap").worth
+    0.25
+    """
+
+    index: int
+    files: int
+    size: int
+    saved_bytes: float
+    is_due: bool
+    reason: str
+
+    @property
+    def worth(self) -> float:
+        """Bytes that a filter reads less for each byte that is rewritten."""
+        return self.saved_bytes / max(1, self.size)
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """What others have committed since our newest rewrite, or since the oldest snapshot that is kept if there is none.
+
+    Parameters
+    ----------
+    commits : int
+        Snapshots.
+    data_files, data_bytes : int
+        Added data files, and their bytes where summaries tell.
+    position_delete_files, position_deletes : int
+        Added files of position deletes (deletion vectors count), and the deletes in them.
+    equality_delete_files, equality_deletes : int
+        Added files of equality deletes, and the deletes in them.
+    """
+
+    commits: int = 0
+    data_files: int = 0
+    data_bytes: int = 0
+    position_delete_files: int = 0
+    position_deletes: int = 0
+    equality_delete_files: int = 0
+    equality_deletes: int = 0
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a table needs.
+
+    Parameters
+    ----------
+    table : TableName
+        The table.
+    snapshot_id : int or None
+        The snapshot that was looked at; None of an empty table.
+    last_rewrite_ms : int or None
+        When our newest rewrite was committed, in milliseconds since the epoch; None if no snapshot tells of one.
+    files, size : int
+        Its data files that the filter leaves, and their bytes.
+    small_files : int
+        Those of them below ``min-file-size-bytes``.
+    arrivals : Arrivals
+        What has come.
+    groups : tuple of FileGroupNeed
+        The file groups that a rewrite would plan now.
+    message : str or None
+        Why there are none.
+    scan_ratio : float or None
+        What filters read of the data files beside what they would read after a rewrite of all; None where nobody has
+        looked, as what a rewrite has settled need not be looked at.
+    depth : float or None
+        The average depth, if the policy asks for it.
+    """
+
+    table: TableName
+    snapshot_id: int | None
+    last_rewrite_ms: int | None
+    files: int = 0
+    size: int = 0
+    small_files: int = 0
+    arrivals: Arrivals = field(default_factory=Arrivals)
+    groups: tuple[FileGroupNeed, ...] = ()
+    message: str | None = None
+    scan_ratio: float | None = None
+    depth: float | None = None

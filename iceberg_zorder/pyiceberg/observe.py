@@ -1,0 +1,122 @@
+"""Find out what a table needs, for maintenance: its metadata is read, and no data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from pyiceberg.table import Table
+
+from iceberg_zorder.maintain.observation import Arrivals, FileGroupNeed, Observation, TableName
+from iceberg_zorder.maintain.policy.settings import TableSettings
+from iceberg_zorder.pyiceberg.clustering.report import report
+from iceberg_zorder.pyiceberg.file_groups import ExpectedReads, FileGroup, size_of
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
+from iceberg_zorder.pyiceberg.rewrite import plan_rewrite
+from iceberg_zorder.pyiceberg.scan.history import snapshots_to
+from iceberg_zorder.report.history import SnapshotFacts
+
+
+def observe(table: Table, name: TableName, settings: TableSettings, now: datetime) -> tuple[Observation, RewritePlan]:
+    """Find out what a table needs.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table; it has the newest metadata afterwards.
+    name : TableName
+        Its name.
+    settings : TableSettings
+        What the policy says of it.
+    now : datetime.datetime
+        The moment that relative dates of ``where`` go by, with its time zone.
+
+    Returns
+    -------
+    Observation
+        What was found.
+    RewritePlan
+        What a rewrite would do.
+
+    Raises
+    ------
+    InvalidInputError
+        When the settings, or a property of the table, cannot be honoured.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from datetime import timezone
+    >>> import pyarrow as pa
+    >>> from pyiceberg.catalog.sql import SqlCatalog
+    >>> directory = tempfile.TemporaryDirectory()
+    >>> catalog = SqlCatalog("lake", uri=f"sqlite:///{directory.name}/catalog.db", warehouse=directory.name)
+    >>> catalog.create_namespace("db")
+    >>> table = catalog.create_table("db.events", pa.schema([("user_id", pa.int64()), ("ts", pa.int64())]))
+    >>> for start in range(0, 5000, 1000):
+    ...     ids = pa.array(range(start, start + 1000))
+    ...     table.append(pa.table({"user_id": ids, "ts": ids}))
+    >>> now = datetime(2026, 11, 23, tzinfo=timezone.utc)
+    >>> found, plan = observe(table, TableName("lake", ("db",), "events"), TableSettings(by="user_id, ts"), now)
+    >>> found.files, found.small_files, found.arrivals.commits, [group.reason for group in found.groups]
+    (5, 5, 5, ['5 files below min-file-size-bytes 12,582,912; no fewer than min-input-files 5'])
+    >>> catalog.close(); directory.cleanup()
+    """
+    asked = {"where": settings.where_at(now), "branch": settings.branch}
+    plan = plan_rewrite(table, settings.by, options=settings.options, **asked)
+    snapshots = snapshots_to(table, plan.snapshot)
+    last = next((each for each in reversed(snapshots) if each.is_layout), None)
+    come = snapshots if last is None else snapshots[snapshots.index(last) + 1 :]
+    tasks = [task for part in (*plan.groups, *plan.left) for task in part.tasks]
+    least = 0 if plan.target is None else size_rules(table, plan.request.options, plan.target).min_file_size
+    found = Observation(
+        name,
+        None if plan.snapshot is None else plan.snapshot.snapshot_id,
+        None if last is None else last.timestamp_ms,
+        len(tasks),
+        size_of(tasks),
+        sum(task.data_file.file_size_in_bytes < least for task in tasks),
+        arrivals(come),
+        tuple(_need(group) for group in plan.groups),
+        plan.message,
+        _scan_ratio([each.reads for each in (*plan.groups, *plan.left) if each.reads is not None]),
+        None if settings.triggers.depth is None else report(table, plan.request.sort_order, **asked).average_depth,
+    )
+    return found, plan
+
+
+def arrivals(snapshots: Sequence[SnapshotFacts]) -> Arrivals:
+    """Add up what snapshots have brought, but for rewrites, which bring nothing.
+
+    Examples
+    --------
+    >>> summary = {"added-data-files": "3", "added-files-size": "900", "added-position-deletes": "7"}
+    >>> arrivals([SnapshotFacts(1, 0, "append", summary), SnapshotFacts(2, 0, "replace", summary)])
+    Arrivals(commits=1, data_files=3, data_bytes=900, position_delete_files=0, position_deletes=7, \
+equality_delete_files=0, equality_deletes=0)
+    """
+    come = [each for each in snapshots if each.operation != "replace"]
+
+    def total(*keys: str) -> int:
+        return sum(each.count(key) for each in come for key in keys)
+
+    return Arrivals(
+        len(come),
+        total("added-data-files"),
+        total("added-files-size"),
+        total("added-position-delete-files", "added-dvs"),
+        total("added-position-deletes"),
+        total("added-equality-delete-files"),
+        total("added-equality-deletes"),
+    )
+
+
+def _need(group: FileGroup) -> FileGroupNeed:
+    saved = 0.0 if group.reads is None else group.reads.saved
+    return FileGroupNeed(group.index, len(group.tasks), group.input_size, saved, group.is_due, group.reason)
+
+
+def _scan_ratio(reads: Sequence[ExpectedReads]) -> float | None:
+    attainable = sum(each.attainable for each in reads)
+    return sum(each.today for each in reads) / attainable if attainable else None

@@ -1,0 +1,160 @@
+"""Decisions, as a table of cases: what was found and what a policy says in, decisions with their reasons out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from iceberg_zorder.maintain.decide import Circumstances, Decision, decide
+from iceberg_zorder.maintain.observation import Arrivals, FileGroupNeed, Observation, TableName
+from iceberg_zorder.maintain.policy.policy import Budget
+from iceberg_zorder.maintain.policy.schedule import AllowedHours, HourRange
+from iceberg_zorder.maintain.policy.settings import TableSettings, Triggers
+
+NOW = datetime(2026, 11, 23, 12, tzinfo=timezone.utc)
+COME = Arrivals(
+    commits=7, data_files=30, data_bytes=5_000, position_delete_files=3, position_deletes=70, equality_delete_files=2,
+    equality_deletes=9,
+)  # fmt: skip
+NEED = FileGroupNeed(1, 10, 1_000, 400.0, False, "they overlap")
+
+
+def table(name: str = "t", *groups: FileGroupNeed, **found: Any) -> Observation:
+    given = {"last_rewrite_ms": int((NOW - timedelta(hours=5)).timestamp() * 1000), "arrivals": COME, **found}
+    return Observation(TableName("lake", ("db",), name), 1, groups=groups, **given)
+
+
+def decided(
+    found: Observation, settings: TableSettings, not_before: dict[TableName, datetime] | None = None
+) -> Decision:
+    (decision,) = decide([(found, settings)], Circumstances(NOW, Budget(), not_before or {}))
+    return decision
+
+
+@pytest.mark.parametrize(
+    ("triggers", "action", "reason"),
+    [
+        ({}, "rewrite", "scan-ratio: a rewrite pays"),
+        ({"scan_ratio": 1.3}, "rewrite", "scan-ratio 1.35 of 1.3"),
+        ({"scan_ratio": 1.4}, "leave", "no trigger is met: scan-ratio 1.35 of 1.4"),
+        ({"depth": 3.0}, "rewrite", "depth 3.5 of 3"),
+        ({"depth": 4.0}, "leave", "no trigger is met: depth 3.5 of 4"),
+        ({"commit_count": 7}, "rewrite", "commit-count 7 of 7"),
+        ({"commit_count": 8}, "leave", "no trigger is met: commit-count 7 of 8"),
+        ({"data_file_count": 31}, "leave", "no trigger is met: data-file-count 30 of 31"),
+        ({"data_file_size": 5_000}, "rewrite", "data-file-size 5,000 of 5,000"),
+        ({"bytes_appended": 5_001}, "leave", "no trigger is met: bytes-appended 5,000 of 5,001"),
+        ({"pos_delete_file_count": 3}, "rewrite", "pos-delete-file-count 3 of 3"),
+        ({"pos_delete_record_count": 71}, "leave", "no trigger is met: pos-delete-record-count 70 of 71"),
+        ({"eq_delete_file_count": 1}, "rewrite", "eq-delete-file-count 2 of 1"),
+        ({"eq_delete_record_count": 10}, "leave", "no trigger is met: eq-delete-record-count 9 of 10"),
+        ({"small_file_count": 4}, "rewrite", "small-file-count 4 of 4"),
+        (
+            {"interval": timedelta(hours=6)},
+            "leave",
+            "no trigger is met: interval 6:00:00: last rewrite 2026-11-23 07:00:00Z",
+        ),
+        ({"interval": timedelta(hours=5)}, "rewrite", "interval 5:00:00: last rewrite 2026-11-23 07:00:00Z"),
+        ({"cron": "0 9 * * *"}, "rewrite", "cron 0 9 * * *: due since the last rewrite"),
+        ({"cron": "0 3 * * *"}, "leave", "no trigger is met: cron 0 3 * * *: not due since the last rewrite"),
+        # Any is enough, and those that are met are told.
+        ({"commit_count": 100, "data_file_count": 10}, "rewrite", "data-file-count 30 of 10"),
+        (
+            {"commit_count": 100, "cron": "0 3 * * *"},
+            "leave",
+            "no trigger is met: commit-count 7 of 100; cron 0 3 * * *: not due since the last rewrite",
+        ),
+    ],
+)
+def test_triggers(triggers: dict[str, Any], action: str, reason: str) -> None:
+    found = table("t", NEED, scan_ratio=1.35, depth=3.5, small_files=4)
+    decision = decided(found, TableSettings(triggers=Triggers(**triggers)))
+    assert (decision.action, decision.reason) == (action, reason)
+    assert decision.groups == ((NEED,) if action == "rewrite" else ())
+
+
+def test_a_table_that_was_never_rewritten_is_due_by_time() -> None:
+    for triggers in (Triggers(interval=timedelta(days=9)), Triggers(cron="0 3 1 1 *")):
+        assert decided(table("t", NEED, last_rewrite_ms=None), TableSettings(triggers=triggers)).action == "rewrite"
+
+
+@pytest.mark.parametrize("limit", [Triggers(scan_ratio=1.0), Triggers(depth=1.0)], ids=["scan ratio", "depth"])
+def test_what_nobody_has_looked_at_meets_no_trigger(limit: Triggers) -> None:
+    decision = decided(table("t", NEED), TableSettings(triggers=limit))
+    assert (decision.action, "unknown of 1" in decision.reason) == ("leave", True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "not_before", "reason"),
+    [
+        (TableSettings(enabled=False, disabled_because="its owner says so"), None, "its owner says so"),
+        (
+            TableSettings(allowed_hours=AllowedHours((HourRange.parse("22:00-06:00"),))),
+            None,
+            "it is outside of allowed-hours",
+        ),
+        (TableSettings(), timedelta(minutes=1), "it is left in peace until 2026-11-23 12:01:00Z after a conflict"),
+        (TableSettings(triggers=Triggers(commit_count=8)), None, "no trigger is met: commit-count 7 of 8"),
+    ],
+)
+def test_what_is_left_whatever_it_needs(settings: TableSettings, not_before: timedelta | None, reason: str) -> None:
+    found = table("t", NEED)
+    until = {} if not_before is None else {found.table: NOW + not_before}
+    assert decided(found, settings, until) == Decision(found.table, "leave", reason)
+    # And once it is over, it is rewritten.
+    assert decided(found, TableSettings(), {found.table: NOW}).action == "rewrite"
+
+
+def test_nothing_to_rewrite_says_what_the_plan_says() -> None:
+    decision = decided(table("t", message="Nothing."), TableSettings(triggers=Triggers(commit_count=1)))
+    assert (decision.action, decision.reason) == ("leave", "Nothing.")
+
+
+def group(index: int, size: int, saved: float, *, is_due: bool = False) -> FileGroupNeed:
+    return FileGroupNeed(index, 2, size, saved, is_due, "")
+
+
+@pytest.mark.parametrize(
+    ("budget", "taken"),
+    [
+        (Budget(), {"c": [2, 1], "b": [1], "a": [2, 1]}),
+        (Budget(bytes=100), {"c": [2]}),
+        (Budget(bytes=150), {"c": [2], "b": [1]}),
+        # What does not fit leaves its room to others that are worth less.
+        (Budget(bytes=450), {"c": [2], "b": [1], "a": [1]}),
+        (Budget(bytes=0), {}),
+        (Budget(tables=1), {"c": [2, 1]}),
+        (Budget(tables=2), {"c": [2, 1], "b": [1]}),
+        (Budget(bytes=150, tables=1), {"c": [2]}),
+    ],
+)
+def test_the_budget_goes_to_what_is_worth_most(budget: Budget, taken: dict[str, list[int]]) -> None:
+    tables = [
+        table("a", group(1, 300, 30.0), group(2, 1_000, 200.0)),
+        table("b", group(1, 50, 20.0)),
+        table("c", group(1, 1_000, -5.0), group(2, 100, 90.0)),
+    ]
+    pairs = [(each, TableSettings()) for each in tables]
+    found = decide(pairs, Circumstances(NOW, budget, {}))
+    chosen = {each.table.name: [group.index for group in each.groups] for each in found if each.action == "rewrite"}
+    assert chosen == taken
+    assert list(chosen) == list(taken), "in the order of what a byte is worth"
+    assert sum(each.size for each in found) <= (budget.bytes if budget.bytes is not None else 10_000)
+    for each, observed in ((decision, next(t for t in tables if t.table == decision.table)) for decision in found):
+        assert sorted([*each.groups, *each.deferred], key=lambda of: of.index) == list(observed.groups)
+        if not each.groups:
+            assert each.reason.startswith("the budget of this pass has no room for it: ")
+    # The order of tables decides nothing.
+    assert decide(pairs[::-1], Circumstances(NOW, budget, {}))[: len(taken)] == found[: len(taken)]
+
+
+def test_what_is_due_comes_before_what_gains() -> None:
+    tables = [table("a", group(1, 100, 99.0)), table("b", group(1, 100, 0.0, is_due=True))]
+    pairs = [(each, TableSettings()) for each in tables]
+    found = decide(pairs, Circumstances(NOW, Budget(bytes=100), {}))
+    assert [(each.table.name, each.action) for each in found] == [("b", "rewrite"), ("a", "leave")]
+    assert found[1].reason == "the budget of this pass has no room for it: 100 bytes, 0 are left"
+    assert replace(found[1], deferred=()).size == 0
