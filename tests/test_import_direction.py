@@ -30,6 +30,8 @@ STAGES = [
     {"pyiceberg.plan"},
     {"pyiceberg.run"},
     {"pyiceberg.clustering", "pyiceberg.rewrite"},
+    {"pyiceberg.observe"},
+    {"pyiceberg.maintained_tables"},
     {"pyiceberg"},
     {"cli"},
 ]

@@ -7,18 +7,17 @@ by Ctrl-C, 143 by SIGTERM.
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
 
 from iceberg_zorder import __version__
-from iceberg_zorder.cli.failure import FAILED, REFUSED, Failure
-from iceberg_zorder.cli.interruption import Interrupted, Signals, exit_code, interruptible
+from iceberg_zorder.cli.endings import exit_after
+from iceberg_zorder.cli.failure import REFUSED, Failure
+from iceberg_zorder.cli.interruption import Signals
 from iceberg_zorder.cli.output import ConsoleOutput, JsonOutput, Output
 from iceberg_zorder.cli.parameters import (
     Branch,
@@ -132,7 +131,7 @@ def rewrite(
         )
         return run(request, shown, signals.done)
 
-    _exit_after(work, f"the rewrite of {table}", shown, leaves_files=True)
+    exit_after(work, f"the rewrite of {table}", shown, leaves_files=True)
 
 
 @app.command(cls=_Command)
@@ -181,7 +180,7 @@ def plan(
         )
         return run(request, shown, sampled=sampled)
 
-    _exit_after(work, f"the plan of {table}", shown, leaves_files=False)
+    exit_after(work, f"the plan of {table}", shown, leaves_files=False)
 
 
 @app.command(cls=_Command)
@@ -241,7 +240,7 @@ def report(
         )
         return run(request, shown)
 
-    _exit_after(work, f"the report on {table}", shown, leaves_files=False)
+    exit_after(work, f"the report on {table}", shown, leaves_files=False)
 
 
 @app.command(name="set", cls=_Command)
@@ -271,52 +270,35 @@ def set_defaults(
         )
         return run(request, shown)
 
-    _exit_after(work, f"the change of {table}", shown, leaves_files=False)
+    exit_after(work, f"the change of {table}", shown, leaves_files=False)
+
+
+@app.command(cls=_Command)
+def maintain(
+    policy: Annotated[Path, typer.Argument(help="The policy, a YAML file.", show_default=False)],
+    watch: Annotated[bool, typer.Option("--watch", help="Go on with a pass each interval of the policy.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide, and tell the reasons; write nothing.")] = False,
+    output: OutputKind = "text",
+    quiet: Quiet = False,
+) -> None:
+    """Keep the tables of a policy clustered: one pass, or with --watch one after the other.
+
+    The metadata of each table is read, and the budget goes to what saves filters most for its bytes.
+    Exit codes: 0 done, also where writers have won; 1 a table or a catalog failed, and the others are done; 2 the
+    policy was refused; 130 and 143 ended by Ctrl-C and SIGTERM.
+    """
+    shown = _output(output, quiet=quiet)
+
+    def work(_: Signals) -> int:
+        from iceberg_zorder.cli.commands.maintain import run
+
+        return run(policy, shown, watch=watch, dry_run=dry_run)
+
+    exit_after(work, "the maintenance", shown, leaves_files=True)
 
 
 def _output(kind: Literal["text", "json"], *, quiet: bool) -> Output:
     return (JsonOutput if kind == "json" else ConsoleOutput)(quiet=quiet)
-
-
-def _exit_after(work: Callable[[Signals], int], name: str, output: Output, *, leaves_files: bool) -> NoReturn:
-    """Do the work of a command, and exit with its code, or with that of what refused it."""
-    try:
-        code = _until_interrupted(work, name, output, leaves_files=leaves_files)
-    except (ModuleNotFoundError, InvalidInputError) as error:
-        failure = Failure.of(error)
-        output.failure(failure)
-        raise typer.Exit(failure.exit_code) from error
-    raise typer.Exit(code)
-
-
-def _until_interrupted(work: Callable[[Signals], int], name: str, output: Output, *, leaves_files: bool) -> int:
-    """Do some work; if a signal asks it to end, say what became of it and exit as the signal asks."""
-    with interruptible() as signals:
-        received = signals.received
-        complete = f"{name} was complete by then"
-        code = FAILED
-        try:
-            code = work(signals)
-        except Interrupted as interrupted:
-            message = str(interrupted) or f"{name} was cancelled"
-            if leaves_files and len(received) > 1:
-                message = (
-                    f"{name} was cancelled, and nobody waited for it to clean up: remove_orphan_files collects what "
-                    "it has left"
-                )
-            if signals.is_done:
-                output.interrupted(complete)
-            else:
-                output.cancelled(Failure(Interrupted.__name__, message, exit_code(received)))
-        else:
-            if received:
-                output.interrupted(f"{name} ended" if code else complete)
-        if len(received) > 1:
-            # Threads may still be at work.
-            os._exit(exit_code(received))
-    if received:
-        raise typer.Exit(exit_code(received))
-    return code
 
 
 def _pairs(flag: str, texts: list[str] | None) -> dict[str, str]:

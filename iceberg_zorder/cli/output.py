@@ -20,6 +20,7 @@ from rich.text import Text
 
 from iceberg_zorder.cli.failure import Failure
 from iceberg_zorder.printable import printable
+from iceberg_zorder.render.pass_text import pass_renderables
 from iceberg_zorder.render.report_text import WIDTH, comparison_renderable, report_renderable
 from iceberg_zorder.render.result_tables import result_tables
 from iceberg_zorder.request.plan_text import plan_text
@@ -65,6 +66,10 @@ class Output(ABC):
     @abstractmethod
     def remembered(self, table: str, properties: Mapping[str, str]) -> None:
         """Show what properties a table has got."""
+
+    @abstractmethod
+    def maintained(self, report: Mapping[str, Any]) -> None:
+        """Show a pass of maintenance, as :meth:`iceberg_zorder.maintain.maintenance_pass.PassReport.to_dict` has it."""
 
     def told(self, message: str) -> None:
         """Show what else was done."""
@@ -222,6 +227,11 @@ class ConsoleOutput(Output):
         lines = [f"{table} remembers", *(f"  {name} = {value}" for name, value in properties.items())]
         self._stdout.print(Text("\n".join(map(printable, lines))), soft_wrap=True)
 
+    def maintained(self, report: Mapping[str, Any]) -> None:
+        """Show the tables, what was done about each and why, and what went wrong."""
+        for each in pass_renderables(report):
+            self._stdout.print(each)
+
 
 class JsonOutput(Output):
     """JSON for programs: one object on stdout, and the same words as for people on stderr."""
@@ -245,6 +255,10 @@ class JsonOutput(Output):
     def remembered(self, table: str, properties: Mapping[str, str]) -> None:
         """Write ``table`` and ``properties``."""
         self._object({"table": table, "properties": properties})
+
+    def maintained(self, report: Mapping[str, Any]) -> None:
+        """Write the pass, a line each."""
+        self._object(report)
 
     def failure(self, failure: Failure) -> None:
         """Write ``error``: its ``class``, ``message`` and ``exit_code``."""

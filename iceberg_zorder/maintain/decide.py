@@ -92,11 +92,12 @@ def decide(tables: Sequence[tuple[Observation, TableSettings]], circumstances: C
     Examples
     --------
     >>> from datetime import timezone
-    >>> from iceberg_zorder.maintain.policy.settings import TableSettings
-    >>> def table(name, size, saved):
-    ...     groups = (FileGroupNeed(1, 4, size, saved, False, "overlap"),)
-    ...     return Observation(TableName("lake", ("db",), name), 1, None, groups=groups), TableSettings()
-    >>> tables = [table("a", 100, 10.0), table("b", 100, 50.0), table("c", 50, 10.0)]
+    >>> from iceberg_zorder.maintain.policy.settings import Triggers
+    >>> def table(name, size, worth):
+    ...     groups = (FileGroupNeed(1, 4, size, worth, False, "overlap"),)
+    ...     found = Observation(TableName("lake", ("db",), name), 1, None, groups=groups, pays=True)
+    ...     return found, TableSettings(triggers=Triggers(scan_ratio=1.2))
+    >>> tables = [table("a", 100, 0.1), table("b", 100, 0.5), table("c", 50, 0.2)]
     >>> now = datetime(2026, 11, 23, tzinfo=timezone.utc)
     >>> found = decide(tables, Circumstances(now, Budget(bytes=160), {}))
     >>> [(each.table.name, each.action) for each in found]
@@ -106,6 +107,23 @@ def decide(tables: Sequence[tuple[Observation, TableSettings]], circumstances: C
     """
     judged = [_judged(found, settings, circumstances) for found, settings in tables]
     return _within(judged, circumstances.budget)
+
+
+def within(groups: Sequence[FileGroupNeed], size: int) -> tuple[FileGroupNeed, ...]:
+    """Take the file groups that are worth most, of so many bytes in all.
+
+    Examples
+    --------
+    >>> groups = [FileGroupNeed(index, 2, 40, index / 10, False, "") for index in (1, 2, 3)]
+    >>> [group.index for group in within(groups, 100)]
+    [3, 2]
+    """
+    taken: list[FileGroupNeed] = []
+    for group in sorted(groups, key=_rank):
+        if group.size <= size:
+            taken.append(group)
+            size -= group.size
+    return tuple(taken)
 
 
 def _judged(found: Observation, settings: TableSettings, circumstances: Circumstances) -> Decision:

@@ -27,8 +27,8 @@ class FileGroupNeed:
         Its place in the plan, from 1.
     files, size : int
         Its data files, and their bytes.
-    saved_bytes : float
-        What ``column = value`` is expected to read less afterwards, in bytes.
+    worth : float
+        The bytes that a filter is expected to read less afterwards for each byte of it.
     is_due : bool
         Whether it is to be rewritten for its deletes or its partition spec, whatever is gained.
     reason : str
@@ -36,21 +36,21 @@ class FileGroupNeed:
 
     Examples
     --------
-    >>> FileGroupNeed(1, 4, 1000, 250.0, False, "overlap").worth
-    0.25
+    >>> FileGroupNeed(1, 4, 1000, 0.25, False, "overlap").saved_bytes
+    250.0
     """
 
     index: int
     files: int
     size: int
-    saved_bytes: float
+    worth: float
     is_due: bool
     reason: str
 
     @property
-    def worth(self) -> float:
-        """Bytes that a filter reads less for each byte that is rewritten."""
-        return self.saved_bytes / max(1, self.size)
+    def saved_bytes(self) -> float:
+        """The bytes that a filter is expected to read less afterwards."""
+        return self.worth * self.size
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,10 @@ class Observation:
         The file groups that a rewrite would plan now.
     message : str or None
         Why there are none.
-    scan_ratio : float or None
-        What filters read of the data files beside what they would read after a rewrite of all; None where nobody has
-        looked, as what a rewrite has settled need not be looked at.
+    pays : bool
+        Whether any file group would be planned if ``max-scan-ratio`` were the policy's trigger ``scan-ratio``.
     depth : float or None
-        The average depth, if the policy asks for it.
+        The average depth, if the policy asks for it and there are bounds.
     """
 
     table: TableName
@@ -116,5 +115,5 @@ class Observation:
     arrivals: Arrivals = field(default_factory=Arrivals)
     groups: tuple[FileGroupNeed, ...] = ()
     message: str | None = None
-    scan_ratio: float | None = None
+    pays: bool = False
     depth: float | None = None

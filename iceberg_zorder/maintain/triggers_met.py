@@ -38,7 +38,7 @@ def triggers_met(found: Observation, triggers: Triggers, now: datetime, zone: tz
     found : Observation
         The table.
     triggers : Triggers
-        The triggers; without any, a file group that pays is enough.
+        The triggers.
     now : datetime
         The moment, with its time zone.
     zone : tzinfo
@@ -59,8 +59,8 @@ def triggers_met(found: Observation, triggers: Triggers, now: datetime, zone: tz
     TriggersMet(met=('commit-count 7 of 5',), unmet=('data-file-count 3 of 10',))
     """
     told = [*_counted(found, triggers), *_timed(found, triggers, now, zone)]
-    if not told:
-        told = [(bool(found.groups), "scan-ratio: a rewrite pays" if found.groups else "scan-ratio: no rewrite pays")]
+    if triggers.scan_ratio is not None:
+        told.insert(0, (found.pays, f"scan-ratio {triggers.scan_ratio:g}: {'a' if found.pays else 'no'} rewrite pays"))
     return TriggersMet(
         tuple(text for is_met, text in told if is_met), tuple(text for is_met, text in told if not is_met)
     )
@@ -69,7 +69,6 @@ def triggers_met(found: Observation, triggers: Triggers, now: datetime, zone: tz
 def _counted(found: Observation, triggers: Triggers) -> list[tuple[bool, str]]:
     come = found.arrivals
     pairs: tuple[tuple[str, float | None, float | None], ...] = (
-        ("scan-ratio", found.scan_ratio, triggers.scan_ratio),
         ("depth", found.depth, triggers.depth),
         ("commit-count", come.commits, triggers.commit_count),
         ("data-file-count", come.data_files, triggers.data_file_count),

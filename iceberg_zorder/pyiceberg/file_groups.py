@@ -61,6 +61,8 @@ class FileGroup:
         Whether one of its data files is to be rewritten for its deletes or its partition spec, whatever is gained.
     spans : tuple of float, optional
         Of a region of a partition, what its layout weighs columns by; see :class:`.Region`.
+    worth : float, optional
+        The bytes that a filter is expected to read less for each byte of it; 0 if it is not known.
     """
 
     index: int
@@ -73,6 +75,7 @@ class FileGroup:
     reason: str
     is_due: bool = False
     spans: tuple[float, ...] = ()
+    worth: float = 0.0
 
     @property
     def paths(self) -> list[str]:

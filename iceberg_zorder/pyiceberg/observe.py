@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from pyiceberg.table import Table
@@ -10,8 +11,9 @@ from pyiceberg.table import Table
 from iceberg_zorder.maintain.observation import Arrivals, FileGroupNeed, Observation, TableName
 from iceberg_zorder.maintain.policy.settings import TableSettings
 from iceberg_zorder.pyiceberg.clustering.report import report
-from iceberg_zorder.pyiceberg.file_groups import ExpectedReads, FileGroup, size_of
-from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.file_groups import FileGroup, size_of
+from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
 from iceberg_zorder.pyiceberg.rewrite import plan_rewrite
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
@@ -63,12 +65,14 @@ def observe(table: Table, name: TableName, settings: TableSettings, now: datetim
     (5, 5, 5, ['5 files below min-file-size-bytes 12,582,912; no fewer than min-input-files 5'])
     >>> catalog.close(); directory.cleanup()
     """
-    asked = {"where": settings.where_at(now), "branch": settings.branch}
-    plan = plan_rewrite(table, settings.by, options=settings.options, **asked)
+    plan = plan_rewrite(
+        table, settings.by, where=settings.where_at(now), options=settings.options, branch=settings.branch
+    )
     snapshots = snapshots_to(table, plan.snapshot)
     last = next((each for each in reversed(snapshots) if each.is_layout), None)
     come = snapshots if last is None else snapshots[snapshots.index(last) + 1 :]
-    tasks = [task for part in (*plan.groups, *plan.left) for task in part.tasks]
+    parts = [*(group.tasks for group in plan.groups), *(files.tasks for files in plan.left)]
+    tasks = [task for part in parts for task in part]
     least = 0 if plan.target is None else size_rules(table, plan.request.options, plan.target).min_file_size
     found = Observation(
         name,
@@ -80,10 +84,23 @@ def observe(table: Table, name: TableName, settings: TableSettings, now: datetim
         arrivals(come),
         tuple(_need(group) for group in plan.groups),
         plan.message,
-        _scan_ratio([each.reads for each in (*plan.groups, *plan.left) if each.reads is not None]),
-        None if settings.triggers.depth is None else report(table, plan.request.sort_order, **asked).average_depth,
+        _pays(plan, settings.triggers.scan_ratio),
+        None if settings.triggers.depth is None else _depth(plan.request),
     )
     return found, plan
+
+
+def _pays(plan: RewritePlan, ratio: float | None) -> bool:
+    """Tell whether anything were planned by another ``max-scan-ratio``; None is that of the plan."""
+    request = plan.request
+    if ratio is None or ratio == request.options.max_scan_ratio or not plan.groups:
+        return bool(plan.groups)
+    options = {**request.written_options, "max-scan-ratio": str(ratio)}
+    return bool(plan_request(replace(request, written_options=options)).groups)
+
+
+def _depth(request: PlanRequest) -> float | None:
+    return report(request.table, request.sort_order, where=request.where, branch=request.branch).average_depth
 
 
 def arrivals(snapshots: Sequence[SnapshotFacts]) -> Arrivals:
@@ -113,10 +130,4 @@ equality_delete_files=0, equality_deletes=0)
 
 
 def _need(group: FileGroup) -> FileGroupNeed:
-    saved = 0.0 if group.reads is None else group.reads.saved
-    return FileGroupNeed(group.index, len(group.tasks), group.input_size, saved, group.is_due, group.reason)
-
-
-def _scan_ratio(reads: Sequence[ExpectedReads]) -> float | None:
-    attainable = sum(each.attainable for each in reads)
-    return sum(each.today for each in reads) / attainable if attainable else None
+    return FileGroupNeed(group.index, len(group.tasks), group.input_size, group.worth, group.is_due, group.reason)

@@ -57,6 +57,8 @@ class PlanRequest:
     at_ms : int, optional
         The moment by which data files must be old enough, in milliseconds since the epoch; by default now. What is
         planned again after a conflict goes by the same moment, so that it is no other files.
+    summary : Mapping of str to str, optional
+        What the summaries of its snapshots say besides.
     """
 
     table: Table
@@ -66,6 +68,7 @@ class PlanRequest:
     branch: str | None
     case_sensitive: bool
     at_ms: int = field(default_factory=now_ms)
+    summary: Mapping[str, str] = field(default_factory=dict)
 
     def completed(self) -> PlanRequest:
         """Complete it by what the table remembers; what is written wins. Raises InvalidInputError."""

@@ -283,6 +283,7 @@ class Planner:
             files.reason,
             any(sizes.is_due(task) for task in files.tasks),
             files.spans,
+            files.worth,
         )
 
     def _job_key(self, group: FileGroup) -> int:

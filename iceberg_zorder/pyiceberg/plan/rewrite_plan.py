@@ -190,6 +190,13 @@ class RewritePlan:
         found = replace(self, groups=planned.groups, left=planned.left, message=planned.message, planned=planned)
         return replace(found, order=planned.order or self.order, target=planned.target, is_whole=planned.is_whole)
 
+    def with_groups(self, indices: Collection[int]) -> RewritePlan:
+        """Take some of the file groups of a plan that is not sampled; the others are for a later rewrite."""
+        if self.planned is None or len(indices) == len(self.groups):
+            return self
+        groups = tuple(group for group in self.groups if group.index in indices)
+        return self.of(replace(self.planned, groups=groups, is_whole=False))
+
     def warned(self) -> RewritePlan:
         """Take note of what the user should know, and log it, but for what is set only if the plan is executed."""
         warnings = self._warnings() if self.groups else tuple(self.metrics.warnings)

@@ -208,7 +208,7 @@ class RewriteRunner:
             return
         self._written.begin(plan)
         layouts = [each.layout for each in plan.layouts]
-        properties = snapshot_properties(order, layouts, plan.target)
+        properties = {**plan.request.summary, **snapshot_properties(order, layouts, plan.target)}
         wanted = self._open = len(plan.groups)
         size = -(-wanted // self._options.max_commits) if self._options.partial_progress else wanted
         # A commit refreshes the table while other file groups are read and written as it was.

@@ -1,0 +1,200 @@
+"""The command ``maintain`` in a process of its own, on real tables of a SQLite catalog."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.table import Table
+
+POLICY = """
+version: 1
+catalogs:
+  lake: {{type: sql, uri: "${{CATALOG_URI}}", warehouse: "{home}/warehouse"}}
+budget: {budget}
+interval: 1 second
+defaults:
+  options: {{min-age-seconds: 0, target-file-size-bytes: 40000}}
+tables:
+  "db.*": {{by: [a, b]}}
+  db.by_time: {{triggers: {{commit-count: 100}}}}
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+@pytest.fixture
+def catalog(home: Path) -> Catalog:
+    catalog = load_catalog("lake", type="sql", uri=f"sqlite:///{home}/catalog.db", warehouse=f"{home}/warehouse")
+    catalog.create_namespace("db")
+    catalog.create_namespace("other")
+    return catalog
+
+
+def table(catalog: Catalog, name: str, appends: int, *, owner_says_no: bool = False) -> Table:
+    schema = pa.schema([("a", pa.int64()), ("b", pa.int64())])
+    properties = {"maintenance.disabled": "true"} if owner_says_no else {}
+    made = catalog.create_table(name, schema, properties=properties)
+    append(made, appends)
+    return made
+
+
+def append(made: Table, times: int, seed: int = 0) -> None:
+    draw = np.random.default_rng(seed)
+    for _ in range(times):
+        made.append(pa.table({name: draw.integers(0, 1 << 40, 2_000) for name in "ab"}))
+
+
+def command(home: Path, *arguments: str) -> tuple[list[str], dict[str, str]]:
+    script = "import sys; sys.modules['pyspark'] = None; from iceberg_zorder.cli.app import main; main()"
+    words = [sys.executable, "-c", script, "maintain", str(home / "policy.yaml"), *arguments]
+    return words, {**os.environ, "HOME": str(home), "CATALOG_URI": f"sqlite:///{home}/catalog.db"}
+
+
+def maintain(home: Path, *arguments: str, code: int = 0) -> dict[str, Any]:
+    words, environment = command(home, *arguments, "--output", "json", "--quiet")
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=240, check=False)
+    assert done.returncode == code, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def write_policy(home: Path, budget: str = "{}") -> None:
+    (home / "policy.yaml").write_text(POLICY.format(home=home, budget=budget))
+
+
+def rows(made: Table) -> list[tuple[int, int]]:
+    found = made.refresh().scan().to_arrow()
+    return sorted(zip(found["a"].to_pylist(), found["b"].to_pylist(), strict=True))
+
+
+def test_tables_of_the_policy_are_kept(home: Path, catalog: Catalog) -> None:
+    write_policy(home)
+    needy, by_time = table(catalog, "db.needy", 8), table(catalog, "db.by_time", 8)
+    refused, other = table(catalog, "db.refused", 8, owner_says_no=True), table(catalog, "other.t", 8)
+    before = {each.name(): (rows(each), each.metadata_location) for each in (needy, by_time, refused, other)}
+
+    found = maintain(home, "--dry-run")
+    assert {each["table"]: each["action"] for each in found["tables"]} == {
+        "lake.db.needy": "rewrite", "lake.db.by_time": "leave", "lake.db.refused": "leave",
+    }  # fmt: skip
+    reasons = {each["table"]: each["reason"] for each in found["tables"]}
+    assert reasons["lake.db.by_time"] == "no trigger is met: commit-count 8 of 100"
+    assert reasons["lake.db.refused"] == "the table property maintenance.disabled is true"
+    assert needy.refresh().metadata_location == before[needy.name()][1], "a dry run writes nothing"
+
+    found = maintain(home)
+    (done,) = [each for each in found["tables"] if each["done"]]
+    assert (done["table"], done["done"]["rewritten_files"], found["errors"]) == ("lake.db.needy", 8, [])
+    assert found["rewritten_bytes"] == done["done"]["rewritten_bytes"] == done["file_groups"][0]["size"]
+    assert done["expected_saved_bytes"] > 0
+    for each in (needy, by_time, refused, other):
+        assert rows(each) == before[each.name()][0]
+        if each is not needy:
+            assert each.metadata_location == before[each.name()][1]
+    last = needy.current_snapshot()
+    assert last is not None
+    assert last.summary is not None
+    assert last.summary["zorder.reason"] == "scan-ratio 1.2: a rewrite pays"
+    assert last.summary["lakekeeper.rollbackable"] == "true"
+    assert last.summary["polaris.internal.conflict-resolution.by-operation-type.replace"] == "rollback"
+
+    # It rests, until something comes.
+    at = needy.metadata_location
+    assert maintain(home)["rewritten_bytes"] == 0
+    assert needy.refresh().metadata_location == at
+    append(needy, 8, seed=1)
+    assert maintain(home)["rewritten_bytes"] > 0
+
+
+def test_the_budget_goes_to_what_saves_most(home: Path, catalog: Catalog) -> None:
+    large, small = table(catalog, "db.large", 24), table(catalog, "db.small", 6)
+    size = {each.name()[-1]: sum(each.inspect.files()["file_size_in_bytes"].to_pylist()) for each in (large, small)}
+    write_policy(home, f"{{bytes: {size['large']}}}")
+    found = maintain(home)
+    assert [(each["table"], each["action"]) for each in found["tables"]] == [
+        ("lake.db.large", "rewrite"), ("lake.db.small", "leave"),
+    ]  # fmt: skip
+    assert found["tables"][1]["reason"] == (
+        f"the budget of this pass has no room for it: {size['small']:,} bytes, 0 are left"
+    )
+    assert [each["table"] for each in maintain(home)["tables"] if each["done"]] == ["lake.db.small"]
+
+
+def test_one_table_that_fails_stops_no_other(home: Path, catalog: Catalog) -> None:
+    write_policy(home)
+    table(catalog, "db.good", 8)
+    broken = table(catalog, "db.broken", 8)
+    with broken.update_schema() as update:
+        update.rename_column("b", "c")
+    found = maintain(home, code=1)
+    assert {each["table"]: bool(each["done"]) for each in found["tables"]} == {
+        "lake.db.good": True, "lake.db.broken": False,
+    }  # fmt: skip
+    (error,) = [each["error"] for each in found["tables"] if each["error"]]
+    assert error.startswith("lake.db.broken: Cannot cluster by column 'b', because lake.db.broken has no such column")
+
+
+def test_a_wrong_policy_is_refused(home: Path, catalog: Catalog) -> None:
+    table(catalog, "db.t", 1)
+    (home / "policy.yaml").write_text("version: 1\ncatalogs: {lake: {}}\ntables: {db.t: {bye: [a]}}\n")
+    found = maintain(home, code=2)
+    assert found["error"]["class"] == "InvalidInputError"
+    assert "line 3, tables.db.t.bye" in found["error"]["message"]
+
+
+def test_text_fits_a_terminal_and_holds_no_secret(home: Path, catalog: Catalog) -> None:
+    write_policy(home)
+    table(catalog, "db.needy", 8)
+    words, environment = command(home)
+    done = subprocess.run(
+        words, capture_output=True, text=True, env={**environment, "COLUMNS": "80"}, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "lake.db.needy" in done.stdout
+    assert "Rewriting lake.db.needy: scan-ratio 1.2: a rewrite pays" in done.stderr
+    assert environment["CATALOG_URI"] not in done.stdout + done.stderr
+
+
+def test_it_watches_until_it_is_told_to_end(home: Path, catalog: Catalog) -> None:
+    write_policy(home)
+    watched = table(catalog, "db.needy", 8)
+    words, environment = command(home, "--watch", "--output", "json", "--quiet")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        first = json.loads(process.stdout.readline())
+        append(watched.refresh(), 8, seed=1)
+        written = sum(json.loads(process.stdout.readline())["rewritten_bytes"] for _ in range(4))
+        process.send_signal(signal.SIGTERM)
+        begun = time.monotonic()
+        process.communicate(timeout=120)
+        assert process.returncode == 128 + signal.SIGTERM, time.monotonic() - begun
+    assert first["rewritten_bytes"] > 0
+    assert written > 0
+    assert len(rows(watched)) == 32_000
+
+
+@pytest.mark.parametrize("asked", ["engine: spark", "follow-ups: {expire-snapshots: {}}"])
+def test_what_is_not_carried_out_is_told(home: Path, catalog: Catalog, asked: str) -> None:
+    made = table(catalog, "db.needy", 8)
+    write_policy(home)
+    policy = (home / "policy.yaml").read_text()
+    (home / "policy.yaml").write_text(policy.replace("defaults:", f"defaults:\n  {asked}"))
+    at = made.metadata_location
+    (only,) = maintain(home, code=1)["tables"]
+    assert (only["action"], only["error"].startswith("lake.db.needy: Cannot ")) == ("failed", True)
+    assert made.refresh().metadata_location == at
