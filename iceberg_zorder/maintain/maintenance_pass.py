@@ -28,6 +28,8 @@ class Done:
         Data files that were replaced, and those that took their place.
     rewritten_bytes : int
         Bytes of the former.
+    failed_files : int
+        Data files whose file group could not be rewritten, while others were.
     message : str or None
         What else is to be known.
     """
@@ -35,6 +37,7 @@ class Done:
     rewritten_files: int
     added_files: int
     rewritten_bytes: int
+    failed_files: int = 0
     message: str | None = None
 
 
@@ -241,7 +244,9 @@ class MaintenancePass:
             return replace(report, decision=replace(decision, action="leave", reason=why))
         self._say(f"Rewriting {decision.table}: {decision.reason}")
         try:
-            report = replace(report, done=self._tables.rewrite(decision, settings))
+            done = self._tables.rewrite(decision, settings)
+            failed = f"{decision.table}: {done.failed_files:,} data files could not be rewritten"
+            report = replace(report, done=done, error=failed if done.failed_files else None)
         except RewriteConflictError as error:
             report = replace(report, error=self._policy.masked(_text(error)), is_conflict=True)
         except Exception as error:  # the other tables go on

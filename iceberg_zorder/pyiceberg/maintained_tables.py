@@ -102,6 +102,7 @@ class PyIcebergTables:
             result.rewritten_data_files_count,
             result.added_data_files_count,
             result.rewritten_bytes_count,
+            result.failed_data_files_count,
             result.message,
         )
 

@@ -13,6 +13,7 @@ from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.table import Table
 
 from iceberg_zorder.maintain.decide import Circumstances, Decision, decide
+from iceberg_zorder.maintain.maintenance_pass import MaintenancePass, Peace
 from iceberg_zorder.maintain.observation import TableName
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import parse_policy
@@ -105,3 +106,15 @@ def test_appends_since_do_not_matter(catalog: Catalog, policy: Policy) -> None:
     append(made)
     assert tables.rewrite(decision, settings).rewritten_files == 8
     assert made.refresh().scan().count() == 32_000
+
+
+def test_file_groups_that_fail_are_told(catalog: Catalog, policy: Policy) -> None:
+    made = table(catalog, "a.b.t")
+    path = Path(made.inspect.files()["file_path"][0].as_py().removeprefix("file://"))
+    path.write_bytes(path.read_bytes()[:100])
+    at = made.metadata_location
+    report = MaintenancePass(policy, PyIcebergTables(policy), Peace(), lambda: NOW).run()
+    (only,) = report.tables
+    assert (report.has_failed, report.rewritten_bytes, made.refresh().metadata_location) == (True, 0, at)
+    assert only.error is not None
+    assert only.error.startswith("lake.a.b.t: ")
