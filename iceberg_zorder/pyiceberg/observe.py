@@ -17,7 +17,7 @@ from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
 from iceberg_zorder.pyiceberg.rewrite import plan_rewrite
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
-from iceberg_zorder.report.history import SnapshotFacts
+from iceberg_zorder.report.history import REPLACE, SnapshotFacts
 
 
 def observe(table: Table, name: TableName, settings: TableSettings, now: datetime) -> tuple[Observation, RewritePlan]:
@@ -113,7 +113,7 @@ def arrivals(snapshots: Sequence[SnapshotFacts]) -> Arrivals:
     Arrivals(commits=1, data_files=3, data_bytes=900, position_delete_files=0, position_deletes=7, \
 equality_delete_files=0, equality_deletes=0)
     """
-    come = [each for each in snapshots if each.operation != "replace"]
+    come = [each for each in snapshots if each.operation != REPLACE]
 
     def total(*keys: str) -> int:
         return sum(each.count(key) for each in come for key in keys)
