@@ -278,6 +278,7 @@ def maintain(
     policy: Annotated[Path, typer.Argument(help="The policy, a YAML file.", show_default=False)],
     watch: Annotated[bool, typer.Option("--watch", help="Go on with a pass each interval of the policy.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide, and tell the reasons; write nothing.")] = False,
+    conf: Conf = None,
     output: OutputKind = "text",
     quiet: Quiet = False,
 ) -> None:
@@ -292,7 +293,7 @@ def maintain(
     def work(_: Signals) -> int:
         from iceberg_zorder.cli.commands.maintain import run
 
-        return run(policy, shown, watch=watch, dry_run=dry_run)
+        return run(policy, shown, watch=watch, dry_run=dry_run, conf=_pairs("--conf", conf))
 
     exit_after(work, "the maintenance", shown, leaves_files=True)
 

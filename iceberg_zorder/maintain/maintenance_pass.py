@@ -18,6 +18,10 @@ from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.settings import TableSettings
 
 
+class HeldByAnotherError(Exception):
+    """Another maintainer is at the table: it is left to that one."""
+
+
 @dataclass(frozen=True)
 class Done:
     """What was done to a table.
@@ -32,6 +36,10 @@ class Done:
         Data files whose file group could not be rewritten, while others were.
     message : str or None
         What else is to be known.
+    follow_ups : tuple of str
+        What was done afterwards.
+    failed_follow_up : str or None
+        Why no more was done afterwards.
     """
 
     rewritten_files: int
@@ -39,6 +47,8 @@ class Done:
     rewritten_bytes: int
     failed_files: int = 0
     message: str | None = None
+    follow_ups: tuple[str, ...] = ()
+    failed_follow_up: str | None = None
 
 
 class Tables(Protocol):
@@ -54,7 +64,10 @@ class Tables(Protocol):
         """Find out what a table needs, from its metadata; raises InvalidInputError where that cannot be."""
 
     def rewrite(self, decision: Decision, settings: TableSettings) -> Done:
-        """Rewrite the file groups of a decision; raises as a rewrite does."""
+        """Rewrite the file groups of a decision; raises as a rewrite does, or HeldByAnotherError."""
+
+    def clean_up(self, name: TableName, settings: TableSettings) -> None:
+        """Delete files of a table that maintainers which were killed have left, if it is time; raises as it may."""
 
 
 @dataclass(frozen=True)
@@ -201,6 +214,8 @@ class MaintenancePass:
             report = TableReport(decision.table, decision, observations[decision.table])
             if decision.action == "rewrite" and not dry_run:
                 report = self._acted(report, settings[decision.table], began, stop)
+            if not dry_run:
+                report = self._cleaned(report, settings[decision.table])
             reports.append(report)
         failed = [report for report, _ in found if report.observation is None]
         return PassReport(began, self._clock(), (*reports, *failed), tuple(errors), dry_run)
@@ -231,6 +246,17 @@ class MaintenancePass:
         except Exception as error:  # the other tables go on
             return TableReport(name, error=self._policy.masked(f"{name}: {_text(error)}")), TableSettings()
 
+    def _cleaned(self, report: TableReport, settings: TableSettings) -> TableReport:
+        """Clean up where work may be done."""
+        is_seen = report.observation is not None and report.observation.snapshot_id is not None
+        if not is_seen or report.error is not None:
+            return report
+        try:
+            self._tables.clean_up(report.table, settings)
+        except Exception as error:  # the other tables go on
+            return replace(report, error=self._policy.masked(f"{report.table}: {_text(error)}"))
+        return report
+
     def _acted(
         self, report: TableReport, settings: TableSettings, began: datetime, stop: Callable[[], bool]
     ) -> TableReport:
@@ -246,7 +272,11 @@ class MaintenancePass:
         try:
             done = self._tables.rewrite(decision, settings)
             failed = f"{decision.table}: {done.failed_files:,} data files could not be rewritten"
-            report = replace(report, done=done, error=failed if done.failed_files else None)
+            problems = [failed] if done.failed_files else []
+            problems += [f"{decision.table}: {done.failed_follow_up}"] if done.failed_follow_up else []
+            report = replace(report, done=done, error=self._policy.masked("; ".join(problems)) or None)
+        except HeldByAnotherError as error:
+            return replace(report, decision=replace(decision, action="leave", reason=str(error)))
         except RewriteConflictError as error:
             report = replace(report, error=self._policy.masked(_text(error)), is_conflict=True)
         except Exception as error:  # the other tables go on

@@ -59,7 +59,8 @@ def pass_renderables(report: Mapping[str, Any]) -> Iterator[RenderableType]:
 
 def _row(of: Mapping[str, Any]) -> list[Text]:
     size = sum(each["size"] for each in of["file_groups"])
-    reason = "; ".join(filter(None, (of["reason"], of["error"], (of["done"] or {}).get("message"))))
+    done = of["done"] or {"message": None, "follow_ups": ()}
+    reason = "; ".join(filter(None, (of["reason"], of["error"], done["message"], *done["follow_ups"])))
     action = "conflict" if of["conflict"] else of["action"]
     saves = decimal(round(of["expected_saved_bytes"])) if of["expected_saved_bytes"] > 0 else ""
     return [Text(each) for each in (of["table"], action, decimal(size) if size else "", saves, reason)]

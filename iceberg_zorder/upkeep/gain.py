@@ -4,7 +4,8 @@ The files that lie across others most, measured by what a rewrite of everything 
 from there, ever larger sets are tried, each as large again by half. Of the sets that bring the partition below the
 limit, the one is taken that stays furthest below it for its bytes: it is long until the limit is reached again. So
 files that an append has spread over the domain are rewritten together as long as that is enough, and with the files
-that they lie across when it is not.
+that they lie across when it is not. A set that is a small part of its partition is written to more files, which are
+smaller: its rows lie so far apart that a few files were boxes across many of the others.
 
 Files that their sizes call for are rewritten as long as filters read no more than today, or than after a rewrite of
 everything; else as many as do no harm. A layout has smaller files, too, which lie far apart, and are read more when
@@ -28,6 +29,7 @@ _ROWS_OF_A_FILE = 200
 _LEAST_ROWS, _MOST_ROWS = 2_000, 200_000
 _LEAST_OF_MANY, _ROWS_IN_ALL = 500, 500_000
 _GROWTH = 1.5
+_SMALL_PART = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,8 @@ class UpkeepRequest:
         So many times the attainable scan fraction is left alone, at least 1.
     expected_files : callable
         From bytes to the number of files that they are written to.
+    finer_files : callable
+        The same where they are a small part of a partition, and chosen for what they gain: not fewer.
     layout : LayoutRequest
         What is asked of layouts, but for the number of files.
     kept : sequence of (callable or None)
@@ -50,6 +54,7 @@ class UpkeepRequest:
 
     max_scan_ratio: float
     expected_files: Callable[[int], int]
+    finer_files: Callable[[int], int]
     layout: LayoutRequest
     kept: Sequence[Kept | None]
     weights: Sequence[float]
@@ -66,12 +71,26 @@ class Choice:
     today, expected, attainable : float
         Average scan fraction of the partition's files: as they are, after a rewrite of the chosen files, and after one
         of all; in [0, 1].
+    is_finer : bool
+        Whether the chosen files are written to as many files as a small part of a partition is.
     """
 
     files: npt.NDArray[np.int64]
     today: float
     expected: float
     attainable: float
+    is_finer: bool
+
+
+def is_small_part(size: int, partition: int) -> bool:
+    """Tell whether files are a small part of their partition, by the bytes of both.
+
+    Examples
+    --------
+    >>> is_small_part(19, 100), is_small_part(20, 100)
+    (True, False)
+    """
+    return _SMALL_PART * size < partition
 
 
 def rows_to_spread(expected: Sequence[int]) -> list[int]:
@@ -134,7 +153,9 @@ def choose(
     >>> ends = [encode(pa.array(each), "long") for each in (lower, upper)]
     >>> bounds = ColumnBounds(ClusteringColumn(("ts",), "long"), *ends, np.ones(5))
     >>> files = DataFiles(np.zeros(5, int), np.full(5, 100), np.full(5, 100), (bounds,))
-    >>> request = UpkeepRequest(1.2, lambda size: size // 100, LayoutRequest(1), [None], [1.0])
+    >>> request = UpkeepRequest(
+    ...     1.2, lambda size: size // 100, lambda size: size // 67, LayoutRequest(1), [None], [1.0]
+    ... )
     >>> choice = choose(files, np.zeros(5, bool), np.zeros(5, bool), 1000, request)
     >>> choice.files.tolist(), round(choice.today, 2), round(choice.expected, 2)
     ([0, 1, 2], 0.4, 0.2)
@@ -143,7 +164,7 @@ def choose(
     search = _Search(partition, files, request)
     attainable, attained = search.rewritten(np.arange(files.count))
     called, due = np.flatnonzero(called_for), np.flatnonzero(is_due)
-    chosen, expected = called, search.after(called)
+    chosen, expected, is_finer = called, search.after(called), False
     limit = request.max_scan_ratio * attainable
     # Files of the size that is asked for are read more than smaller ones: that is no loss.
     unharmed = min(limit, max(search.today, attainable))
@@ -153,10 +174,11 @@ def choose(
         chosen, expected = due, search.after(due)
         if expected > limit:
             chosen, expected = search.best(due, average, attainable, limit)
+            is_finer = is_small_part(int(files.sizes[chosen].sum()), files.bytes)
         else:
             chosen, expected = search.most(called, (due, expected), max(expected, attainable), average)
     size = max(1, files.bytes)
-    return Choice(np.sort(chosen), search.today / size, expected / size, attainable / size)
+    return Choice(np.sort(chosen), search.today / size, expected / size, attainable / size, is_finer)
 
 
 class _Search:
@@ -166,16 +188,20 @@ class _Search:
         self._partition, self._files, self._request = partition, files, request
         self.today = partition.cost(np.arange(files.count))
 
-    def rewritten(self, chosen: npt.NDArray[np.int64]) -> tuple[float, npt.NDArray[np.float64]]:
+    def rewritten(
+        self, chosen: npt.NDArray[np.int64], *, for_gain: bool = False
+    ) -> tuple[float, npt.NDArray[np.float64]]:
         """Predict a rewrite of some files, whose places ascend; see :meth:`PartitionRows.rewritten`."""
-        wanted = self._request.expected_files(int(self._files.sizes[chosen].sum()))
+        size = int(self._files.sizes[chosen].sum())
+        is_finer = for_gain and is_small_part(size, self._files.bytes)
+        wanted = self._request.finer_files(size) if is_finer else self._request.expected_files(size)
         return self._partition.rewritten(chosen, wanted, self._request.layout)
 
-    def after(self, chosen: npt.NDArray[np.int64]) -> float:
+    def after(self, chosen: npt.NDArray[np.int64], *, for_gain: bool = False) -> float:
         """Predict what all files cost when some are rewritten, whose places ascend."""
         if not len(chosen):
             return self.today
-        return self.today - self._partition.cost(chosen) + self.rewritten(chosen)[0]
+        return self.today - self._partition.cost(chosen) + self.rewritten(chosen, for_gain=for_gain)[0]
 
     def most(
         self,
@@ -219,7 +245,7 @@ class _Search:
             if most[place] <= score:
                 break
             chosen = np.sort(order[: counts[place]])
-            this = self.after(chosen)
+            this = self.after(chosen, for_gain=True)
             worth = (limit - this) / max(1.0, float(ends[place]))
             if this <= limit and worth > score:
                 found, after, score = chosen, this, worth

@@ -115,7 +115,9 @@ def cut_regions(files: DataFiles, rows: int, sizes: RegionSizes, request: Upkeep
     >>> ends = [encode(pa.array(each), "long") for each in ([0, 8, 50, 58], [9, 19, 59, 69])]
     >>> bounds = ColumnBounds(ClusteringColumn(("a",), "long"), *ends, np.ones(4))
     >>> files = DataFiles(np.zeros(4, int), np.full(4, 100), np.full(4, 100), (bounds,))
-    >>> request = UpkeepRequest(1.05, lambda size: size // 100, LayoutRequest(1), [None], [1.0])
+    >>> request = UpkeepRequest(
+    ...     1.05, lambda size: size // 100, lambda size: size // 67, LayoutRequest(1), [None], [1.0]
+    ... )
     >>> cut = cut_regions(files, 1000, RegionSizes(100, 100, False), request)
     >>> [(each.files.tolist(), each.is_clean) for each in cut.regions]
     [([0, 1], True), ([2, 3], True)]

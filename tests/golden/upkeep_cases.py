@@ -45,7 +45,9 @@ class UpkeepCase:
         kept = [
             None if length is None else partial(beginning, length=length, type_name=of.type) for length, of in pairs
         ]
-        return UpkeepRequest(self.max_scan_ratio, self.expected_files, self.layout, kept, self.weights)
+        return UpkeepRequest(
+            self.max_scan_ratio, self.expected_files, self.finer_files, self.layout, kept, self.weights
+        )
 
     def choice(self) -> Choice:
         """What is chosen."""
@@ -55,6 +57,10 @@ class UpkeepCase:
     def expected_files(self, size: int) -> int:
         """How many files so many bytes are written to."""
         return max(1, -(-size // self.target))
+
+    def finer_files(self, size: int) -> int:
+        """The same for a small part of a partition."""
+        return max(1, -(-3 * size // (2 * self.target)))
 
 
 def partition_document(case: UpkeepCase) -> dict[str, Any]:
@@ -88,6 +94,7 @@ def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
             "today": choice.today,
             "expected": choice.expected,
             "attainable": choice.attainable,
+            "is_finer": choice.is_finer,
         },
     }
 

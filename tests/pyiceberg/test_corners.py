@@ -75,7 +75,7 @@ def test_bounds_enclose_short_values_beside_long_ones(
     if in_dictionaries and kind == pa.string():
         arrays = [array.dictionary_encode() for array in arrays]
     writer = FileWriter(
-        table, FileSettings(0, Record(), "x", roll_at=1 << 30, row_group_rows=100, row_width=10, row_size=10)
+        table, FileSettings(0, Record(), "x", "", roll_at=1 << 30, row_group_rows=100, row_width=10, row_size=10)
     )
     writer.write([pa.RecordBatch.from_arrays([array], ["s"]) for array in arrays])
     writer.close()
@@ -369,7 +369,7 @@ def test_null_strings_have_no_bounds_though_they_come_with_a_dictionary(catalog:
     table = table_of(catalog, pa.schema([("s", pa.string())]))
     texts = pa.DictionaryArray.from_arrays(pa.array([None, None], pa.int32()), pa.array(["x"], pa.large_string()))
     writer = FileWriter(
-        table, FileSettings(0, Record(), "x", roll_at=1 << 30, row_group_rows=100, row_width=10, row_size=10)
+        table, FileSettings(0, Record(), "x", "", roll_at=1 << 30, row_group_rows=100, row_width=10, row_size=10)
     )
     writer.write([pa.RecordBatch.from_arrays([texts], ["s"])])
     writer.close()
@@ -383,7 +383,7 @@ def test_bounds_are_those_of_the_rows_and_not_of_their_dictionary(catalog: SqlCa
     texts = pa.array(["a", "m", "z"], pa.large_string())
     parts = [pa.DictionaryArray.from_arrays(pa.array(each, pa.int32()), texts) for each in ([None], [1])]
     writer = FileWriter(
-        table, FileSettings(0, Record(), "x", roll_at=1 << 30, row_group_rows=100, row_width=10, row_size=10)
+        table, FileSettings(0, Record(), "x", "", roll_at=1 << 30, row_group_rows=100, row_width=10, row_size=10)
     )
     writer.write([pa.RecordBatch.from_arrays([part], ["s"]) for part in parts])
     writer.close()

@@ -13,13 +13,13 @@ from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.table import Table
 
 from iceberg_zorder.maintain.decide import Circumstances, Decision, decide
-from iceberg_zorder.maintain.maintenance_pass import MaintenancePass, Peace
+from iceberg_zorder.maintain.maintenance_pass import HeldByAnotherError, MaintenancePass, Peace
 from iceberg_zorder.maintain.observation import TableName
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import parse_policy
 from iceberg_zorder.maintain.policy.settings import TableSettings
 from iceberg_zorder.pyiceberg import rewrite_data_files
-from iceberg_zorder.pyiceberg.maintained_tables import PyIcebergTables
+from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
 
 NOW = datetime(2026, 11, 23, tzinfo=timezone.utc)
 NAME = TableName("lake", ("a", "b"), "t")
@@ -78,11 +78,10 @@ def test_what_another_pass_has_done_is_not_done_again(catalog: Catalog, policy: 
     tables = PyIcebergTables(policy)
     decision, settings = decided(tables, policy)
     rewrite_data_files(made, "x, y", options=OPTIONS)
-    at = made.metadata_location
-    done = tables.rewrite(decision, settings)
-    assert (done.rewritten_files, made.refresh().metadata_location) == (0, at)
-    assert done.message is not None
-    assert done.message.startswith("Nothing to rewrite in lake.a.b.t")
+    at = made.current_snapshot()
+    with pytest.raises(HeldByAnotherError, match="^another maintainer has rewritten it since it was looked at$"):
+        tables.rewrite(decision, settings)
+    assert made.refresh().current_snapshot() == at
 
 
 def test_what_has_come_since_is_planned_again_within_the_budget(catalog: Catalog, policy: Policy) -> None:
@@ -112,9 +111,9 @@ def test_file_groups_that_fail_are_told(catalog: Catalog, policy: Policy) -> Non
     made = table(catalog, "a.b.t")
     path = Path(made.inspect.files()["file_path"][0].as_py().removeprefix("file://"))
     path.write_bytes(path.read_bytes()[:100])
-    at = made.metadata_location
+    at = made.current_snapshot()
     report = MaintenancePass(policy, PyIcebergTables(policy), Peace(), lambda: NOW).run()
     (only,) = report.tables
-    assert (report.has_failed, report.rewritten_bytes, made.refresh().metadata_location) == (True, 0, at)
+    assert (report.has_failed, report.rewritten_bytes, made.refresh().current_snapshot()) == (True, 0, at)
     assert only.error is not None
     assert only.error.startswith("lake.a.b.t: ")

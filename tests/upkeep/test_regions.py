@@ -43,7 +43,14 @@ def files_of(files: list[tuple[Extent, Extent, int]]) -> DataFiles:
 
 
 def request(ratio: float = ANYTHING, weights: tuple[float, float] = (1.0, 1.0)) -> UpkeepRequest:
-    return UpkeepRequest(ratio, lambda size: max(1, size // 20), LayoutRequest(1), [None, None], list(weights))
+    return UpkeepRequest(
+        ratio,
+        lambda size: max(1, size // 20),
+        lambda size: max(1, size // 13),
+        LayoutRequest(1),
+        [None, None],
+        list(weights),
+    )
 
 
 def are_apart(one: list[Extent], other: list[Extent]) -> bool:

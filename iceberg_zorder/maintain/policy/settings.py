@@ -165,11 +165,17 @@ class Conflicts:
         How long a table is left alone after a conflict.
     max_back_off : datetime.timedelta
         How long at most.
+    lease : bool
+        Whether maintainers take turns at a table, by a property of it.
+    abandoned_files_older_than : datetime.timedelta
+        Age of the files deleted that a maintainer which was killed has left, at least one hour.
     """
 
     markers: bool = True
     back_off: timedelta = timedelta(minutes=10)
     max_back_off: timedelta = timedelta(hours=6)
+    lease: bool = True
+    abandoned_files_older_than: timedelta = timedelta(days=1)
 
     def wait(self, conflicts: int) -> timedelta:
         """Tell how long a table is left alone after so many conflicts in a row: twice as long after each.

@@ -36,6 +36,7 @@ _T = TypeVar("_T")
 # Most rules and tables have the same few conditions and options.
 _REMEMBERED = 1_000
 _YOUNGEST_ORPHAN = timedelta(days=1)
+_YOUNGEST_ABANDONED = timedelta(hours=1)
 # Days of one digit and of two, months of different lengths: whatever the moment, the same conditions are refused.
 _SOME_MOMENT = datetime(2026, 3, 31, 12, 30, tzinfo=timezone.utc)
 
@@ -258,4 +259,17 @@ def _conflicts(fields: _Fields) -> Conflicts:
         return most
 
     most = fields.read("max-back-off", at_most, max(default.max_back_off, back_off))
-    return Conflicts(fields.read_boolean("markers"), back_off, most)
+    return Conflicts(
+        fields.read_boolean("markers"),
+        back_off,
+        most,
+        fields.read_boolean("lease"),
+        fields.read("abandoned-files-older-than", _abandoned_age, default.abandoned_files_older_than),
+    )
+
+
+def _abandoned_age(value: int | str) -> timedelta:
+    age = duration(value)
+    if age < _YOUNGEST_ABANDONED:
+        raise InvalidInputError(f"'{value}' is less than 1 hour: a rewrite under way may not have committed such files")
+    return age

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.commit.head import DataManifest, Head
 from iceberg_zorder.pyiceberg.commit.unneeded_deletes import EntryKey, entry_key
 from iceberg_zorder.pyiceberg.compat.manifests import write_entries, write_list
+from iceberg_zorder.pyiceberg.file_names import WRITE_ID, manifest_list_name, manifest_name
 
 _TOTALS = {
     "total-data-files": ("added-data-files", "deleted-data-files"),
@@ -74,6 +74,7 @@ class SnapshotWriter:
         self._table = table
         self._added = added
         self._properties = properties
+        self._write_id = properties.get(WRITE_ID, "")
         self._manifests: dict[tuple[int, str], ManifestFile] = {}
 
     def write(self, head: Head, dropped: Collection[EntryKey], data_sequence_number: int | None = None) -> NewSnapshot:
@@ -105,7 +106,7 @@ class SnapshotWriter:
             {
                 "snapshot-id": self.snapshot_id,
                 "parent-snapshot-id": head.snapshot.snapshot_id,
-                "manifest-list": self._new_path(f"snap-{self.snapshot_id}"),
+                "manifest-list": self._new_path(manifest_list_name(self.snapshot_id, self._write_id)),
                 "sequence-number": metadata.next_sequence_number(),
                 "summary": self._summary(head, dropped_files),
                 "schema-id": metadata.current_schema_id,
@@ -116,7 +117,7 @@ class SnapshotWriter:
         return NewSnapshot(snapshot, frozenset({snapshot.manifest_list, *paths}))
 
     def _new_path(self, name: str) -> str:
-        path = self._table.location_provider().new_metadata_location(f"{name}-{uuid.uuid4()}.avro")
+        path = self._table.location_provider().new_metadata_location(name)
         self.written.append(path)
         return path
 
@@ -125,7 +126,7 @@ class SnapshotWriter:
     ) -> ManifestFile:
         return write_entries(
             entries,
-            self._table.io.new_output(self._new_path("zorder")),
+            self._table.io.new_output(self._new_path(manifest_name(self._write_id))),
             metadata=self._table.metadata,
             spec_id=spec_id,
             snapshot_id=self.snapshot_id,

@@ -59,6 +59,8 @@ class PlanRequest:
         planned again after a conflict goes by the same moment, so that it is no other files.
     summary : Mapping of str to str, optional
         What the summaries of its snapshots say besides.
+    any_format : bool, optional
+        Whether files may be planned that this engine cannot read, for another one to rewrite.
     """
 
     table: Table
@@ -69,6 +71,7 @@ class PlanRequest:
     case_sensitive: bool
     at_ms: int = field(default_factory=now_ms)
     summary: Mapping[str, str] = field(default_factory=dict)
+    any_format: bool = False
 
     def completed(self) -> PlanRequest:
         """Complete it by what the table remembers; what is written wins. Raises InvalidInputError."""
@@ -105,6 +108,7 @@ class PlanRequest:
             case_sensitive=self.case_sensitive,
             left=self.left_groups(),
             at_ms=self.at_ms,
+            any_format=self.any_format,
         )
 
     def left_groups(self) -> LeftGroups:

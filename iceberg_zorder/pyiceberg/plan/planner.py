@@ -96,6 +96,8 @@ class Planner:
         The file groups that are remembered, and left.
     at_ms : int, optional
         When data files must be old enough, in milliseconds since the epoch; by default now.
+    any_format : bool, optional
+        Whether tables and files are planned that this engine cannot read or write, for another one to rewrite.
 
     Raises
     ------
@@ -112,12 +114,14 @@ class Planner:
         case_sensitive: bool = False,
         left: LeftGroups | None = None,
         at_ms: int | None = None,
+        any_format: bool = False,
     ) -> None:
         self._table = table
+        self._any_format = any_format
         self._options = options
         self._left = left
         self._is_filtered = where is not None
-        if table.format_version > NEWEST_FORMAT:
+        if table.format_version > NEWEST_FORMAT and not any_format:
             raise InvalidInputError(
                 f"Cannot rewrite data files of {display_name(table)}, because it is of format version "
                 f"{table.format_version} and PyIceberg writes versions 1 and 2: {_ENGINE}"
@@ -198,7 +202,7 @@ class Planner:
         """Plan what there is room for."""
         taken = limit.taken(wanted, tried, times)
         groups = [self._group(number, files, sizes) for number, files in enumerate(taken.selected.chosen, 1)]
-        for group in groups:
+        for group in () if self._any_format else groups:
             self._check_formats(group)
         return Plan(
             tuple(sorted(groups, key=self._job_key)),
@@ -271,6 +275,7 @@ class Planner:
     def _group(self, number: int, files: SelectedFiles, sizes: SizeRules) -> FileGroup:
         partitions = {partition_of(task.data_file) for task in files.tasks}
         first = files.tasks[0].data_file
+        new_files = sizes.finer_output_files if files.is_finer else sizes.expected_output_files
         is_same = len(partitions) == 1 and first.spec_id == self._spec_id
         return FileGroup(
             number,
@@ -278,7 +283,7 @@ class Planner:
             self._spec_id,
             first.partition if is_same else None,
             files.tasks,
-            sizes.expected_output_files(size_of(files.tasks)),
+            new_files(size_of(files.tasks)),
             sizes.write_max_file_size,
             files.reason,
             any(sizes.is_due(task) for task in files.tasks),

@@ -66,6 +66,8 @@ class RewriteContext:
         How many threads a file group has.
     stopped : threading.Event, optional
         Has all file groups end when it is set.
+    write_id : str, optional
+        What the names of new files have in common.
     """
 
     table: Table
@@ -75,6 +77,7 @@ class RewriteContext:
     progress: Progress = silent
     threads: int = 1
     stopped: Event = field(default_factory=Event)
+    write_id: str = ""
 
 
 def rewrite_group(context: RewriteContext, group: FileGroup, layout: Layout) -> list[DataFile]:
@@ -253,6 +256,7 @@ class _GroupRewrite:
             spec_id=self._group.spec_id,
             partition=Record() if record is None else record,
             name=f"{file:05d}-{partition}",
+            write_id=self._context.write_id,
             roll_at=self._roll_at(),
             row_group_rows=row_group_rows,
             row_width=row_width,

@@ -16,6 +16,7 @@ from iceberg_zorder.pyiceberg.commit.batches import Batch, BatchCommits, Tally
 from iceberg_zorder.pyiceberg.commit.replacement import remove_dangling_deletes
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
+from iceberg_zorder.pyiceberg.file_names import WRITE_ID
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
@@ -214,7 +215,13 @@ class RewriteRunner:
         # A commit refreshes the table while other file groups are read and written as it was.
         table = copy(self._table)
         context = RewriteContext(
-            table, order, self._budget, self._options.spill_directory, self._progress, available_cores()
+            table,
+            order,
+            self._budget,
+            self._options.spill_directory,
+            self._progress,
+            available_cores(),
+            write_id=properties.get(WRITE_ID, ""),
         )
         pool = FileGroupPool(context, rewrite_group, self._options.max_concurrent_file_group_rewrites)
         batch: list[tuple[FileGroup, list[DataFile]]] = []

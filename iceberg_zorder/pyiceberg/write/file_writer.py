@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from pyiceberg.typedef import Record
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.compat.schemas import partition_path, sanitize_column_names, schema_to_pyarrow
+from iceberg_zorder.pyiceberg.file_names import data_file_name
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
 from iceberg_zorder.pyiceberg.progress import WRITE, Progress, silent
 from iceberg_zorder.pyiceberg.write.dictionaries import compacted, worth_a_dictionary
@@ -37,6 +37,8 @@ class FileSettings:
         The partition.
     name : str
         What the names of the files begin with; they are made unique.
+    write_id : str
+        What the names of all files of a write have in common; may be empty.
     roll_at : int
         Bytes after which another file is started, at the next row group.
     row_group_rows : int
@@ -50,6 +52,7 @@ class FileSettings:
     spec_id: int
     partition: Record
     name: str
+    write_id: str
     roll_at: int
     row_group_rows: int
     row_width: int
@@ -122,7 +125,7 @@ class FileWriter:
             finished.abandon()
 
     def _start(self, batches: list[pa.RecordBatch]) -> _OpenFile:
-        name = f"{self._settings.name}-{uuid.uuid4()}-zorder.parquet"
+        name = data_file_name(self._settings.name, self._settings.write_id)
         provider = self._table.location_provider()
         partition, spec = self._settings.partition, self._table.specs()[self._settings.spec_id]
         key = partition_path(spec, partition, self._table.schema()) if len(partition) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from pyiceberg.table import Table
@@ -24,7 +25,7 @@ from iceberg_zorder.request.rewrite_messages import (
     why_not_chosen,
     why_nothing_counts,
 )
-from iceberg_zorder.upkeep.gain import Choice, UpkeepRequest, choose, rows_to_spread
+from iceberg_zorder.upkeep.gain import Choice, UpkeepRequest, choose, is_small_part, rows_to_spread
 
 
 class GainSelection:
@@ -58,8 +59,9 @@ class GainSelection:
         by_size = self._by_size.select(scope)
         if not scope:
             return by_size
-        called_for = {each.key: each for each in by_size.chosen if self._makes_fewer(each)}
-        expected = [self._rules.expected_output_files(size_of(each.tasks)) for each in scope]
+        sizes = {each.key: size_of(each.tasks) for each in scope}
+        called_for = {each.key: each for each in by_size.chosen if self._makes_fewer(each, sizes[each.key])}
+        expected = [self._rules.expected_output_files(size) for size in sizes.values()]
         chosen: list[SelectedFiles] = []
         left: list[SelectedFiles] = []
         for partition, rows in zip(scope, rows_to_spread(expected), strict=True):
@@ -76,18 +78,20 @@ class GainSelection:
             ):
                 if places:
                     found = tuple(tasks[place] for place in places)
-                    worth = _worth(choice, tasks, found) if into is chosen else 0.0
-                    into.append(SelectedFiles(partition.key, found, reason, worth=worth))
+                    files = SelectedFiles(partition.key, found, reason)
+                    into.append(_chosen(files, choice, sizes[partition.key]) if into is chosen else files)
         seen = sum(len(partition.tasks) for partition in scope)
         return Selected(tuple(chosen), tuple(left), None if chosen else self._why_nothing(seen))
 
-    def _makes_fewer(self, called: SelectedFiles) -> bool:
-        """Tell whether there is more to a rewrite for sizes than as many small files again."""
+    def _makes_fewer(self, called: SelectedFiles, partition: int) -> bool:
+        """Tell whether there is more to a rewrite for sizes than as many small files again, or finer ones."""
         sizes = [task.data_file.file_size_in_bytes for task in called.tasks]
+        is_small = is_small_part(sum(sizes), partition)
+        new_files = self._rules.finer_output_files if is_small else self._rules.expected_output_files
         return (
             max(sizes) > self._rules.max_file_size
             or any(self._rules.is_due(task) for task in called.tasks)
-            or self._rules.expected_output_files(sum(sizes)) < len(sizes)
+            or new_files(sum(sizes)) < len(sizes)
         )
 
     def _choose(self, tasks: Sequence[DataFileTask], called: SelectedFiles | None, rows: int) -> tuple[Choice, str]:
@@ -116,9 +120,10 @@ class GainSelection:
         )
 
 
-def _worth(choice: Choice, tasks: Sequence[DataFileTask], chosen: Sequence[DataFileTask]) -> float:
-    """Tell how many bytes of a partition filters read less for each byte that is rewritten."""
-    return (choice.today - choice.expected) * size_of(tasks) / max(1, size_of(chosen))
+def _chosen(files: SelectedFiles, choice: Choice, partition: int) -> SelectedFiles:
+    """Add what is known of chosen files of a partition of so many bytes."""
+    saved = (choice.today - choice.expected) * partition
+    return replace(files, worth=saved / max(1, size_of(files.tasks)), is_finer=choice.is_finer)
 
 
 def upkeep_request(table: Table, rules: SizeRules, order: RowOrder, max_scan_ratio: float) -> UpkeepRequest:
@@ -128,6 +133,7 @@ def upkeep_request(table: Table, rules: SizeRules, order: RowOrder, max_scan_rat
     return UpkeepRequest(
         max_scan_ratio,
         rules.expected_output_files,
+        rules.finer_output_files,
         order.layout_request(rules.options.layout),
         kept.cuts,
         [weight if is_kept else 0.0 for weight, is_kept in weights],

@@ -67,6 +67,8 @@ class RegionStep:
         fields = [self._table.schema().find_field(each) for each in self._order.field_ids]
         arrays = file_arrays([task.data_file for task in tasks], fields, self._order.named)
         request = upkeep_request(self._table, self._rules, self._order, _MOST_COST)
+        if files.is_finer:
+            request = replace(request, expected_files=request.finer_files)
         found = cut_regions(arrays, rows, self._sizes, request)
         if len(found.regions) == 1:
             return [replace(files, reason=files.reason + self._why_in_one(files, found, max(request.weights) > 0))]
@@ -76,7 +78,7 @@ class RegionStep:
         for number, region in enumerate(found.regions, 1):
             mine = tuple(tasks[place] for place in region.files.tolist())
             why = files.reason + self._why_part(number, region, found)
-            yield SelectedFiles(files.key, mine, why, region.spans, files.worth)
+            yield replace(files, tasks=mine, reason=why, spans=region.spans)
 
     def _why_part(self, number: int, region: Region, found: Regions) -> str:
         parts = len(found.regions)

@@ -42,6 +42,8 @@ class SelectedFiles:
         Of a region of a partition, what its layout weighs columns by; see :class:`.Region`.
     worth : float, optional
         Of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known.
+    is_finer : bool, optional
+        Whether they are written to as many files as a small part of a partition is.
     """
 
     key: Partition
@@ -49,6 +51,7 @@ class SelectedFiles:
     reason: str
     spans: tuple[float, ...] = ()
     worth: float = 0.0
+    is_finer: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,6 +36,8 @@ class SizeRules:
     >>> rules = SizeRules(100, 75, 180, RewriteOptions())
     >>> [rules.expected_output_files(size) for size in (1, 99, 109, 111, 175, 176, 1009)]
     [1, 1, 1, 2, 2, 2, 10]
+    >>> [rules.finer_output_files(size) for size in (1, 109, 132, 198, 1009)]
+    [1, 1, 2, 3, 15]
     """
 
     target_file_size: int
@@ -72,6 +74,15 @@ class SizeRules:
         whole, remainder = divmod(size, target)
         shared_out = size // whole < min(1.1 * target, float(self.write_max_file_size))
         return whole if remainder <= self.min_file_size and shared_out else whole + (remainder > 0)
+
+    def finer_output_files(self, input_size: int) -> int:
+        """Tell the same for a small part of a partition that is rewritten for what it gains.
+
+        New files have two thirds of the target, or the smallest size that a user has set, where that is more.
+        """
+        least = max(2 * self.target_file_size // 3, self.options.min_file_size or 1, 1)
+        size = int(input_size * self.options.compression_factor)
+        return max(self.expected_output_files(input_size), size // least)
 
     def is_due(self, task: DataFileTask) -> bool:
         """Tell whether a data file is to be rewritten for its deletes or its partition spec, whatever its size."""

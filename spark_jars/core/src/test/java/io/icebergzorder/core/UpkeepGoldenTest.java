@@ -43,6 +43,7 @@ class UpkeepGoldenTest {
     assertEquals(expected.get("today").doubleValue(), choice.today(), name);
     assertEquals(expected.get("expected").doubleValue(), choice.expected(), name);
     assertEquals(expected.get("attainable").doubleValue(), choice.attainable(), name);
+    assertEquals(expected.get("is_finer").booleanValue(), choice.isFiner(), name);
   }
 
   static UpkeepRequest request(JsonNode golden) {
@@ -56,6 +57,7 @@ class UpkeepGoldenTest {
     return new UpkeepRequest(
         golden.get("max_scan_ratio").doubleValue(),
         size -> (int) Math.max(1, (size + target - 1) / target),
+        size -> (int) Math.max(1, (3 * size + 2 * target - 1) / (2 * target)),
         ReportGoldenTest.layout(golden.get("layout")),
         kept,
         MAPPER.convertValue(golden.get("weights"), double[].class));

@@ -12,7 +12,9 @@ import java.util.stream.IntStream;
  * <p>The files that lie across others most, measured by what a rewrite of everything would leave of them, come first. Taken from there,
  * ever larger sets are tried, each as large again by half. Of the sets that bring the partition below the limit, the one is taken that
  * stays furthest below it for its bytes: it is long until the limit is reached again. So files that an append has spread over the
- * domain are rewritten together as long as that is enough, and with the files that they lie across when it is not.
+ * domain are rewritten together as long as that is enough, and with the files that they lie across when it is not. A set that is a small
+ * part of its partition is written to more files, which are smaller: its rows lie so far apart that a few files were boxes across many of
+ * the others.
  *
  * <p>Files that their sizes call for are rewritten as long as filters read no more than today, or than after a rewrite of everything; else
  * as many as do no harm. A layout has smaller files, too, which lie far apart, and are read more when they are made one.
@@ -24,6 +26,7 @@ public final class Gain {
   private static final long LEAST_OF_MANY = 500;
   private static final long ROWS_IN_ALL = 500_000;
   private static final double GROWTH = 1.5;
+  private static final long SMALL_PART = 5;
 
   private final PartitionRows partition;
   private final DataFiles files;
@@ -53,6 +56,11 @@ public final class Gain {
         .toArray();
   }
 
+  /** Whether files are a small part of their partition, by the bytes of both. */
+  public static boolean isSmallPart(long size, long partition) {
+    return SMALL_PART * size < partition;
+  }
+
   /**
    * Chooses the files of a partition that are to be rewritten.
    *
@@ -66,8 +74,9 @@ public final class Gain {
   public static Choice choose(DataFiles files, boolean[] calledFor, boolean[] isDue, int rows, UpkeepRequest request) {
     PartitionRows partition = new PartitionRows(files, rows, request.kept(), request.weights());
     Gain gain = new Gain(partition, files, request);
-    PartitionRows.Rewritten all = gain.rewritten(IntStream.range(0, files.count()).toArray());
+    PartitionRows.Rewritten all = gain.rewritten(IntStream.range(0, files.count()).toArray(), false);
     Found found = gain.found(IntStream.range(0, files.count()).filter(file -> calledFor[file]).toArray());
+    boolean isFiner = false;
     double limit = request.maxScanRatio() * all.cost();
     // Files of the size that is asked for are read more than smaller ones: that is no loss.
     double unharmed = Math.min(limit, Math.max(gain.today, all.cost()));
@@ -76,13 +85,16 @@ public final class Gain {
       double[] attained = partition.average(all.reach());
       Found due = gain.found(IntStream.range(0, files.count()).filter(file -> isDue[file]).toArray());
       int[] order = gain.order(isDue, attained);
-      found =
-          due.after > limit
-              ? gain.best(order, gain.counts(order, due.files.length), attained, new Found(order, all.cost()), limit)
-              : gain.most(Arrays.stream(order).filter(file -> calledFor[file] && !isDue[file]).toArray(), due, Math.max(due.after, all.cost()));
+      if (due.after > limit) {
+        found = gain.best(order, gain.counts(order, due.files.length), attained, new Found(order, all.cost()), limit);
+        isFiner = isSmallPart(gain.bytes(found.files), files.bytes());
+      } else {
+        int[] wanted = Arrays.stream(order).filter(file -> calledFor[file] && !isDue[file]).toArray();
+        found = gain.most(wanted, due, Math.max(due.after, all.cost()));
+      }
     }
     long size = Math.max(1, files.bytes());
-    return new Choice(found.files, gain.today / size, found.after / size, all.cost() / size);
+    return new Choice(found.files, gain.today / size, found.after / size, all.cost() / size, isFiner);
   }
 
   /**
@@ -95,12 +107,15 @@ public final class Gain {
 
   /** Predicts what a rewrite of some files makes, whose places ascend. */
   private Found found(int[] chosen) {
-    return new Found(chosen, after(chosen));
+    return new Found(chosen, after(chosen, false));
   }
 
   /** Predicts a rewrite of some files, whose places ascend. */
-  private PartitionRows.Rewritten rewritten(int[] chosen) {
-    return partition.rewritten(chosen, request.expectedFiles().applyAsInt(bytes(chosen)), request.layout());
+  private PartitionRows.Rewritten rewritten(int[] chosen, boolean forGain) {
+    long size = bytes(chosen);
+    boolean isFiner = forGain && isSmallPart(size, files.bytes());
+    int wanted = (isFiner ? request.finerFiles() : request.expectedFiles()).applyAsInt(size);
+    return partition.rewritten(chosen, wanted, request.layout());
   }
 
   private long bytes(int[] chosen) {
@@ -108,8 +123,8 @@ public final class Gain {
   }
 
   /** Predicts what all files cost when some are rewritten, whose places ascend. */
-  private double after(int[] chosen) {
-    return chosen.length == 0 ? today : today - partition.cost(chosen) + rewritten(chosen).cost();
+  private double after(int[] chosen, boolean forGain) {
+    return chosen.length == 0 ? today : today - partition.cost(chosen) + rewritten(chosen, forGain).cost();
   }
 
   /**
@@ -192,7 +207,7 @@ public final class Gain {
       }
       int[] chosen = Arrays.copyOf(order, counts[place]);
       Arrays.sort(chosen);
-      double after = after(chosen);
+      double after = after(chosen, true);
       double worth = (limit - after) / Math.max(1, ends[counts[place] - 1]);
       if (after <= limit && worth > score) {
         best = new Found(chosen, after);

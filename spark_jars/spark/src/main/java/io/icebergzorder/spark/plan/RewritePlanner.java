@@ -213,7 +213,7 @@ public final class RewritePlanner {
               .partition(group.partition())
               .build();
       boolean isDue = !ofAnySize.worthRewriting(group.files()).isEmpty();
-      groups.add(new PlannedGroup(rules.fileGroup(info, group.files()), group.reason(), isDue, group.spans()));
+      groups.add(new PlannedGroup(rules.fileGroup(info, group), group.reason(), isDue, group.spans()));
     }
     groups.sort(Comparator.comparing(PlannedGroup::planned, RewriteFileGroup.comparator(rules.jobOrder())));
     return groups;

@@ -2,6 +2,7 @@ package io.icebergzorder.spark.run;
 
 import io.icebergzorder.spark.commit.PropertiesCommit;
 import io.icebergzorder.spark.commit.RewriteCommit;
+import io.icebergzorder.spark.commit.SnapshotProperties;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.jobs.GroupJob;
 import io.icebergzorder.spark.jobs.JobPlanner;
@@ -9,6 +10,7 @@ import io.icebergzorder.spark.jobs.LaidOutGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.sample.FittedLayouts;
 import io.icebergzorder.spark.sample.MetricsFindings;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -73,13 +75,18 @@ public final class RewriteRun {
       RewriteSession session, TablePlan plan, FittedLayouts fitted, long since, List<String> messages) throws InterruptedException {
     Table table = plan.target().table();
     RunMeasurement measurement = new RunMeasurement(plan, fitted, since);
+    Map<String, String> asked = SnapshotProperties.of(session.spark());
     RewriteCommit commit =
         new RewriteCommit(
             table,
             plan.branch(),
             plan.snapshotId().getAsLong(),
             plan.options(),
-            measurement::summary);
+            groups -> {
+              Map<String, String> summary = new HashMap<>(asked);
+              summary.putAll(measurement.summary(groups));
+              return summary;
+            });
     GroupRewriter rewriter = new GroupRewriter(session, table, plan.order());
     RewriteDataFiles.Result result =
         new GroupExecution(session.spark(), table, plan.options(), commit, measurement::gainsNothing)

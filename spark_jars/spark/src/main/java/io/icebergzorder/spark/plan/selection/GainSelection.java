@@ -69,6 +69,7 @@ public final class GainSelection implements Selection {
     return new UpkeepRequest(
         maxScanRatio,
         rules::expectedOutputFiles,
+        rules::finerOutputFiles,
         order.layoutRequest(request.options().layout(), 1),
         order.named().stream().map(kept::kept).toList(),
         weights(order, kept));
@@ -111,7 +112,7 @@ public final class GainSelection implements Selection {
       PartitionFiles partition = scope.get(i);
       Judged judged = judged(partition.files(), rows[i]);
       if (!judged.chosen().isEmpty()) {
-        chosen.add(new SelectedGroup(partition.partition(), judged.chosen(), whyChosen(judged)).worth(worth(judged)));
+        chosen.add(new SelectedGroup(partition.partition(), judged.chosen(), whyChosen(judged)).worth(worth(judged), judged.choice().isFiner()));
       }
       SizeSelection.addTo(left, partition, SizeSelection.without(judged.files(), judged.chosen()), whyLeft(judged));
     }
@@ -144,14 +145,15 @@ public final class GainSelection implements Selection {
     return are;
   }
 
-  /** The files that Iceberg chooses, but for small ones that a rewrite would make no fewer. */
+  /** The files that Iceberg chooses, but for small ones that a rewrite would make no fewer, or that are finer ones. */
   private List<FileScanTask> calledFor(List<FileScanTask> files) {
     List<FileScanTask> worth = rules.worthRewriting(files);
     if (worth.isEmpty() || !rules.areEnough(worth)) {
       return List.of();
     }
     boolean areOnlySmall = worth.stream().noneMatch(rules::isTooLarge) && ofAnySize.worthRewriting(worth).isEmpty();
-    return areOnlySmall && expectedFiles(worth) >= worth.size() ? List.of() : worth;
+    int newFiles = Gain.isSmallPart(size(worth), size(files)) ? rules.finerOutputFiles(size(worth)) : expectedFiles(worth);
+    return areOnlySmall && newFiles >= worth.size() ? List.of() : worth;
   }
 
   private int expectedFiles(List<FileScanTask> files) {

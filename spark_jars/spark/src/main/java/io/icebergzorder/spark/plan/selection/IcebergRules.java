@@ -108,6 +108,16 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     return Math.max(1, super.expectedOutputFiles((long) (inputSize * compressionFactor)));
   }
 
+  /**
+   * Into how many files a small part of a partition is written that is rewritten for what it gains. They have two thirds of the target, or
+   * the smallest size that a user has set, where that is more.
+   */
+  public int finerOutputFiles(long inputSize) {
+    long set = options.containsKey(MIN_FILE_SIZE_BYTES) ? minFileSize : 1;
+    long least = Math.max(Math.max(2 * targetFileSize / 3, set), 1);
+    return Math.max(expectedOutputFiles(inputSize), (int) ((long) (inputSize * compressionFactor) / least));
+  }
+
   /** The data files of a wrong size, with too many deletes, or of a partition spec that is not to stay. */
   public List<FileScanTask> worthRewriting(List<FileScanTask> files) {
     Set<FileScanTask> found = new HashSet<>();
@@ -153,10 +163,10 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
   }
 
   /** A file group as Iceberg rewrites it, with nothing rewritten yet. */
-  public RewriteFileGroup fileGroup(RewriteDataFiles.FileGroupInfo info, List<FileScanTask> files) {
-    long size = inputSize(files);
-    return new RewriteFileGroup(
-        info, List.copyOf(files), outputSpecId(), writeMaxFileSize(), inputSplitSize(size), expectedOutputFiles(size));
+  public RewriteFileGroup fileGroup(RewriteDataFiles.FileGroupInfo info, Selection.SelectedGroup group) {
+    long size = inputSize(group.files());
+    int newFiles = group.isFiner() ? finerOutputFiles(size) : expectedOutputFiles(size);
+    return new RewriteFileGroup(info, group.files(), outputSpecId(), writeMaxFileSize(), inputSplitSize(size), newFiles);
   }
 
   /** Bytes of a file group at most; empty if nobody has set it. */

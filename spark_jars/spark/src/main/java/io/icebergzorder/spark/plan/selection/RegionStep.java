@@ -91,7 +91,8 @@ public final class RegionStep {
   private List<Selection.SelectedGroup> regions(Selection.SelectedGroup group, int rows) {
     List<FileScanTask> files = group.files().stream().sorted(GainSelection.BY_LOCATION).toList();
     DataFiles described = GainSelection.described(files, bounds.get());
-    UpkeepRequest upkeep = GainSelection.upkeep(rules, kept.get(), request, MOST_COST);
+    UpkeepRequest asked = GainSelection.upkeep(rules, kept.get(), request, MOST_COST);
+    UpkeepRequest upkeep = group.isFiner() ? asked.finer() : asked;
     Regions found = Regions.cut(described, rows, sizes, upkeep);
     if (found.regions().size() == 1) {
       boolean hasBounds = Arrays.stream(upkeep.weights()).anyMatch(weight -> weight > 0);
@@ -101,7 +102,7 @@ public final class RegionStep {
     for (Region region : found.regions()) {
       List<FileScanTask> mine = Arrays.stream(region.files()).mapToObj(files::get).toList();
       String reason = group.reason() + RegionMessages.part(parts.size() + 1, bound, found);
-      parts.add(new Selection.SelectedGroup(group.partition(), mine, reason, region.spans(), group.worth()));
+      parts.add(new Selection.SelectedGroup(group.partition(), mine, reason, region.spans(), group.worth(), group.isFiner()));
     }
     return parts;
   }

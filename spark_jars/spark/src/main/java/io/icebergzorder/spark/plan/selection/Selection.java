@@ -37,8 +37,10 @@ public interface Selection {
    * @param spans of a region of a partition, what its layout weighs columns by, see {@link io.icebergzorder.core.upkeep.Region}; else
    *     empty. Not copied
    * @param worth of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known
+   * @param isFiner whether they are written to as many files as a small part of a partition is
    */
-  record SelectedGroup(StructLike partition, List<FileScanTask> files, String reason, double[] spans, double worth) {
+  record SelectedGroup(
+      StructLike partition, List<FileScanTask> files, String reason, double[] spans, double worth, boolean isFiner) {
     /** Takes a copy of the list. */
     public SelectedGroup {
       files = List.copyOf(files);
@@ -46,22 +48,22 @@ public interface Selection {
 
     /** Data files of a whole partition. */
     public SelectedGroup(StructLike partition, List<FileScanTask> files, String reason) {
-      this(partition, files, reason, new double[0], 0);
+      this(partition, files, reason, new double[0], 0, false);
     }
 
     /** Other files of it, for the same reason. */
     SelectedGroup of(List<FileScanTask> others) {
-      return new SelectedGroup(partition, others, reason, spans, worth);
+      return new SelectedGroup(partition, others, reason, spans, worth, isFiner);
     }
 
-    /** The same files, which are worth so much. */
-    SelectedGroup worth(double saved) {
-      return new SelectedGroup(partition, files, reason, spans, saved);
+    /** The same files, which are worth so much, written to as many files as a small part of a partition is, or not. */
+    SelectedGroup worth(double saved, boolean areFiner) {
+      return new SelectedGroup(partition, files, reason, spans, saved, areFiner);
     }
 
     /** The same files, for another reason. */
     SelectedGroup because(String why) {
-      return new SelectedGroup(partition, files, why, spans, worth);
+      return new SelectedGroup(partition, files, why, spans, worth, isFiner);
     }
   }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -10,14 +10,16 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.maintain.observation import Arrivals, FileGroupNeed, Observation, TableName
 from iceberg_zorder.maintain.policy.settings import TableSettings
+from iceberg_zorder.pyiceberg.catalog.renewal import renewed
 from iceberg_zorder.pyiceberg.clustering.report import report
+from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup, size_of
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
-from iceberg_zorder.pyiceberg.rewrite import plan_rewrite
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.report.history import REPLACE, SnapshotFacts
+from iceberg_zorder.request.arguments import option_text, sort_order_text
 
 
 def observe(table: Table, name: TableName, settings: TableSettings, now: datetime) -> tuple[Observation, RewritePlan]:
@@ -65,9 +67,8 @@ def observe(table: Table, name: TableName, settings: TableSettings, now: datetim
     (5, 5, 5, ['5 files below min-file-size-bytes 12,582,912; no fewer than min-input-files 5'])
     >>> catalog.close(); directory.cleanup()
     """
-    plan = plan_rewrite(
-        table, settings.by, where=settings.where_at(now), options=settings.options, branch=settings.branch
-    )
+    with renewed(table):
+        plan = plan_request(_request(table, settings, now))
     snapshots = snapshots_to(table, plan.snapshot)
     last = next((each for each in reversed(snapshots) if each.is_layout), None)
     come = snapshots if last is None else snapshots[snapshots.index(last) + 1 :]
@@ -88,6 +89,20 @@ def observe(table: Table, name: TableName, settings: TableSettings, now: datetim
         None if settings.triggers.depth is None else _depth(plan.request),
     )
     return found, plan
+
+
+def _request(table: Table, settings: TableSettings, now: datetime) -> PlanRequest:
+    written = {key: option_text(key, value) for key, value in settings.options.items()}
+    by = None if settings.by is None else sort_order_text(display_name(table), settings.by)
+    any_format = settings.engine != "pyiceberg"
+    return PlanRequest(table, by, settings.where_at(now), written, settings.branch, False, any_format=any_format)
+
+
+def formats(groups: Iterable[FileGroup]) -> set[str]:
+    """Name the formats of the files of file groups, and of their deletes."""
+    tasks = [task for group in groups for task in group.tasks]
+    files = [file for task in tasks for file in (task.data_file, *task.position_deletes, *task.equality_deletes)]
+    return {file.file_format.value for file in files}
 
 
 def _pays(plan: RewritePlan, ratio: float | None) -> bool:

@@ -1,0 +1,57 @@
+"""The names of the files that rewrites write."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Collection
+
+WRITE_ID = "zorder.write-id"
+"""In a snapshot's summary: what the names of its new files have in common, if they have anything."""
+
+
+def data_file_name(stem: str, write_id: str = "") -> str:
+    """Name a data file; no other has the name.
+
+    Parameters
+    ----------
+    stem : str
+        What it begins with.
+    write_id : str, optional
+        What the names of a write have in common: letters and digits.
+
+    Examples
+    --------
+    >>> is_of_write(data_file_name("00001-0", "f00ba4"), {"f00ba4"}), is_of_write(data_file_name("00001-0"), {"f00ba4"})
+    (True, False)
+    """
+    return f"{stem}-{_tag(write_id)}{uuid.uuid4()}-zorder.parquet"
+
+
+def manifest_name(write_id: str = "") -> str:
+    """Name a manifest."""
+    return f"zorder-{_tag(write_id)}{uuid.uuid4()}.avro"
+
+
+def manifest_list_name(snapshot_id: int, write_id: str = "") -> str:
+    """Name the manifest list of a snapshot."""
+    return f"snap-{snapshot_id}-{_tag(write_id)}{uuid.uuid4()}.avro"
+
+
+def is_of_write(name: str, write_ids: Collection[str]) -> bool:
+    """Tell whether a file was written by one of some writes, by its name."""
+    found = _OF_WRITE.fullmatch(name)
+    return found is not None and found["id"] in write_ids
+
+
+def new_write_id() -> str:
+    """Make an id that no other write has."""
+    return f"w{uuid.uuid4().hex}"
+
+
+def _tag(write_id: str) -> str:
+    return f"{write_id}-" if write_id else ""
+
+
+_UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_OF_WRITE = re.compile(rf".*-(?P<id>\w+)-{_UUID}(?:-zorder\.parquet|\.avro)")

@@ -1,0 +1,1 @@
+"""What scheduled maintenance does with tables of PyIceberg catalogs, beside the rewrites themselves."""

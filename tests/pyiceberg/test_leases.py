@@ -1,0 +1,267 @@
+"""Maintainers that take turns at a table, are killed, and clean up after one another."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.table import Table
+
+from iceberg_zorder.errors import UnknownOutcomeError
+from iceberg_zorder.maintain.maintenance_pass import HeldByAnotherError, MaintenancePass, PassReport, Peace
+from iceberg_zorder.maintain.policy.policy import Policy
+from iceberg_zorder.maintain.policy.read import parse_policy
+from iceberg_zorder.pyiceberg.maintain import maintained_tables
+from iceberg_zorder.pyiceberg.maintain.abandoned_files import delete_abandoned_files
+from iceberg_zorder.pyiceberg.maintain.lease import ABANDONED, LEASE, Lease, Leases, Maintainer, abandoned_writes
+from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
+from iceberg_zorder.pyiceberg.rewrite import execute
+
+NOW = datetime.now(timezone.utc).replace(microsecond=0)
+HERE, THERE = Maintainer.here(), Maintainer("elsewhere", 7, "f00ba4")
+LATER = timedelta(days=3)
+
+
+def policy_of(home: Path, settings: str = "") -> Policy:
+    text = f"""
+        version: 1
+        catalogs: {{lake: {{type: sql, uri: "sqlite:///{home}/catalog.db", warehouse: "file://{home}/warehouse"}}}}
+        tables: {{"*": {{by: [x, y], options: {{min-age-seconds: 0, target-file-size-bytes: 40000}} {settings}}}}}
+    """
+    return parse_policy(text, "policy.yaml", {})
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    made = load_catalog(
+        "lake", type="sql", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse"
+    )
+    made.create_namespace("db")
+    return made
+
+
+@pytest.fixture
+def table(catalog: Catalog) -> Table:
+    made = catalog.create_table("db.t", pa.schema([("x", pa.int64()), ("y", pa.int64())]))
+    append(made)
+    return made
+
+
+def append(made: Table) -> None:
+    draw = np.random.default_rng(3)
+    for _ in range(8):
+        made.append(pa.table({name: draw.integers(0, 1 << 40, 2_000) for name in "xy"}))
+
+
+def leases(holder: Maintainer = HERE, now: datetime = NOW, sleep: Callable[[float], None] = lambda _: None) -> Leases:
+    return Leases(holder, lambda: now, sleep)
+
+
+def run(policy: Policy, now: datetime = NOW, maintainer: Maintainer = HERE, *, dry_run: bool = False) -> PassReport:
+    return MaintenancePass(policy, PyIcebergTables(policy, lambda: now, maintainer), Peace(), lambda: now).run(
+        dry_run=dry_run
+    )
+
+
+def loaded(catalog: Catalog) -> Table:
+    return catalog.load_table("db.t")
+
+
+def test_one_at_a_time(catalog: Catalog, table: Table) -> None:
+    mine = leases().take(table, 0)
+    assert mine.until == NOW + timedelta(minutes=2)
+    with pytest.raises(HeldByAnotherError) as refused:
+        leases(THERE).take(loaded(catalog), 0)
+    assert str(refused.value) == (
+        f"another maintainer rewrites it, process {os.getpid()} on {HERE.host}, until "
+        f"{mine.until:%Y-%m-%d %H:%M:%SZ} at the latest"
+    )
+    leases().give_back(table, mine, is_clean=True)
+    theirs = leases(THERE).take(loaded(catalog), 4_000_000 * 3600)
+    assert theirs.until == NOW + timedelta(hours=1)
+    assert ABANDONED not in loaded(catalog).properties
+
+
+def test_a_lease_that_has_run_out_is_free_and_its_write_is_noted(catalog: Catalog, table: Table) -> None:
+    theirs = leases(THERE).take(table, 0)
+    late = NOW + timedelta(minutes=2)
+    mine = leases(now=late).take(loaded(catalog), 0)
+    properties = loaded(catalog).properties
+    assert Lease.of(properties) == mine
+    assert abandoned_writes(properties) == {theirs.write_id: late}
+    # Whose time was up does not take away what is another's.
+    leases(THERE).give_back(loaded(catalog), theirs, is_clean=True)
+    assert Lease.of(loaded(catalog).properties) == mine
+
+
+def test_nobody_waits_for_a_process_that_is_gone(catalog: Catalog, table: Table) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    theirs = leases(replace(HERE, process=ended.pid, instance="other")).take(table, 10**12)
+    leases().take(loaded(catalog), 0)
+    assert list(abandoned_writes(loaded(catalog).properties)) == [theirs.write_id]
+
+
+def test_of_two_that_take_it_at_once_the_later_has_it(catalog: Catalog, table: Table) -> None:
+    """As with catalogs that let the later of two changes of properties win."""
+    theirs = Lease(THERE, "w1", NOW + timedelta(hours=1))
+
+    def meanwhile(_: float) -> None:
+        with loaded(catalog).transaction() as transaction:
+            transaction.set_properties({LEASE: str(theirs)})
+
+    with pytest.raises(HeldByAnotherError, match="process 7 on elsewhere"):
+        leases(sleep=meanwhile).take(table, 0)
+    assert Lease.of(loaded(catalog).properties) == theirs
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", "host x y z 2026-01-01T00:00:00Z", "host 1 y z tomorrow"])
+def test_what_is_no_lease_is_in_nobodys_way(table: Table, text: str) -> None:
+    with table.transaction() as transaction:
+        transaction.set_properties({LEASE: text, ABANDONED: text})
+    assert Lease.of(table.properties) is None
+    assert leases().take(table, 0).holder == HERE
+
+
+def test_a_pass_leaves_a_table_to_another(catalog: Catalog, table: Table, tmp_path: Path) -> None:
+    leases(THERE).take(table, 0)
+    at = table.current_snapshot()
+    (report,) = run(policy_of(tmp_path)).tables
+    assert report.decision is not None
+    assert (report.decision.action, report.error, loaded(catalog).current_snapshot()) == ("leave", None, at)
+    assert report.decision.reason.startswith("another maintainer rewrites it, process 7 on elsewhere, until ")
+    (report,) = run(policy_of(tmp_path, ", conflicts: {lease: false}")).tables
+    assert report.done is not None
+    assert report.done.rewritten_files == 8
+
+
+def test_a_pass_gives_it_back_and_writes_files_of_its_write(catalog: Catalog, table: Table, tmp_path: Path) -> None:
+    run(policy_of(tmp_path))
+    made = loaded(catalog)
+    assert not {LEASE, ABANDONED} & set(made.properties)
+    snapshot = made.current_snapshot()
+    assert snapshot is not None
+    assert snapshot.summary is not None
+    write_id = snapshot.summary["zorder.write-id"]
+    paths = [*made.inspect.files()["file_path"].to_pylist(), snapshot.manifest_list]
+    assert all(f"-{write_id}-" in path for path in paths)
+
+
+def test_two_maintainers_at_once_do_the_work_once(catalog: Catalog, table: Table, tmp_path: Path) -> None:
+    policy = policy_of(tmp_path)
+    reports: list[PassReport] = []
+    both = [
+        threading.Thread(target=lambda one=each: reports.append(run(policy, maintainer=one))) for each in (HERE, THERE)
+    ]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+    assert [report.has_failed for report in reports] == [False, False]
+    operations = [each.summary.operation.value for each in loaded(catalog).snapshots() if each.summary]
+    assert operations.count("replace") == 1, reports
+    assert sorted(report.rewritten_bytes > 0 for report in reports) == [False, True]
+    assert loaded(catalog).scan().count() == 16_000
+
+
+def files(home: Path) -> set[str]:
+    return {path.name for path in (home / "warehouse").rglob("*") if path.suffix in (".parquet", ".avro")}
+
+
+def known(made: Table) -> set[str]:
+    found = set()
+    for snapshot in made.snapshots():
+        manifests = snapshot.manifests(made.io)
+        entries = [entry for each in manifests for entry in each.fetch_manifest_entry(made.io, discard_deleted=False)]
+        found |= {snapshot.manifest_list, *(each.manifest_path for each in manifests)}
+        found |= {entry.data_file.file_path for entry in entries}
+    return {path.rpartition("/")[2] for path in found}
+
+
+_KILLED = """
+import os, signal, sys
+from datetime import datetime, timezone
+from pathlib import Path
+from iceberg_zorder.pyiceberg.commit import attempts
+from iceberg_zorder.pyiceberg.run import rewrite_group as rewriting
+from iceberg_zorder.pyiceberg.compat import catalogs
+from tests.pyiceberg.test_leases import policy_of, run
+module = {"data files": rewriting._GroupRewrite, "manifests": None}[sys.argv[2]]
+def end(*args, **kwargs):
+    os.kill(os.getpid(), signal.SIGKILL)
+if module is None:
+    import pyiceberg.catalog.sql as sql
+    commit = sql.SqlCatalog.commit_table
+    def late(self, table, requirements, updates):
+        return end() if any(each.action == "add-snapshot" for each in updates) else commit(self, table, requirements, updates)
+    sql.SqlCatalog.commit_table = late
+else:
+    write = module.write
+    def written(self, *args):
+        write(self, *args)
+        end()
+    module.write = written
+run(policy_of(Path(sys.argv[1])), datetime.now(timezone.utc))
+"""
+
+
+@pytest.mark.parametrize("after", ["data files", "manifests"])
+def test_what_a_killed_maintainer_has_left_is_cleaned_up(
+    catalog: Catalog, table: Table, tmp_path: Path, after: str
+) -> None:
+    policy = policy_of(tmp_path)
+    killed = subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path), after], check=False, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    left = files(tmp_path) - known(loaded(catalog))
+    assert any(name.endswith(".parquet") for name in left)
+    assert any(name.endswith(".avro") for name in left) == (after == "manifests")
+    foreign = tmp_path / "warehouse" / "db" / "t" / "data" / next(iter(left)).replace("-w", "-v")
+    foreign.write_bytes(b"")
+
+    # Nobody waits for it, and what it may still be committing is left alone.
+    (report,) = run(policy).tables
+    assert report.done is not None
+    assert report.done.rewritten_files == 8
+    assert files(tmp_path) - known(loaded(catalog)) == {*left, foreign.name}
+    (report,) = run(policy, NOW + LATER, dry_run=True).tables
+    assert files(tmp_path) - known(loaded(catalog)) == {*left, foreign.name}
+
+    (report,) = run(policy, NOW + LATER).tables
+    assert (report.error, report.done) == (None, None)
+    assert files(tmp_path) - known(loaded(catalog)) == {foreign.name}
+    assert ABANDONED not in loaded(catalog).properties
+    assert loaded(catalog).scan().count() == 16_000
+
+
+def test_a_write_of_unknown_outcome_is_noted_and_what_was_committed_of_it_stays(
+    catalog: Catalog, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = policy_of(tmp_path)
+
+    def silent(*args: object) -> None:
+        execute(*args)  # type: ignore[arg-type]
+        raise UnknownOutcomeError("Cannot tell whether the rewrite of lake.db.t was committed")
+
+    monkeypatch.setattr(maintained_tables, "execute", silent)
+    assert run(policy).has_failed
+    monkeypatch.undo()
+    assert list(abandoned_writes(loaded(catalog).properties).values()) == [NOW]
+    there = files(tmp_path)
+    run(policy, NOW + LATER)
+    assert files(tmp_path) == there
+    assert ABANDONED not in loaded(catalog).properties
+
+
+def test_nothing_is_looked_for_where_nothing_is(table: Table) -> None:
+    assert delete_abandoned_files(table, {"w1"}) == []

@@ -1,0 +1,218 @@
+"""Passes of maintenance that need Spark: formats that PyIceberg lacks, and follow-ups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from pyiceberg.catalog import Catalog
+from pyspark.sql import SparkSession
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.maintain.engine import choose_engine
+from iceberg_zorder.maintain.maintenance_pass import MaintenancePass, Peace, TableReport
+from iceberg_zorder.maintain.policy.policy import Policy
+from iceberg_zorder.maintain.policy.read import parse_policy
+from iceberg_zorder.pyiceberg.maintain.lease import ABANDONED, LEASE
+from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
+from iceberg_zorder.spark.maintenance import SparkMaintenance
+from tests.conftest import CATALOG
+
+NAME = "kept"
+FULL = f"{CATALOG}.kept.{NAME}"
+ROWS = "SELECT id, hash(id) AS a, hash(id, 1) AS b, 'text ' || id AS c FROM range({first}, {last}, 1, {files})"
+
+
+@pytest.fixture
+def work(spark: SparkSession) -> Iterator[SparkMaintenance]:
+    """Maintenance in the session of the tests."""
+    made = SparkMaintenance(list, {})
+    made._spark = spark
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.kept")
+    yield made
+    spark.sql(f"REFRESH TABLE {FULL}")
+    spark.sql(f"DROP TABLE IF EXISTS {FULL} PURGE")
+
+
+def policy_of(lake_dir: Path, settings: str = "", budget: str = "{}") -> Policy:
+    return parse_policy(
+        f"""
+        version: 1
+        catalogs:
+          {CATALOG}: {{type: sql, uri: "sqlite:///{lake_dir}/catalog.db", warehouse: "file://{lake_dir}/warehouse"}}
+        budget: {budget}
+        defaults: {{options: {{min-age-seconds: 0, target-file-size-bytes: 20000}}}}
+        tables:
+          kept.*: {{by: [a, b]{settings}}}
+        """,
+        "policy.yaml",
+        {},
+    )
+
+
+def create(spark: SparkSession, **properties: str) -> None:
+    given = ", ".join(f"'{key.replace('_', '-')}' = '{value}'" for key, value in properties.items())
+    properties_text = f"TBLPROPERTIES ({given})" if given else ""
+    spark.sql(f"CREATE TABLE {FULL} USING iceberg {properties_text} AS {ROWS.format(first=0, last=8000, files=8)}")
+
+
+def run(policy: Policy, work: SparkMaintenance | None, now: datetime | None = None) -> TableReport:
+    at = now or datetime.now(timezone.utc)
+    (report,) = (
+        MaintenancePass(policy, PyIcebergTables(policy, lambda: at, spark=work), Peace(), lambda: at).run().tables
+    )
+    return report
+
+
+def summary(spark: SparkSession) -> dict[str, str]:
+    spark.sql(f"REFRESH TABLE {FULL}")
+    row = spark.sql(f"SELECT operation, summary FROM {FULL}.snapshots ORDER BY committed_at DESC").first()
+    assert row is not None
+    assert row["operation"] == "replace"
+    return dict(row["summary"])
+
+
+@pytest.mark.parametrize(
+    ("properties", "beyond"),
+    [({"write.format.default": "orc"}, "ORC"), ({"format_version": "3"}, "format version 3")],
+)
+def test_what_pyiceberg_cannot_do_spark_does(
+    spark: SparkSession,
+    lake_dir: Path,
+    catalog: Catalog,
+    work: SparkMaintenance,
+    properties: dict[str, str],
+    beyond: str,
+) -> None:
+    create(spark, **properties)
+    report = run(policy_of(lake_dir, ", engine: pyiceberg"), work)
+    assert report.error is not None
+    assert beyond.removeprefix("format ") in report.error
+    report = run(policy_of(lake_dir), None)
+    assert report.error == (
+        f"{FULL}: Cannot rewrite with PyIceberg, because it has no {beyond}: take Spark, install it with "
+        "pip install 'iceberg-zorder[spark]'"
+    )
+    report = run(policy_of(lake_dir), work)
+    assert (report.error, report.done and report.done.rewritten_files) == (None, 8)
+    told = summary(spark)
+    assert told["zorder.reason"].startswith("scan-ratio")
+    assert told["lakekeeper.rollbackable"] == "true"
+    assert told["polaris.internal.conflict-resolution.by-operation-type.replace"] == "rollback"
+    assert spark.table(FULL).count() == 8000
+    assert not {LEASE, ABANDONED} & set(catalog.load_table(f"kept.{NAME}").properties)
+    assert not [key for key, _ in spark.conf.getAll.items() if key.startswith("spark.sql.iceberg.snapshot-property.")]
+
+
+def test_spark_has_no_more_room_than_the_budget(spark: SparkSession, lake_dir: Path, work: SparkMaintenance) -> None:
+    spark.sql(
+        f"CREATE TABLE {FULL} USING iceberg PARTITIONED BY (p) AS SELECT *, id % 4 AS p FROM "
+        f"({ROWS.format(first=0, last=8000, files=8)}) DISTRIBUTE BY id % 32"
+    )
+    whole = ", engine: spark, triggers: {commit-count: 1}, options: {rewrite-all: true}"
+    policy = policy_of(lake_dir, whole)
+    tables = PyIcebergTables(policy, spark=work)
+    (name,) = tables.names(CATALOG)
+    settings = tables.settings(name)
+    assert settings is not None
+    found = tables.observe(name, settings, datetime.now(timezone.utc))
+    assert len(found.groups) == 4
+    half = sum(group.size for group in found.groups[:2])
+    limited = policy_of(lake_dir, whole, f"{{bytes: {half}}}")
+    report = run(limited, work)
+    assert report.done is not None
+    assert report.decision is not None
+    assert 0 < len(report.decision.groups) < 4
+    assert report.done.rewritten_files == sum(group.files for group in report.decision.groups)
+
+
+FOLLOW_UPS = """, follow-ups: {
+    expire-snapshots: {older-than: 1 hour, retain-last: 1}, remove-orphan-files: {older-than: 3 days},
+    rewrite-manifests: {}, rewrite-position-delete-files: {}}"""
+
+
+def test_follow_ups_run_in_their_order_after_a_rewrite(
+    spark: SparkSession, lake_dir: Path, catalog: Catalog, work: SparkMaintenance
+) -> None:
+    create(spark)
+    spark.sql(f"INSERT INTO {FULL} {ROWS.format(first=8000, last=9000, files=1)}")
+    policy = policy_of(lake_dir, FOLLOW_UPS)
+    report = run(policy, work)
+    assert report.error is None
+    assert report.done is not None
+    names = ["rewrite_position_delete_files", "rewrite_manifests", "expire_snapshots", "remove_orphan_files"]
+    assert [said.partition(":")[0] for said in report.done.follow_ups] == names
+    assert len(catalog.load_table(f"kept.{NAME}").snapshots()) > 1, "younger than an hour"
+
+    spark.sql(f"INSERT INTO {FULL} {ROWS.format(first=9000, last=17000, files=8)}")
+    report = run(policy, work, datetime.now(timezone.utc) + timedelta(hours=2))
+    assert report.done is not None
+    assert report.done.failed_follow_up is None
+    assert [int(said.rpartition(" ")[2]) > 0 for said in report.done.follow_ups if said.startswith("expire_snap")] == [
+        True
+    ]
+    assert len(catalog.load_table(f"kept.{NAME}").snapshots()) == 1
+    spark.sql(f"REFRESH TABLE {FULL}")
+    assert spark.table(FULL).count() == 17_000
+
+    report = run(policy, work)
+    assert (report.error, report.done) == (None, None), "nothing was rewritten, and nothing followed"
+
+
+def test_a_follow_up_that_fails_is_told_and_the_rewrite_stays(
+    spark: SparkSession, lake_dir: Path, work: SparkMaintenance
+) -> None:
+    create(spark, **{"gc.enabled": "false"})
+    report = run(policy_of(lake_dir, FOLLOW_UPS), work)
+    assert report.done is not None
+    assert report.done.rewritten_files == 8
+    assert [said.partition(":")[0] for said in report.done.follow_ups] == [
+        "rewrite_position_delete_files",
+        "rewrite_manifests",
+    ]
+    assert report.error is not None
+    assert report.error.startswith(f"{FULL}: Cannot call expire_snapshots, because ")
+    assert "GC is disabled" in report.error
+    spark.sql(f"ALTER TABLE {FULL} SET TBLPROPERTIES ('gc.enabled' = 'true')")
+
+
+def test_follow_ups_without_spark_fail_before_anything_is_done(
+    spark: SparkSession, lake_dir: Path, work: object
+) -> None:
+    create(spark)
+    report = run(policy_of(lake_dir, FOLLOW_UPS), None)
+    assert report.error == (
+        f"{FULL}: Cannot carry out follow-ups, because they are procedures of Spark, which is not installed: "
+        "pip install 'iceberg-zorder[spark]'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "size", "beyond", "has_spark", "engine"),
+    [
+        ("auto", 1, (), False, "pyiceberg"),
+        ("auto", 1, (), True, "pyiceberg"),
+        ("auto", 50 * 10**9 + 1, (), True, "spark"),
+        ("auto", 50 * 10**9 + 1, (), False, "pyiceberg"),
+        ("auto", 1, ("AVRO",), True, "spark"),
+        ("pyiceberg", 10**13, (), True, "pyiceberg"),
+        ("spark", 1, (), True, "spark"),
+    ],
+)
+def test_engines(asked: str, size: int, beyond: tuple[str, ...], has_spark: bool, engine: str) -> None:
+    assert choose_engine(asked, size, beyond, has_spark=has_spark) == engine
+
+
+@pytest.mark.parametrize(
+    ("asked", "beyond", "has_spark", "why"),
+    [
+        ("spark", (), False, "Cannot use engine spark, because PySpark is not installed"),
+        ("pyiceberg", ("ORC",), True, "because it has no ORC: set engine to auto or spark"),
+        ("auto", ("ORC",), False, "because it has no ORC: take Spark, install it"),
+    ],
+)
+def test_engines_that_there_are_not(asked: str, beyond: tuple[str, ...], has_spark: bool, why: str) -> None:
+    with pytest.raises(InvalidInputError, match=why):
+        choose_engine(asked, 1, beyond, has_spark=has_spark)
