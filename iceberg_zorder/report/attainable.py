@@ -92,18 +92,18 @@ def new_files(groups: Mapping[int, SampledGroup], columns: Sequence[ClusteringCo
         zip(groups, np.cumsum([0, *(group.layout.files for group in groups.values())]).tolist(), strict=False)
     )
     file = _joined([starts[number] + group.files_of(sample) for number, group, sample in parts])
-    share = _joined([np.full(sample.rows, 1 / max(1, group.sampled_rows)) for _, group, sample in parts])
-    rows = share * _joined([np.full(sample.rows, group.rows) for _, group, sample in parts])
-    sizes = share * _joined([np.full(sample.rows, group.size) for _, group, sample in parts])
     # Of a file without a sampled row nothing is known.
-    seen, file = np.unique(file, return_inverse=True)
-    partitions = np.zeros(len(seen), np.int64)
-    partitions[file] = _joined([np.full(sample.rows, number) for number, _, sample in parts])
+    seen, file, counts = np.unique(file, return_inverse=True, return_counts=True)
+    partitions, rows, sizes = np.zeros((3, len(seen)), np.int64)
+    for (number, group), start in zip(groups.items(), starts.values(), strict=True):
+        mine = slice(*np.searchsorted(seen, [start, start + group.layout.files]))
+        partitions[mine] = number
+        rows[mine], sizes[mine] = group.share(group.rows, counts[mine]), group.share(group.size, counts[mine])
     keys = [_joined_keys([sample.columns[place] for _, _, sample in parts]) for place in range(len(columns))]
     return DataFiles(
         partitions,
-        np.rint(np.bincount(file, rows, len(seen))).astype(np.int64),
-        np.bincount(file, sizes, len(seen)),
+        rows,
+        sizes,
         tuple(_bounds(column, of, file, len(seen)) for column, of in zip(columns, keys, strict=True)),
     )
 

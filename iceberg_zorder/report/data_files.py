@@ -12,7 +12,6 @@ import numpy.typing as npt
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import NULL, VALUE, KeyColumn
 
-Sizes = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 """Bytes of files: whole numbers, but of files that do not exist yet."""
 
 _MOST = (1 << 48) - 1
@@ -85,7 +84,7 @@ class DataFiles:
         The number of each file's partition, from 0; files of two partitions are never rewritten together.
     rows : ndarray of int64, shape (files,)
         Rows of each file, deleted ones included, 0 or more.
-    sizes : ndarray of int64, or of float64 where the files do not exist yet; shape (files,)
+    sizes : ndarray of int64, shape (files,)
         Bytes of each file, 0 or more.
     columns : tuple of ColumnBounds
         The clustering columns, at least one.
@@ -93,7 +92,7 @@ class DataFiles:
 
     partitions: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int64]
-    sizes: Sizes
+    sizes: npt.NDArray[np.int64]
     columns: tuple[ColumnBounds, ...]
 
     @property

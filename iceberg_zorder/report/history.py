@@ -20,6 +20,7 @@ REPLACE = "replace"
 
 _ADDED_FILES, _DELETED_FILES = "added-data-files", "deleted-data-files"
 _MEASURED_REWRITES = 5
+_NUMBER = re.compile("[0-9]{1,18}")
 _COMMA_OR_QUOTED = re.compile(r"(`(?:[^`]|``)*`)|,")
 
 
@@ -38,6 +39,11 @@ class SnapshotFacts:
         return _COLUMNS in self.summary
 
     @property
+    def is_rewrite(self) -> bool:
+        """Whether it is a rewrite of ours, and no write that has copied the summary of one."""
+        return self.is_layout and self.operation == REPLACE
+
+    @property
     def cuts(self) -> str | None:
         """How a rewrite of ours has cut its files, where it tells."""
         return self.summary.get(_CUTS)
@@ -51,8 +57,9 @@ class SnapshotFacts:
         return f"{prefix}{curve}({spaced})"
 
     def count(self, key: str) -> int:
-        """Read a number of the summary, 0 if it has none."""
-        return int(self.summary.get(key, 0))
+        """Read a number of the summary; 0 if it has none, or what is none."""
+        text = self.summary.get(key, "")
+        return int(text) if _NUMBER.fullmatch(text) else 0
 
     def is_by(self, columns: str, prefix: str, curve: str) -> bool:
         """Tell whether a rewrite of ours was by the columns, prefix and curve that another asks for.

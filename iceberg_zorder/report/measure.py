@@ -19,7 +19,7 @@ from iceberg_zorder.report.clustering_report import (
     PredicateReport,
     SizeReport,
 )
-from iceberg_zorder.report.data_files import DataFiles, Sizes, bounds_that_are_alike, bounds_without_end
+from iceberg_zorder.report.data_files import DataFiles, bounds_that_are_alike, bounds_without_end
 from iceberg_zorder.report.file_boxes import FileBoxes, file_boxes
 from iceberg_zorder.report.findings import RewriteCommand, find
 from iceberg_zorder.report.history import LayoutHistory
@@ -59,7 +59,7 @@ class FileSizes:
     min_input_files: int
     expected_files: ExpectedFiles
 
-    def badly_sized(self, sizes: Sizes, groups: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    def badly_sized(self, sizes: npt.NDArray[np.int64], groups: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Find the files that a rewrite chooses for their size, by the number of the file group that each is of."""
         outside = (sizes < self.least) | (sizes > self.most)
         groups_there = int(groups.max(initial=-1)) + 1
@@ -243,7 +243,7 @@ class _Measured:
             _share(sizes, predicate.read),
             int(predicate.read.sum()),
             # Sums of whole bytes are the same in any order, and so in Java.
-            _share(np.rint(new.sizes).astype(np.int64), predicate.reads(new)),
+            _share(new.sizes, predicate.reads(new)),
         )
 
     def boxes(self) -> FileBoxes:
@@ -303,7 +303,7 @@ def _prediction(groups: Sequence[SampledGroup], place: int) -> float | None:
     return scan_prediction(groups, place) if groups else None
 
 
-def _share(sizes: Sizes, read: npt.NDArray[np.bool_]) -> float | None:
+def _share(sizes: npt.NDArray[np.int64], read: npt.NDArray[np.bool_]) -> float | None:
     total = float(sizes.sum())
     return float(sizes[read].sum()) / total if total else None
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.keys import KeyColumn
-from iceberg_zorder.report.data_files import ColumnBounds, Sizes
+from iceberg_zorder.report.data_files import ColumnBounds
 from iceberg_zorder.report.ranks import Kept, dense_ranks
 
 MAX_PREDICATES = 1_000
@@ -87,7 +87,7 @@ def scan_fraction(values: Sequence[Any], lower: Sequence[Any], upper: Sequence[A
     return read / (len(values) * int(weights.sum()))
 
 
-def scan_fraction_of_rows(bounds: ColumnBounds, sizes: Sizes, rows: KeyColumn) -> float | None:
+def scan_fraction_of_rows(bounds: ColumnBounds, sizes: npt.NDArray[np.int64], rows: KeyColumn) -> float | None:
     """Average the scan fraction of ``column = value`` over the values of rows.
 
     Parameters
@@ -126,7 +126,7 @@ class BoundedRows:
     ----------
     bounds : ColumnBounds
         The bounds of the data files.
-    sizes : ndarray of int64 or float64, shape (files,)
+    sizes : ndarray of int64, shape (files,)
         Bytes of the data files.
     values : KeyColumn
         The keys of sampled rows of the group.
@@ -135,7 +135,7 @@ class BoundedRows:
     """
 
     bounds: ColumnBounds
-    sizes: Sizes
+    sizes: npt.NDArray[np.int64]
     values: KeyColumn
     rows: int
 
@@ -175,14 +175,14 @@ def scan_fraction_of_groups(groups: Sequence[BoundedRows], kept: Kept | None = N
     ranks = dense_ranks(
         [keys for group in groups for keys in (group.bounds.lower, group.bounds.upper, group.values)], kept
     )
-    steps = np.zeros(2 + max(int(each.max(initial=-1)) for each in ranks))
-    always = 0.0
+    steps = np.zeros(2 + max(int(each.max(initial=-1)) for each in ranks), np.int64)
+    always = 0
     for group, lower, upper in zip(groups, ranks[::3], ranks[1::3], strict=True):
         bounded = group.bounds.bounded
         np.add.at(steps, lower[bounded], group.sizes[bounded])
         np.add.at(steps, upper[bounded] + 1, -group.sizes[bounded])
-        always += float(group.sizes[group.bounds.has_values & ~bounded].sum())
-    read = np.cumsum(steps) + always
+        always += int(group.sizes[group.bounds.has_values & ~bounded].sum())
+    read = (np.cumsum(steps) + always).astype(np.float64)
     total = weights = 0.0
     for group, values in zip(groups, ranks[2::3], strict=True):
         found = values[values >= 0]
@@ -190,7 +190,7 @@ def scan_fraction_of_groups(groups: Sequence[BoundedRows], kept: Kept | None = N
         # Summed up in their order, as Java does, where numpy's sum would take an order of its own.
         total += weight * float(np.cumsum(read[found])[-1]) if len(found) else 0.0
         weights += weight * len(found)
-    size = sum(float(group.sizes.sum()) for group in groups)
+    size = sum(int(group.sizes.sum()) for group in groups)
     return min(1.0, total / (weights * size)) if weights and size else None
 
 

@@ -47,6 +47,11 @@ class SampledGroup:
         """Rows of both samples."""
         return self.fitted.rows + self.held_out.rows
 
+    def share(self, whole: int, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Tell what files with so many sampled rows get of the group's rows or bytes, in whole ones."""
+        # The sums of whole ones are the same in any order, and so in Java.
+        return np.rint(rows * float(whole) / max(1, self.sampled_rows)).astype(np.int64)
+
     def files_of(self, sample: Sample) -> npt.NDArray[np.int64]:
         """Find the file of every row of one of the samples."""
         # Any number that differs from row to row: where rows are told apart by nothing else, they are spread.
@@ -88,14 +93,15 @@ def scan_prediction(groups: Sequence[SampledGroup], ordinal: int, kept: Kept | N
     """
     ranks = dense_ranks([sample.columns[ordinal] for group in groups for sample in group.samples], kept)
     count = max((int(each.max(initial=-1)) for each in ranks), default=-1) + 1
-    steps = np.zeros(count + 1)
-    always = 0.0
+    steps = np.zeros(count + 1, np.int64)
+    always = size = 0
     for place, group in enumerate(groups):
         if group.fitted.rows == 0:
             always += group.size
+            size += group.size
         else:
-            _add_files(steps, group, ranks[2 * place : 2 * place + 2])
-    read = always + np.cumsum(steps[:count])
+            size += _add_files(steps, group, ranks[2 * place : 2 * place + 2])
+    read = (always + np.cumsum(steps[:count])).astype(np.float64)
     total = weights = 0.0
     for place, group in enumerate(groups):
         is_held_out = group.held_out.rows > 0
@@ -106,12 +112,11 @@ def scan_prediction(groups: Sequence[SampledGroup], ordinal: int, kept: Kept | N
         # Summed up in their order, as Java does, where numpy's sum would take an order of its own.
         total += weight * float(np.cumsum(read[found])[-1]) if len(found) else 0.0
         weights += weight * len(found)
-    size = sum(group.size for group in groups)
-    return total / weights / size if weights and size else None
+    return min(1.0, total / (weights * size)) if weights and size else None
 
 
-def _add_files(steps: npt.NDArray[np.float64], group: SampledGroup, ranks: Sequence[npt.NDArray[np.int64]]) -> None:
-    """Add the bytes of each file at the lowest rank that it holds, and take them away after the highest."""
+def _add_files(steps: npt.NDArray[np.int64], group: SampledGroup, ranks: Sequence[npt.NDArray[np.int64]]) -> int:
+    """Add the bytes of each file at the lowest rank that it holds, take them away after the highest, and tell all."""
     files = group.layout.files
     low = np.full(files, np.iinfo(np.int64).max)
     high = np.full(files, -1, np.int64)
@@ -122,7 +127,8 @@ def _add_files(steps: npt.NDArray[np.float64], group: SampledGroup, ranks: Seque
         has_value = of_sample >= 0
         np.minimum.at(low, file[has_value], of_sample[has_value])
         np.maximum.at(high, file[has_value], of_sample[has_value])
-    sizes = rows * (group.size / group.sampled_rows)
+    sizes = group.share(group.size, rows)
     known = high >= 0
     np.add.at(steps, low[known], sizes[known])
     np.add.at(steps, high[known] + 1, -sizes[known])
+    return int(sizes.sum())

@@ -267,7 +267,8 @@ by it as well as they could."
     @property
     def warning(self) -> str:
         """What a rewrite warns of."""
-        return f"{self._reason} {self._command} and rewrite again, or set option metrics-check to {FIX}."
+        how = f"rewrite again with option rewrite-all, or set option metrics-check to {FIX} beside it"
+        return f"{self._reason} {self._command} and {how}."
 
     @property
     def refusal(self) -> str:

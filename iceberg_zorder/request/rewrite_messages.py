@@ -10,6 +10,12 @@ _NOTHING = 0.01
 DRY_RUN = "Dry run: nothing was written."
 
 
+OTHER_SPEC = (
+    "of another partition spec than new files: what a rewrite would gain is not known, rewrite-old-specs has it done"
+)
+"""Why data files are left that their sizes do not call for."""
+
+
 def reads_less(before: float, predicted: float) -> bool:
     """Tell whether files are predicted to read less on average, by more than predictions may be off.
 
@@ -30,6 +36,17 @@ def gains_nothing(before: float, actual: float) -> bool:
     (True, False)
     """
     return actual > (1 - _NOTHING) * before
+
+
+def reads_no_more(before: float, after: float) -> bool:
+    """Tell whether files are read as much as those of today on average, less, or more by no more than one percent.
+
+    Examples
+    --------
+    >>> reads_no_more(0.5, 0.504), reads_no_more(0.5, 0.51)
+    (True, False)
+    """
+    return after <= (1 + _NOTHING) * before
 
 
 def why_left(before: float, predicted: float) -> str:

@@ -10,54 +10,29 @@ smaller: its rows lie so far apart that a few files were boxes across many of th
 Files that their sizes call for are rewritten as long as filters read no more than today, or than after a rewrite of
 everything; else as many as do no harm. A layout has smaller files, too, which lie far apart, and are read more when
 they are made one.
+
+Bounds do not tell all. That one value holds most rows, by which no layout can cut, and that a column follows another,
+so that files may be tighter than by each for itself, is learned from what earlier rewrites by the same order wrote.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.report.data_files import DataFiles
-from iceberg_zorder.report.ranks import Kept
+from iceberg_zorder.upkeep.experience import MATTERS, known_rewrites, missed
 from iceberg_zorder.upkeep.partition_rows import PartitionRows
+from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest, is_small_part
 
 _ROWS_OF_A_FILE = 200
 _LEAST_ROWS, _MOST_ROWS = 2_000, 200_000
 _LEAST_OF_MANY, _ROWS_IN_ALL = 500, 500_000
 _GROWTH = 1.5
-_SMALL_PART = 5
-
-
-@dataclass(frozen=True, eq=False)
-class UpkeepRequest:
-    """How files are chosen.
-
-    Parameters
-    ----------
-    max_scan_ratio : float
-        So many times the attainable scan fraction is left alone, at least 1.
-    expected_files : callable
-        From bytes to the number of files that they are written to.
-    finer_files : callable
-        The same where they are a small part of a partition, and chosen for what they gain: not fewer.
-    layout : LayoutRequest
-        What is asked of layouts, but for the number of files.
-    kept : sequence of (callable or None)
-        For each column, what new lower/upper bounds keep of a key; None where it is all.
-    weights : sequence of float
-        For each column, what it counts in averages, 0 or more: 0 where new files get no bounds.
-    """
-
-    max_scan_ratio: float
-    expected_files: Callable[[int], int]
-    finer_files: Callable[[int], int]
-    layout: LayoutRequest
-    kept: Sequence[Kept | None]
-    weights: Sequence[float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,17 +55,6 @@ class Choice:
     expected: float
     attainable: float
     is_finer: bool
-
-
-def is_small_part(size: int, partition: int) -> bool:
-    """Tell whether files are a small part of their partition, by the bytes of both.
-
-    Examples
-    --------
-    >>> is_small_part(19, 100), is_small_part(20, 100)
-    (True, False)
-    """
-    return _SMALL_PART * size < partition
 
 
 def rows_to_spread(expected: Sequence[int]) -> list[int]:
@@ -120,6 +84,7 @@ def choose(
     files: DataFiles,
     called_for: npt.NDArray[np.bool_],
     is_due: npt.NDArray[np.bool_],
+    runs: npt.NDArray[np.int64],
     rows: int,
     request: UpkeepRequest,
 ) -> Choice:
@@ -133,6 +98,8 @@ def choose(
         Which of them their sizes call for: they are rewritten as far as that does no harm.
     is_due : ndarray of bool, shape (files,)
         Which of these are rewritten whatever comes of it.
+    runs : ndarray of int64, shape (files,)
+        For each file, the number of the rewrite by the same sort order that wrote it, from 0; -1 where none did.
     rows : int
         How many rows to judge by, see :func:`rows_to_spread`.
     request : UpkeepRequest
@@ -147,6 +114,7 @@ def choose(
     --------
     >>> import pyarrow as pa
     >>> from iceberg_zorder.layout.columns import ClusteringColumn
+    >>> from iceberg_zorder.layout.fit import LayoutRequest
     >>> from iceberg_zorder.layout.keys import encode
     >>> from iceberg_zorder.report.data_files import ColumnBounds
     >>> lower, upper = ([0, 0, 100, 200, 300], [199, 199, 199, 299, 399])
@@ -156,13 +124,12 @@ def choose(
     >>> request = UpkeepRequest(
     ...     1.2, lambda size: size // 100, lambda size: size // 67, LayoutRequest(1), [None], [1.0]
     ... )
-    >>> choice = choose(files, np.zeros(5, bool), np.zeros(5, bool), 1000, request)
+    >>> choice = choose(files, np.zeros(5, bool), np.zeros(5, bool), np.full(5, -1), 1000, request)
     >>> choice.files.tolist(), round(choice.today, 2), round(choice.expected, 2)
     ([0, 1, 2], 0.4, 0.2)
     """
-    partition = PartitionRows(files, rows, request.kept, request.weights)
-    search = _Search(partition, files, request)
-    attainable, attained = search.rewritten(np.arange(files.count))
+    search = _learned(_Search(PartitionRows(files, rows, request.kept, request.weights), files, request), runs, rows)
+    partition, (attainable, attained) = search.partition, search.everything
     called, due = np.flatnonzero(called_for), np.flatnonzero(is_due)
     chosen, expected, is_finer = called, search.after(called), False
     limit = request.max_scan_ratio * attainable
@@ -181,27 +148,66 @@ def choose(
     return Choice(np.sort(chosen), search.today / size, expected / size, attainable / size, is_finer)
 
 
-class _Search:
-    """Finds the best of several sets of files."""
+def _learned(search: _Search, runs: npt.NDArray[np.int64], rows: int) -> _Search:
+    """Search with what the files of earlier rewrites show of the rows."""
+    files, request = search.files, search.request
+    known = known_rewrites(files, runs, request)
+    if not known:
+        return search
+    like = np.isin(np.arange(files.count), known[0])
+    if not like.all():
+        alike = _Search(PartitionRows(files, rows, request.kept, request.weights, like), files, request)
+        search = alike if MATTERS * alike.everything[0] < search.everything[0] else search
+    is_within = search.today <= request.max_scan_ratio * search.everything[0]
+    return search if is_within else search.expecting(missed(files, known, rows, request))
 
-    def __init__(self, partition: PartitionRows, files: DataFiles, request: UpkeepRequest) -> None:
-        self._partition, self._files, self._request = partition, files, request
+
+class _Search:
+    """Finds the best of several sets of files.
+
+    Parameters
+    ----------
+    partition : PartitionRows
+        The rows of all files.
+    files : DataFiles
+        All files.
+    request : UpkeepRequest
+        What is worth a rewrite.
+    missed : float, optional
+        So many times as much as predicted new files are read for.
+    """
+
+    def __init__(self, partition: PartitionRows, files: DataFiles, request: UpkeepRequest, missed: float = 1.0) -> None:
+        self.partition, self.files, self.request, self._missed = partition, files, request, missed
         self.today = partition.cost(np.arange(files.count))
+
+    @cached_property
+    def everything(self) -> tuple[float, npt.NDArray[np.float64]]:
+        """What a rewrite of everything makes."""
+        return self.rewritten(np.arange(self.files.count))
+
+    def expecting(self, missed: float) -> _Search:
+        """Have new files read for so many times what is predicted of them."""
+        found = _Search(self.partition, self.files, self.request, missed)
+        cost, reach = self.everything
+        found.everything = (cost * missed, reach * missed)
+        return found
 
     def rewritten(
         self, chosen: npt.NDArray[np.int64], *, for_gain: bool = False
     ) -> tuple[float, npt.NDArray[np.float64]]:
         """Predict a rewrite of some files, whose places ascend; see :meth:`PartitionRows.rewritten`."""
-        size = int(self._files.sizes[chosen].sum())
-        is_finer = for_gain and is_small_part(size, self._files.bytes)
-        wanted = self._request.finer_files(size) if is_finer else self._request.expected_files(size)
-        return self._partition.rewritten(chosen, wanted, self._request.layout)
+        size = int(self.files.sizes[chosen].sum())
+        is_finer = for_gain and is_small_part(size, self.files.bytes)
+        wanted = self.request.finer_files(size) if is_finer else self.request.expected_files(size)
+        cost, reach = self.partition.rewritten(chosen, wanted, self.request.layout)
+        return cost * self._missed, reach * self._missed
 
     def after(self, chosen: npt.NDArray[np.int64], *, for_gain: bool = False) -> float:
         """Predict what all files cost when some are rewritten, whose places ascend."""
         if not len(chosen):
             return self.today
-        return self.today - self._partition.cost(chosen) + self.rewritten(chosen, for_gain=for_gain)[0]
+        return self.today - self.partition.cost(chosen) + self.rewritten(chosen, for_gain=for_gain)[0]
 
     def most(
         self,
@@ -215,12 +221,12 @@ class _Search:
         Small files that lie far apart, as a layout may have some, are read more when they are one. Those that lie
         across others most come first.
         """
-        by_excess = _by_excess(self._partition.reach, attained)
+        by_excess = _by_excess(self.partition.reach, attained)
         wanted = by_excess[np.isin(by_excess, called_for) & ~np.isin(by_excess, due[0])]
         count = len(wanted) * 2 // 3
         while count > 1:
             chosen = np.sort(np.concatenate([due[0], wanted[:count]]))
-            if self._request.expected_files(int(self._files.sizes[chosen].sum())) < len(chosen):
+            if self.request.expected_files(int(self.files.sizes[chosen].sum())) < len(chosen):
                 after = self.after(chosen)
                 if after <= unharmed:
                     return chosen, after
@@ -235,9 +241,9 @@ class _Search:
         No set is predicted to leave its files read for less than a rewrite of everything does. Where that were no
         better than what is found already, the set is not looked at: growing trees is what takes the time.
         """
-        order, counts = _candidates(self._files, due, self._partition.reach, attained)
-        ends = np.cumsum(self._files.sizes[order])[counts - 1].astype(np.float64)
-        saved = np.cumsum((self._files.sizes * (self._partition.reach - attained))[order])[counts - 1]
+        order, counts = _candidates(self.files, due, self.partition.reach, attained)
+        ends = np.cumsum(self.files.sizes[order])[counts - 1].astype(np.float64)
+        saved = np.cumsum((self.files.sizes * (self.partition.reach - attained))[order])[counts - 1]
         most = (limit - (self.today - saved)) / np.maximum(ends, 1.0)
         found, after = order, attainable
         score = (limit - attainable) / max(1.0, float(ends[-1]))

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.layout.fit import LayoutRequest, fit
+from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.ranks import Kept, dense_ranks
 from iceberg_zorder.report.scan_prediction import SampledGroup
@@ -17,6 +18,7 @@ from iceberg_zorder.report.spread_rows import spread_rows
 LEAST_OF_A_FILE = 40
 """With fewer rows, a new file would look tighter than it is to be: fewer and larger ones are predicted, and scaled."""
 _ROOT_STEPS = 64
+_MOST_LOOKED_AT = 100_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +67,9 @@ class PartitionRows:
         For each column, what new lower/upper bounds keep of a key; None where it is all.
     weights : sequence of float
         For each column, what it counts in averages, 0 or more: 0 where new files get no bounds.
+    like : ndarray of bool, shape (files,), optional
+        Files whose rows show how columns go together: the rows of each other file are taken to lie as those of these
+        that are within its bounds, where there are as many, and it takes no more than 100,000,000 looks at a row.
 
     Attributes
     ----------
@@ -72,13 +77,22 @@ class PartitionRows:
         For each file, the share of the rows that it is read for, in [0, 1].
     """
 
-    def __init__(self, files: DataFiles, rows: int, kept: Sequence[Kept | None], weights: Sequence[float]) -> None:
+    def __init__(
+        self,
+        files: DataFiles,
+        rows: int,
+        kept: Sequence[Kept | None],
+        weights: Sequence[float],
+        like: npt.NDArray[np.bool_] | None = None,
+    ) -> None:
         self._is_open = [bounds.is_open for bounds in files.columns]
         files = replace(files, columns=tuple(each.spanned() if each.is_open else each for each in files.columns))
         kept = [None if is_open else cut for is_open, cut in zip(self._is_open, kept, strict=True)]
         self._files = files
         self._names = [bounds.column for bounds in files.columns]
         self._sample, self._places = spread_rows(files, rows)
+        if like is not None:
+            self._sample = self._sample.take(_rows_alike(self._sample, self._places, files, like))
         self._columns: list[RankedColumn] = []
         self.reach = np.zeros(files.count)
         for bounds, keys, cut, weight in zip(files.columns, self._sample.columns, kept, weights, strict=True):
@@ -164,6 +178,32 @@ class PartitionRows:
         mine = self._sample.take(rows)
         layout = fit(self._names, mine.take(np.arange(0, len(rows), 2)), request)
         return SampledGroup(layout, mine, mine, 0, 0).files_of(mine)
+
+
+def _rows_alike(
+    sample: Sample, places: npt.NDArray[np.int64], files: DataFiles, like: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.int64]:
+    """Find for each row the one that it is taken to lie as: itself, or for other files evenly one of those inside."""
+    found, known, others = np.arange(len(places)), np.flatnonzero(like[places]), np.flatnonzero(~like)
+    if len(known) * len(others) > _MOST_LOOKED_AT:
+        return found
+    ranks = [
+        dense_ranks([bounds.lower, bounds.upper, keys.take(known)], None)
+        for bounds, keys in zip(files.columns, sample.columns, strict=True)
+    ]
+    bounded, may_lack = ([*each] for each in zip(*((of.bounded, of.valued < 1) for of in files.columns), strict=True))
+    for file in others.tolist():
+        is_inside = np.ones(len(known), np.bool_)
+        for (lower, upper, of_rows), is_bounded, lacks in zip(ranks, bounded, may_lack, strict=True):
+            if is_bounded[file]:
+                # Rows without a value lie in any file that has such rows.
+                is_inside &= ((lower[file] <= of_rows) & (of_rows <= upper[file])) | ((of_rows < 0) & lacks[file])
+        inside = known[is_inside]
+        rows = slice(*np.searchsorted(places, [file, file + 1]).tolist())
+        count = rows.stop - rows.start
+        if count <= len(inside):
+            found[rows] = inside[(2 * np.arange(count) + 1) * len(inside) // (2 * max(1, count))]
+    return found
 
 
 def _ranked(

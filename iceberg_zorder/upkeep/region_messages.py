@@ -7,29 +7,35 @@ _DISK = 4
 """So many times the bytes of data files are shuffled, as measured."""
 
 
-def part(number: int, parts: int) -> str:
-    """Say of a region that nothing lies across it and others.
+def part(number: int, parts: int, fractions: tuple[float, float], across: int | None = None) -> str:
+    """Say what divides a region from the others, and what the cuts cost.
+
+    Parameters
+    ----------
+    number, parts : int
+        The region's number, from 1, and how many there are.
+    fractions : tuple of float
+        The scan fractions expected of the regions, and of one file group.
+    across : int, optional
+        The bytes above which files are cut across, if this region was; else no file lies across it and others.
+
+    Returns
+    -------
+    str
+        The reason.
 
     Examples
     --------
-    >>> part(2, 4)
-    '; part 2 of 4, cut where no file lies'
-    """
-    return f"; part {number:,} of {parts:,}, cut where no file lies"
-
-
-def part_across(number: int, parts: int, bound: int, fractions: tuple[float, float]) -> str:
-    """Say of a region that it was cut across files, and what that costs: the scan fractions of the regions, and of one.
-
-    Examples
-    --------
-    >>> part_across(2, 4, 1_000_000, (0.201, 0.143))
+    >>> part(2, 4, (0.15, 0.143))
+    '; part 2 of 4, cut where no file lies: scan fraction of the parts expected to be 15.0%, in one file group 14.3%'
+    >>> part(2, 4, (0.201, 0.143), 1_000_000)
     '; part 2 of 4, cut across files for max-file-group-size-bytes 1,000,000: scan fraction of the parts expected to \
 be 20.1%, in one file group 14.3%'
     """
+    where = "where no file lies" if across is None else f"across files for {_OPTION} {across:,}"
     return (
-        f"; part {number:,} of {parts:,}, cut across files for {_OPTION} {bound:,}: scan fraction of the parts "
-        f"expected to be {_percent(fractions[0])}, in one file group {_percent(fractions[1])}"
+        f"; part {number:,} of {parts:,}, cut {where}: scan fraction of the parts expected to be "
+        f"{_percent(fractions[0])}, in one file group {_percent(fractions[1])}"
     )
 
 

@@ -20,8 +20,8 @@ import numpy.typing as npt
 from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.ranks import Kept, dense_ranks
-from iceberg_zorder.upkeep.gain import UpkeepRequest
 from iceberg_zorder.upkeep.partition_rows import PartitionRows
+from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest
 
 _COARSER = 4
 _NEAR = 3

@@ -10,6 +10,8 @@ from iceberg_zorder.report.history import REPLACE, SnapshotFacts
 
 REQUEST = "zorder.request"
 """In a snapshot's summary: the key of what the rewrite was asked for."""
+REWRITE_ID = "zorder.rewrite-id"
+"""In a snapshot's summary: what tells the commits of a rewrite from those of others; before, layouts did."""
 SETTLED_FROM = "zorder.settled-from-snapshot-id"
 """In a snapshot's summary, once a rewrite has done all it was to do: the snapshot that it was planned on."""
 
@@ -99,6 +101,17 @@ def key_of(lines: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(lines).encode(errors="surrogatepass")).hexdigest()[:_KEY]
 
 
+def rewrite_id(commit: SnapshotFacts) -> str:
+    """Tell what the commits of a rewrite of ours have in common.
+
+    Examples
+    --------
+    >>> rewrite_id(SnapshotFacts(7, 0, "replace", {"zorder.layout-hash": "ab", "zorder.rewrite-id": "f00"}))
+    'f00'
+    """
+    return commit.summary.get(REWRITE_ID, commit.summary.get(_HASH, ""))
+
+
 @dataclass(frozen=True)
 class Settled:
     """What rewrites by a request have settled.
@@ -109,7 +122,7 @@ class Settled:
         The snapshots whose data files the newest of them has not seen; None if it has left something to do, or what
         came since cannot be told.
     runs : mapping of int to str
-        The snapshots of these rewrites, and the hash of the layouts: it is one for all commits of a rewrite.
+        The snapshots of these rewrites, and the rewrite: it is one for all its commits.
     """
 
     newer: frozenset[int] | None
@@ -142,7 +155,7 @@ class Settled:
         True
         """
         runs = {
-            each.snapshot_id: each.summary.get(_HASH, "")
+            each.snapshot_id: rewrite_id(each)
             for each in snapshots
             # Writers may copy what the summary before theirs has.
             if each.operation == REPLACE and each.summary.get(REQUEST) == request

@@ -121,7 +121,7 @@ class Upkeep:
         }
         self.options = {
             "max-scan-ratio": rng.choice(["1", "1.2", "1.2", "1.5"]),
-            "target-file-size-bytes": str(max(sizes) * rng.choice([1, 1, 2, 3])),
+            **rng.choice([{}, *({"target-file-size-bytes": str(max(sizes) * times)} for times in (1, 1, 2, 3, 100))]),
             **{name: some[name] for name in rng.sample(sorted(some), rng.choice([0, 1, 1, 2]))},
         }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from iceberg_zorder.report.history import SnapshotFacts
-from iceberg_zorder.upkeep.settled import REQUEST, SETTLED_FROM, Settled, request_key
+from iceberg_zorder.upkeep.gathering import gathered, makes_few, rewrites_to
+from iceberg_zorder.upkeep.settled import REQUEST, REWRITE_ID, SETTLED_FROM, Settled, request_key
 
 _KEYS: tuple[dict[str, Any], ...] = (
     {"sort_order": "zorder(a, b)", "where": "", "ids": (1, 0), "target": 100, "options": {}, "properties": {}},
@@ -44,10 +45,45 @@ _HISTORIES: dict[str, list[tuple[int, dict[str, str]]]] = {
     "another since": [(1, {}), (2, _RUN), (3, _OTHER)],
     "expired": [(2, _RUN), (3, {})],
     "no id": [(1, {}), (2, {**_RUN, SETTLED_FROM: "x"})],
+    "two rewrites of the same layouts": [
+        (1, {}),
+        (2, {**_PART, REWRITE_ID: "01"}),
+        (3, {}),
+        (4, {**_PART, REWRITE_ID: "02"}),
+    ],
+    "one rewrite of two layouts": [
+        (1, {}),
+        (2, {**_PART, REWRITE_ID: "01"}),
+        (3, {}),
+        (4, {**_RUN, REWRITE_ID: "01", "zorder.layout-hash": "ef"}),
+    ],
     "settled again": [(1, {}), (2, _RUN), (3, {}), (4, {**_RUN, SETTLED_FROM: "3", "zorder.layout-hash": "ef"})],
 }
 
 
+_TARGET = {"zorder.layout-hash": "ab", "zorder.target-file-size-bytes": "100"}
+_REWRITES: list[tuple[int, dict[str, str]]] = [
+    (1, {}),
+    (2, _TARGET),
+    (3, {**_TARGET, "zorder.target-file-size-bytes": "101"}),
+    (4, {**_TARGET, _OPERATION: "append"}),
+    (5, {"zorder.target-file-size-bytes": "100"}),
+    (6, {**_TARGET, REQUEST: "2e"}),
+    (7, _RUN),
+]
+_SMALL: list[tuple[list[int], list[int | None]]] = [
+    ([], []),
+    ([10, 10], [None, None]),
+    ([10, 10], [1, 1]),
+    ([10, 10, 21], [None, None, 1]),
+    ([10, 10, 20], [None, None, 1]),
+    ([10, 10, 30, 9, 10, 60], [None, None, 1, 2, 2, 1]),
+    ([40, 39, 79], [1, None, 2]),
+    ([40, 40, 80, 161], [1, None, 2, 3]),
+    ([0, 5], [1, 2]),
+    ([2**53, 2**53 + 1, 1], [None, 1, None]),
+]
+_COUNTS = [(1, 1), (2, 1), (3, 2), (4, 2), (5, 2), (5, 3), (0, 0), (2**31 - 1, 2**30), (2**31 - 1, 2**30 - 1)]
 _PARTITIONS: list[list[int]] = [[1], [2], [3], [1, 2], [2, 3], [2, 4], [3, 4], [1, 2, 3, 4], [99], [1, 99]]
 
 
@@ -57,13 +93,20 @@ def settled_document() -> dict[str, Any]:
     return {
         "keys": [{**case, "key": request_key(*(case[name] for name in given))} for case in _KEYS],
         "partitions": _PARTITIONS,
+        "rewrites": {
+            "target": 100,
+            "snapshots": [_as_json(_snapshot(each)) for each in _REWRITES],
+            "found": sorted(rewrites_to(100, [_snapshot(each) for each in _REWRITES])),
+        },
+        "small": [
+            {"sizes": sizes, "rewrites": rewrites, "gathered": gathered(sizes, rewrites).tolist()}
+            for sizes, rewrites in _SMALL
+        ],
+        "counts": [{"files": few[0], "new_files": few[1], "are_few": makes_few(*few)} for few in _COUNTS],
         "histories": [
             {
                 "name": name,
-                "snapshots": [
-                    {"id": each.snapshot_id, "operation": each.operation, "summary": each.summary}
-                    for each in map(_snapshot, history)
-                ],
+                "snapshots": [_as_json(_snapshot(each)) for each in history],
                 "settled": _settled(history),
             }
             for name, history in _HISTORIES.items()
@@ -74,6 +117,10 @@ def settled_document() -> dict[str, Any]:
 def _settled(history: list[tuple[int, dict[str, str]]]) -> list[bool] | None:
     settled = Settled.by("1f", [_snapshot(each) for each in history])
     return None if settled is None else [settled.covers(partition) for partition in _PARTITIONS]
+
+
+def _as_json(each: SnapshotFacts) -> dict[str, Any]:
+    return {"id": each.snapshot_id, "operation": each.operation, "summary": dict(each.summary)}
 
 
 def _snapshot(of: tuple[int, dict[str, str]]) -> SnapshotFacts:

@@ -13,7 +13,8 @@ import numpy as np
 from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.request.metrics_check import beginning
-from iceberg_zorder.upkeep.gain import Choice, UpkeepRequest, choose
+from iceberg_zorder.upkeep.gain import Choice, choose
+from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest
 from tests.golden.report_cases import BoundsOf, layout_document, report_cases
 
 
@@ -33,6 +34,7 @@ class UpkeepCase:
     layout: LayoutRequest = LayoutRequest(1)  # noqa: RUF009
     max_scan_ratio: float = 1.2
     due: tuple[int, ...] = ()
+    runs: tuple[int, ...] = ()
 
     def files(self) -> DataFiles:
         """The files."""
@@ -52,7 +54,11 @@ class UpkeepCase:
     def choice(self) -> Choice:
         """What is chosen."""
         called_for, due = (np.isin(np.arange(len(self.rows)), each) for each in (self.called_for, self.due))
-        return choose(self.files(), called_for, due, self.spread, self.request())
+        return choose(self.files(), called_for, due, np.array(self.run_of()), self.spread, self.request())
+
+    def run_of(self) -> list[int]:
+        """For each file the number of the rewrite that wrote it; without any, nobody knows."""
+        return list(self.runs) or [-1] * len(self.rows)
 
     def expected_files(self, size: int) -> int:
         """How many files so many bytes are written to."""
@@ -89,6 +95,7 @@ def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
     return {
         **partition_document(case),
         "due": list(case.due),
+        "runs": case.run_of(),
         "expected": {
             "files": choice.files.tolist(),
             "today": choice.today,
@@ -101,7 +108,7 @@ def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
 
 def upkeep_cases() -> list[UpkeepCase]:
     """Every case."""
-    return [*_grids(), *_undersized(), *_of_reports(), *_urls(), *_open()]
+    return [*_grids(), *_undersized(), *_of_reports(), *_urls(), *_open(), *_learned()]
 
 
 def _grids() -> Iterator[UpkeepCase]:
@@ -216,3 +223,39 @@ def _open() -> Iterator[UpkeepCase]:
                 f"open {name} {beside.type} {beside.lower[1]} {weights}", (column, beside), [1_000] * count,
                 [100_000] * count, called, 100_000, spread, weights, [2, None], due=tuple(called[:1]),
             )  # fmt: skip
+
+
+def _learned() -> Iterator[UpkeepCase]:
+    """Files of earlier rewrites that show what bounds do not, and appends that lie across them."""
+    draw = random.Random("learned")
+    # A column that no layout cuts, as one value has most rows of it: each file spans it.
+    slabs = [(0, y, 6_399, y + 99) for y in range(0, 6_400, 100)]
+    # A column that follows another: boxes on a diagonal.
+    diagonal = [(x, x, x + 99, x + 99) for x in range(0, 6_400, 100)]
+    grid = [(x, y, x + 799, y + 799) for x in range(0, 6_400, 800) for y in range(0, 6_400, 800)]
+    every = (0, 0, 6_399, 6_399)
+    for name, boxes in (("slabs", slabs), ("diagonal", diagonal), ("grid", grid)):
+        for appends in (1, 4, 12):
+            for runs in (1, 2, 9):
+                count = len(boxes) + appends
+                columns = _columns(
+                    [*boxes, *[every] * appends], count - 1 if runs < 9 else draw.randrange(64), is_text=runs == 2
+                )
+                yield UpkeepCase(
+                    f"learned {name} {appends} {runs}", columns, [1_000] * count,
+                    [draw.randrange(80_000, 120_000) for _ in range(count)], [64] if appends == 4 else [], 100_000,
+                    [700, 8_000][appends % 2], [1.0, 2.0] if runs == 2 else [1.0, 1.0], [None, None],
+                    runs=tuple([place * runs // 64 for place in range(64)] + [-1] * appends),
+                )  # fmt: skip
+
+
+def _columns(boxes: list[tuple[int, int, int, int]], place: int, *, is_text: bool) -> tuple[BoundsOf, BoundsOf]:
+    """Bounds of boxes, of which some files have rows without values, and one has no bounds of the second column."""
+    x, y, u, v = (list(each) for each in zip(*boxes, strict=True))
+    valued = [0.5 if place % 60 == 63 % 60 else 1.0 for place in range(len(boxes))]
+    lower, upper = ([f"{each:05d}" for each in of] if is_text else of for of in (y, v))
+    first, second = ([*lower[:place], None, *lower[place + 1 :]], [*upper[:place], None, *upper[place + 1 :]])
+    return (
+        BoundsOf(("x",), "long", x, u, valued),
+        BoundsOf(("y",), "string" if is_text else "long", first, second, [1.0] * len(boxes)),
+    )

@@ -516,3 +516,19 @@ def test_a_wish_for_more_rows_than_there_are_cuts_no_string(catalog: SqlCatalog)
     scans = group_scans(groups, options)
     [sample] = draw_samples(SampleContext(table, row_order(table, "s"), options), scans)
     assert len(set(sample.fitted.columns[0].values.tolist())) == 50
+
+
+def test_files_whose_arrow_schema_has_views_of_strings_are_read(catalog: SqlCatalog) -> None:
+    # Polars, DataFusion and what is built on them write such files; Arrow cannot take rows of views.
+    schema = pa.schema([("s", pa.string_view()), ("n", pa.int64())])
+    text = pa.array(["a", "bb", None, "c" * 20] * 250)
+    rows = pa.table([text.cast(pa.string_view()), pa.array(range(1_000))], schema)
+    table = table_of(catalog, schema)
+    for start in range(0, 1_000, 200):
+        table.append(rows.slice(start, 200))
+    file = local(data_files(table)[0])
+    assert pq.read_schema(file).field("s").type == pa.string_view()
+    before = sorted(map(repr, live(table)))
+    result = rewrite_data_files(table, ["s", "n"], options={**ALL, "sample-rows": 100})
+    assert result.rewritten_data_files_count == 5
+    assert sorted(map(repr, live(table))) == before

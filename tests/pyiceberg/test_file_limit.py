@@ -32,9 +32,14 @@ def rows(part: int, count: int, seed: int, least: int = 0, most: int = 1_000) ->
     return pa.table(columns, schema=SCHEMA)
 
 
-def boxes(part: int, files: int = 6) -> list[pa.Table]:
+def boxes(part: int, files: int = 6, count: int = 300) -> list[pa.Table]:
     """Small files of a partition that lie apart: one of them all is read more."""
-    return [rows(part, 300, each, 100 * each, 100 * each + 100) for each in range(files)]
+    return [rows(part, count, each, 100 * each, 100 * each + 100) for each in range(files)]
+
+
+def large_boxes(part: int, files: int = 6) -> list[pa.Table]:
+    """Files below ``min-file-size-bytes`` that lie apart, and would become more than half as many: read more, for little."""
+    return boxes(part, files, 6_500)
 
 
 def across(part: int, files: int = 6) -> list[pa.Table]:
@@ -76,7 +81,7 @@ def paths_of(table: Table, part: int) -> set[str]:
 def test_what_gains_nothing_leaves_its_room_to_others(catalog: SqlCatalog, how: dict[str, str]) -> None:
     # By sizes alone nothing tells which partition comes first.
     options = {**TARGET, **how, "max-files-to-rewrite": "6", "max-scan-ratio": "Infinity"}
-    table = made(catalog, *(rows(1, 1_200, each) for each in range(6)), *boxes(0))
+    table = made(catalog, *(rows(1, 1_200, each) for each in range(6)), *large_boxes(0))
     [first] = plan_rewrite(table, "a, b", options=options).groups
     assert first.key == (0,), "it stands in the way"
     sampled = plan_rewrite(table, "a, b", options=options).sampled()
@@ -99,7 +104,7 @@ def test_rounds_grow_while_nothing_gains(catalog: SqlCatalog, monkeypatch: pytes
         return fit_layouts(*given, **how)
 
     monkeypatch.setattr(layouts, "fit_layouts", counted)
-    table = made(catalog, *across(9, 6), *(each for part in range(7) for each in boxes(part, 5)))
+    table = made(catalog, *across(9, 6), *(each for part in range(7) for each in large_boxes(part, 5)))
     options = {**TARGET, "max-files-to-rewrite": "5", "max-scan-ratio": "Infinity"}
     sampled = plan_rewrite(table, "a, b", options=options).sampled()
     assert [(group.key, len(group.tasks)) for group in sampled.groups] == [((9,), 5)]
@@ -154,7 +159,7 @@ def test_parts_end_at_the_layout_of_the_whole(catalog: SqlCatalog) -> None:
 
 
 def test_that_parts_were_looked_at_is_told(catalog: SqlCatalog) -> None:
-    table = made(catalog, *boxes(0, 9))
+    table = made(catalog, *large_boxes(0, 9))
     options = {**TARGET, "max-files-to-rewrite": "5", "max-scan-ratio": "Infinity"}
     result = rewrite_data_files(table, "a, b", options=options)
     assert result.rewritten_data_files_count == 0

@@ -150,8 +150,8 @@ def test_warn_tells_and_rewrites(catalog: SqlCatalog, caplog: pytest.LogCaptureF
     assert reason(kind) in message
     wanted = kind.warned or kind.wanted
     assert (
-        f" ALTER TABLE lake.db.t SET TBLPROPERTIES ('{OF}{kind.name}' = '{wanted}') and rewrite again, or set option "
-        "metrics-check to fix."
+        f" ALTER TABLE lake.db.t SET TBLPROPERTIES ('{OF}{kind.name}' = '{wanted}') and rewrite again with option rewrite-all, or set option "
+        "metrics-check to fix beside it."
     ) in message
     assert any(record.levelno == logging.WARNING and reason(kind) in record.message for record in caplog.records)
     assert result.rewritten_data_files_count == 5
@@ -334,8 +334,8 @@ def test_nothing_is_set_where_nothing_is_rewritten(catalog: SqlCatalog) -> None:
     kind = CUT["urls"]
     table = kind.table(catalog)
     location = table.metadata_location
-    # One file cannot be skipped, whatever is kept.
-    options = asked("fix", **{"rewrite-all": False, "target-file-size-bytes": 10**8})
+    # One file cannot be skipped, whatever is kept; and five would be gathered.
+    options = asked("fix", **{"rewrite-all": False, "target-file-size-bytes": 10**8, "min-input-files": 6})
     result = rewrite_data_files(table, "v, b", options=options)
     assert str(result.message).startswith("Nothing to rewrite in lake.db.t: ")
     assert "et write.metadata" not in str(result.message)
@@ -352,7 +352,7 @@ def test_what_new_files_do_not_keep_is_predicted_to_be_read(catalog: SqlCatalog)
         change.set_properties({f"{OF}v": "none", f"{OF}b": "none"})
     result = rewrite(table, kind, "warn", **{"rewrite-all": False, "min-file-size-bytes": 2_499})
     assert str(result.message).startswith("Nothing to rewrite in lake.db.t: ")
-    assert "keeps no lower/upper bounds of clustering column v (metrics mode none)" in str(result.message)
+    assert "New files get no bounds of v (metrics mode none), b (metrics mode none)" in str(result.message)
 
     plan = plan_rewrite(table, "v, b", options=asked()).sampled(predicates=["v = 7", "v IS NULL"])
     assert plan.scan_fractions_before["v"] == pytest.approx(was)

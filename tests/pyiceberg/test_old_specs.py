@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
@@ -14,6 +16,7 @@ from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from tests.pyiceberg.committing import ids, make_table, rows_of
 from tests.pyiceberg.lake import data_files
+from tests.pyiceberg.test_gains import LONGS
 
 IN_ORDER = {"target-file-size-bytes": "100000000", "min-file-size-bytes": "0"}
 """Options by which no file is of a wrong size."""
@@ -91,6 +94,29 @@ def test_the_rest_of_the_options_keeps_its_meaning(catalog: SqlCatalog) -> None:
     assert plan_rewrite(table, "id", options={**OLD, "min-age-seconds": "3600"}).groups == ()
     every = reasons(plan_rewrite(table, "id", options={**OLD, "rewrite-all": "true"}))
     assert sorted(every) == [(1, "rewrite-all is true"), (2, "rewrite-all is true")]
+
+
+def test_gains_of_other_specs_are_not_guessed(catalog: SqlCatalog) -> None:
+    """The partitions would cut them first: twenty files of the right size for each one that there is."""
+    rng = np.random.default_rng(5)
+    table = catalog.create_table("db.moved", pa.schema([("p", pa.int64()), *LONGS]))
+    for _ in range(12):
+        rows = {
+            "p": rng.integers(0, 20, 2_000),
+            "a": rng.integers(0, 1 << 40, 2_000),
+            "b": rng.integers(0, 1 << 40, 2_000),
+        }
+        table.append(pa.table(rows, table.schema().as_arrow()))
+    with table.update_spec() as update:
+        update.add_identity("p")
+    sizes = {"target-file-size-bytes": str(data_files(table)[0].file_size_in_bytes), "compression-factor": "1"}
+    plan = plan_rewrite(table, "a, b", options=sizes)
+    assert plan.groups == ()
+    (left,) = plan.left
+    assert left.reason == (
+        "of another partition spec than new files: what a rewrite would gain is not known, rewrite-old-specs has it done"
+    )
+    assert len(plan_rewrite(table, "a, b", options={**sizes, "rewrite-old-specs": "true"}).groups) == 1
 
 
 def test_refused(catalog: SqlCatalog) -> None:

@@ -94,8 +94,8 @@ def test_what_is_said_of_a_column_without_bounds() -> None:
     weak = WeakBounds("lake.db.t", "lake.db.`t t`", "p.`q q`", "p.q q", "string", "counts", "full")
     assert weak.warning == (
         "lake.db.t keeps no lower/upper bounds of clustering column p.`q q` (metrics mode counts): no file can be skipped by "
-        "it. ALTER TABLE lake.db.`t t` SET TBLPROPERTIES ('write.metadata.metrics.column.p.q q' = 'full') and rewrite again, "
-        "or set option metrics-check to fix."
+        "it. ALTER TABLE lake.db.`t t` SET TBLPROPERTIES ('write.metadata.metrics.column.p.q q' = 'full') and rewrite again "
+        "with option rewrite-all, or set option metrics-check to fix beside it."
     )
     assert weak.setting() == (
         "Set write.metadata.metrics.column.p.q q = 'full' on lake.db.t: lake.db.t keeps no lower/upper bounds of clustering "
@@ -108,7 +108,7 @@ def test_what_is_said_of_a_column_whose_bounds_are_too_short() -> None:
     assert weak.warning == (
         "The 3 bytes that lake.db.t keeps of lower/upper bounds of clustering column b tell 94% of its sampled rows "
         "apart: files cannot be skipped by it as well as they could. ALTER TABLE lake.db.t SET TBLPROPERTIES "
-        "('write.metadata.metrics.column.b' = 'truncate(7)') and rewrite again, or set option metrics-check to fix."
+        "('write.metadata.metrics.column.b' = 'truncate(7)') and rewrite again with option rewrite-all, or set option metrics-check to fix beside it."
     )
     assert weak.refusal == (
         "Cannot cluster by column b, because the 3 bytes that lake.db.t keeps of its lower/upper bounds tell 94% of its "

@@ -104,7 +104,7 @@ def cut(table: Table, length: str, share: int, column: str = "c") -> str:
 
 
 def mended(table: Table, mode: str, column: str = "c") -> str:
-    return f"{alter(table, mode, column)} and rewrite again, or set option metrics-check to fix."
+    return f"{alter(table, mode, column)} and rewrite again with option rewrite-all, or set option metrics-check to fix beside it."
 
 
 def share_apart(values: Sequence[Any], length: int) -> int:
@@ -313,7 +313,7 @@ def test_a_dry_run_tells_what_it_would_set(spark: SparkSession) -> None:
         sampled = plan.sampled()
     reason = cut(table, "16 characters", share_apart(values, 16))
     assert dry.message == f"Dry run: nothing was written. {intended}{reason}"
-    assert (warned.message or "").endswith("or set option metrics-check to fix.")
+    assert (warned.message or "").endswith("or set option metrics-check to fix beside it.")
     assert list(sampled.warnings()) == [intended + reason]
     [mended_scan], [scan] = dry.scan_fractions, warned.scan_fractions
     assert (mended_scan.predicted or 1) < 0.5 < (scan.predicted or 0), "what its mode will be worth"
@@ -374,7 +374,7 @@ def test_nothing_is_set_where_nothing_is_rewritten(spark: SparkSession) -> None:
     assert fixed.nothing_to_do
     assert (fixed.message or "").endswith("set option rewrite-all to true.")
     assert warned.nothing_to_do
-    assert (warned.message or "").endswith("or set option metrics-check to fix.")
+    assert (warned.message or "").endswith("or set option metrics-check to fix beside it.")
     assert metadata(table) == before
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from iceberg_zorder.upkeep.gathering import WHY as GATHERED
 from iceberg_zorder.upkeep.settled import WHY
 from tests.spark.tables import Table, create, unchanged, untouched
 
@@ -216,3 +217,25 @@ def test_ratios_that_are_refused(spark: SparkSession, value: str, why: str) -> N
     table = create(spark, ACROSS)
     with untouched(table), pytest.raises(Exception, match=re.escape(why.format(table=table.full_name))):
         table.call("a, b", options=options_of(table, value))
+
+
+def test_files_of_a_rewrite_wait_for_as_many_bytes(spark: SparkSession) -> None:
+    table = create(spark, ROWS.format(first=0, last=8000, files=8))
+    # Both targets are the data's: 16 MiB, of which all these files are a small part.
+    assert table.call("a, b", options={}).rewritten_data_files_count == 8
+    count = len(table.data_paths())
+    spark.sql(f"INSERT INTO {table.full_name} {ROWS.format(first=8000, last=8600, files=6)}")
+    for ratio in ("1.2", "Infinity"):
+        [group] = plan_of(table, {"max-scan-ratio": ratio}).groups()
+        assert group.files().size() == 6
+    assert [left.reason() for left in plan_of(table, {"max-scan-ratio": "Infinity"}).left()] == [GATHERED]
+    spark.sql(f"INSERT INTO {table.full_name} {ROWS.format(first=8600, last=18000, files=1)}")
+    [group] = plan_of(table, {}).groups()
+    assert group.files().size() == count + 7
+
+
+def test_small_files_are_gathered_where_filters_read_no_more(spark: SparkSession) -> None:
+    table = create(spark, ROWS.format(first=0, last=800, files=20))
+    with unchanged(table):
+        row = table.call("a, b", options={"target-file-size-bytes": "134217728"})
+    assert (row.rewritten_data_files_count, row.added_data_files_count) == (20, 1)

@@ -25,12 +25,13 @@ from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
 from iceberg_zorder.spark import rewrite_data_files
+from iceberg_zorder.upkeep.settled import REWRITE_ID, SETTLED_FROM
 from tests.conftest import CATALOG
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import equality_delete, rewrite
 
 # The bytes of files are of the engine's own writers.
-MEASURED = ("zorder.scan-fraction.", "zorder.rewrite-duration-ms")
+MEASURED = ("zorder.scan-fraction.", "zorder.rewrite-duration-ms", "zorder.rewrite-id")
 
 
 def make(spark: SparkSession, name: str, partitioned: str = "", properties: str = "'format-version'='2'") -> str:
@@ -183,7 +184,7 @@ def test_both_engines_read_the_same_row_groups(spark: SparkSession, catalog: Cat
     spark.sql(f"REFRESH TABLE {full}")
     ours = outcome(spark, full)
     assert ids(spark, full) == rows
-    assert ours[0]["zorder.layout-hash"] == layout_hash(layout)
+    assert ours[0][0]["zorder.layout-hash"] == layout_hash(layout)
     spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('db.{name}', {before.snapshot_id})")
     assert counts(rewrite_data_files(spark, full, "zorder(a, b)", options=given)) == counts(result)
     assert ids(spark, full) == rows
@@ -199,14 +200,27 @@ def size(spark: SparkSession, table: str) -> int:
     return int(spark.sql(f"SELECT sum(file_size_in_bytes) FROM {table}.files").collect()[0][0])
 
 
-def outcome(spark: SparkSession, table: str) -> tuple[dict[str, str], list[tuple[str, int]]]:
-    """What the newest snapshot says of the layout, and every file's partition and rows."""
-    newest = spark.sql(f"SELECT summary FROM {table}.snapshots ORDER BY committed_at DESC LIMIT 1").collect()[0][0]
+Outcome = tuple[list[dict[str, str]], list[str | None], list[tuple[str, int]]]
+
+
+def outcome(spark: SparkSession, table: str, commits: int = 1) -> Outcome:
+    """What the newest commits say of the layout, in whichever order, what each settles, the newest first, and the files.
+
+    The order of commits is that in which threads are done, but it is the last of them that settles. Of every data file
+    it is partition and rows.
+    """
+    newest = spark.sql(f"SELECT summary FROM {table}.snapshots ORDER BY committed_at DESC LIMIT {commits}").collect()
     columns = spark.table(f"{table}.files").columns
     partition = "to_json(partition)" if "partition" in columns else "''"
     files = spark.sql(f"SELECT {partition}, record_count FROM {table}.files WHERE content = 0").collect()
-    said = {key: value for key, value in newest.items() if key.startswith("zorder.") and not key.startswith(MEASURED)}
-    return said, sorted((str(row[0]), row[1]) for row in files)
+    said = [
+        {key: value for key, value in row[0].items() if key.startswith("zorder.") and not key.startswith(MEASURED)}
+        for row in newest
+    ]
+    assert len({row[0][REWRITE_ID] for row in newest}) == 1
+    settled = [each.pop(SETTLED_FROM, None) for each in said]
+    in_any_order = sorted(said, key=lambda each: sorted(each.items()))
+    return in_any_order, settled, sorted((str(row[0]), row[1]) for row in files)
 
 
 def ids(spark: SparkSession, table: str) -> list[int]:

@@ -18,7 +18,7 @@ from iceberg_zorder.spark import rewrite_data_files
 from tests.conftest import CATALOG
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, position_delete
-from tests.pyiceberg.test_file_limit import TARGET, across, boxes, made, paths_of, rows, scanned
+from tests.pyiceberg.test_file_limit import TARGET, across, boxes, large_boxes, made, paths_of, rows, scanned
 
 NAMES = ("limit_without_spark", "limit_with_spark")
 # All rows are sampled, for which ones are would depend on the paths of files.
@@ -67,7 +67,7 @@ def both(
 
 
 def test_what_gains_nothing_leaves_its_room_to_others(spark: SparkSession, catalog: Catalog) -> None:
-    tables = tables_of(catalog, *across(1, 6), *boxes(0), *boxes(2), *boxes(3))
+    tables = tables_of(catalog, *across(1, 6), *large_boxes(0), *large_boxes(2), *large_boxes(3))
     options = {**SAMPLE, "max-files-to-rewrite": "6", "max-scan-ratio": "Infinity"}
     as_it_was = [paths_of(table, 0) for table in tables]
     assert both(spark, tables, options, same_words=False) == [6, 6]
@@ -80,7 +80,7 @@ def test_what_gains_nothing_leaves_its_room_to_others(spark: SparkSession, catal
 
 
 def test_parts_that_were_looked_at_are_told(spark: SparkSession, catalog: Catalog) -> None:
-    tables = tables_of(catalog, *boxes(0, 9))
+    tables = tables_of(catalog, *large_boxes(0, 9))
     options = {**SAMPLE, "max-files-to-rewrite": "5", "max-scan-ratio": "Infinity"}
     assert both(spark, tables, options) == [0, 0]
     ours, theirs = plans(spark, tables[0], options, sampled=True)

@@ -14,8 +14,8 @@ from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
-from iceberg_zorder.upkeep.gain import UpkeepRequest
 from iceberg_zorder.upkeep.regions import RegionSizes, cut_regions
+from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest
 
 Extent = tuple[int, int] | str
 """Of a file in a column: its bounds, "no values", or "no bounds"."""

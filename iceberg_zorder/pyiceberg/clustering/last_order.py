@@ -15,7 +15,7 @@ from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.request.sort_order import parse_sort_order
 
 
-def last_sort_order(table: Table, layout: SnapshotFacts) -> str:
+def last_sort_order(table: Table, layout: SnapshotFacts, purpose: str = "report on") -> str:
     """Write the sort order of a rewrite of ours, whose summary has the names that its columns had then.
 
     Parameters
@@ -24,6 +24,8 @@ def last_sort_order(table: Table, layout: SnapshotFacts) -> str:
         The table.
     layout : SnapshotFacts
         The rewrite. The schema of its snapshot tells which fields its columns are; where it has none, the names count.
+    purpose : str, optional
+        What cannot be done without it, for the message of an error.
 
     Returns
     -------
@@ -44,7 +46,7 @@ def last_sort_order(table: Table, layout: SnapshotFacts) -> str:
         found = _parts(table.schema().as_struct(), field_id)
         if not found:
             raise InvalidInputError(
-                f"Cannot report on {display_name(table)}, because column '{'.'.join(parts)}' of the last rewrite "
+                f"Cannot {purpose} {display_name(table)}, because column '{'.'.join(parts)}' of the last rewrite "
                 f"(snapshot {layout.snapshot_id}) was dropped: name the columns that queries filter on"
             )
         return found

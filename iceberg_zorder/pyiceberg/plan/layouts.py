@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,9 +24,10 @@ from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles
 from iceberg_zorder.pyiceberg.progress import silent
 from iceberg_zorder.report.scan_prediction import SampledGroup
 from iceberg_zorder.request.metrics_check import CheckedMetrics
-from iceberg_zorder.request.rewrite_messages import reads_less, why_left, why_nothing
+from iceberg_zorder.request.rewrite_messages import reads_less, reads_no_more, why_left, why_nothing
 from iceberg_zorder.request.rewrite_options import RewriteOptions
 from iceberg_zorder.sample.sampled_row_groups import LARGEST_CLUSTER_EFFECT, cluster_effect
+from iceberg_zorder.upkeep.gathering import AS_PLANNED, MoreFiles, makes_few
 from iceberg_zorder.upkeep.regions import narrowed
 
 _LOG = logging.getLogger(__name__)
@@ -69,17 +71,31 @@ class FittedGroup:
         What it was fitted to.
     means : tuple of float, or None
         The scan fractions of today and as predicted, on average over the columns; None if no sampled row has a value.
+    is_by_size : bool
+        Whether few files are worth a rewrite whatever filters read.
     """
 
     group: FileGroup
     planned: PlannedLayout
     sampled: SampledGroup
     means: tuple[float, float] | None
+    is_by_size: bool
 
     @property
     def gains(self) -> bool:
+        """Whether it is predicted that filters read less of it, or of few files no more; or nothing is known."""
+        return self.is_read_less or self.is_gathered
+
+    @property
+    def is_read_less(self) -> bool:
         """Whether it is predicted that filters read less of it, or nothing is known."""
         return self.means is None or reads_less(*self.means)
+
+    @property
+    def is_gathered(self) -> bool:
+        """Whether it becomes few files, and filters are predicted to read no more, or do not count."""
+        are_few = makes_few(len(self.group.tasks), self.planned.layout.files)
+        return are_few and (self.is_by_size or self.means is None or reads_no_more(*self.means))
 
     def as_left(self) -> SelectedFiles:
         """Describe its files as left, because it does not gain."""
@@ -173,11 +189,12 @@ def choose_in_rounds(context: SampleContext, first: Plan, options: RewriteOption
     ChosenGroups
         Those of the last round.
     """
-    is_open = not (first.target.is_given or options.rewrite_all)
+    share = 0 if options.rewrite_all else 2 if first.target.is_given else 1
+    more = MoreFiles(share, math.isinf(options.max_scan_ratio))
     tried: list[FittedGroup] = []
     plan, times = first, 1
     while True:
-        fitted = fit_layouts(replace(context, order=plan.order or context.order), plan.groups, enough_files=is_open)
+        fitted = fit_layouts(replace(context, order=plan.order or context.order), plan.groups, more)
         stays = [not (options.rewrite_all or each.group.is_due or each.gains) for each in fitted.groups]
         pairs = list(zip(fitted.groups, stays, strict=True))
         left = tuple(each for each, stay in pairs if stay)
@@ -191,7 +208,7 @@ def choose_in_rounds(context: SampleContext, first: Plan, options: RewriteOption
         context = replace(context, progress=silent)
 
 
-def fit_layouts(context: SampleContext, groups: Sequence[FileGroup], *, enough_files: bool = False) -> FittedGroups:
+def fit_layouts(context: SampleContext, groups: Sequence[FileGroup], more: MoreFiles = AS_PLANNED) -> FittedGroups:
     """Sample every file group, fit its layout, and predict what it is worth by as many rows more.
 
     Parameters
@@ -200,8 +217,8 @@ def fit_layouts(context: SampleContext, groups: Sequence[FileGroup], *, enough_f
         The table, and how it is sampled.
     groups : sequence of FileGroup
         The file groups of a plan, at least one.
-    enough_files : bool, optional
-        Whether a group that would not gain is laid out in more files, at most as many as it has.
+    more : MoreFiles, optional
+        How many files a group is laid out in that would not gain.
 
     Returns
     -------
@@ -216,7 +233,7 @@ def fit_layouts(context: SampleContext, groups: Sequence[FileGroup], *, enough_f
     metrics = CheckedMetrics(context.options.metrics_check, tuple(weak))
     lengths = context.kept_of_samples.sampled_lengths(scans[0].most)
     measure = ScanFractions(context.table, context.order, kept.fixed(metrics.fixes), lengths)
-    fitted = tuple(_fitted(context, measure, *each, enough_files=enough_files) for each in drawn)
+    fitted = tuple(_fitted(context, measure, *each, more) for each in drawn)
     _log_left_out(context.table, context.order.named, [each.planned.layout for each in fitted])
     return FittedGroups(fitted, measure, metrics)
 
@@ -234,25 +251,27 @@ def _drawn(context: SampleContext, samples: list[DrawnSample]) -> Iterator[tuple
 
 
 def _fitted(
-    context: SampleContext, measure: ScanFractions, sample: DrawnSample, layout: Layout, *, enough_files: bool
+    context: SampleContext, measure: ScanFractions, sample: DrawnSample, layout: Layout, more: MoreFiles
 ) -> FittedGroup:
     group = sample.scan.group
     sampled = SampledGroup(layout, sample.fitted, sample.held_out, group.rows, group.input_size)
     measured = measure.group(sampled, [task.data_file for task in group.tasks])
     before = measure.before([measured])
-    first = best = found = _measured(context.order, measure, group, sampled, measured, before)
-    for files in _more_files(group.expected_output_files, len(group.tasks)) if enough_files else ():
-        if found.gains:
-            return found
+    tried = [_measured(context.order, measure, group, sampled, measured, before, more.is_by_size)]
+    for files in more.than(group.expected_output_files, len(group.tasks)):
+        if tried[-1].is_read_less:
+            break
         sampled = replace(sampled, layout=_layout(context, sample, files))
         measured = replace(measured, planned=measure.planned_of(sampled))
-        more = replace(group, expected_output_files=files)
-        found = _measured(context.order, measure, more, sampled, measured, before)
-        best = min(best, found, key=lambda each: each.means[1] if each.means else 0.0)
-    if found.gains:
-        return found
+        group = replace(group, expected_output_files=files)
+        tried.append(_measured(context.order, measure, group, sampled, measured, before, more.is_by_size))
+    if tried[-1].is_read_less:
+        return tried[-1]
     # What is rewritten whatever is gained gets the files that were planned.
-    return first if group.is_due else best
+    if group.is_due:
+        return tried[0]
+    best = min(tried, key=lambda each: each.means[1] if each.means else 0.0)
+    return next((each for each in tried if each.is_gathered), best)
 
 
 def _measured(
@@ -262,25 +281,13 @@ def _measured(
     sampled: SampledGroup,
     measured: MeasuredGroup,
     before: Mapping[str, float],
+    is_by_size: bool,
 ) -> FittedGroup:
     predicted = measure.predicted([measured])
     means = order.mean(before, group.spans), order.mean(predicted, group.spans)
     planned = PlannedLayout(sampled.layout, predicted, before, measured)
     known = None if means[0] is None or means[1] is None else (means[0], means[1])
-    return FittedGroup(group, planned, sampled, known)
-
-
-def _more_files(files: int, most: int) -> Iterator[int]:
-    """Double a number of files, up to as many as there are.
-
-    Examples
-    --------
-    >>> list(_more_files(1, 5)), list(_more_files(3, 3))
-    ([2, 4, 5], [])
-    """
-    while files < most:
-        files = min(2 * files, most)
-        yield files
+    return FittedGroup(group, planned, sampled, known, is_by_size)
 
 
 def _layout(context: SampleContext, sample: DrawnSample, files: int) -> Layout:

@@ -31,7 +31,9 @@ from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, found_target, given_target
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import Listing
+from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.request.rewrite_options import RewriteOptions
+from iceberg_zorder.upkeep.gathering import rewrites_by, rewrites_to
 from iceberg_zorder.upkeep.settled import Settled
 
 NEWEST_FORMAT = 2
@@ -179,7 +181,7 @@ class Planner:
             most = sum(len(group.tasks) for group in lost) if self._options.max_files_to_rewrite else math.inf
         scope = [PartitionFiles(key, tuple(files)) for key, files in self._by_key(tasks).items()]
         old, young = self._age.divided(self._table, scope)
-        selection = self._selection(sizes, order)
+        selection = self._selection(target, sizes, order, snapshots_to(self._table, snapshot))
         if settled is not None and not lost and not self._options.rewrite_all and (rests := settled(target)):
             selection = SettledSelection(display_name(self._table), rests, sizes, selection)
         selected = self._age.left_too(selection.select(old), young, display_name(self._table))
@@ -225,11 +227,15 @@ class Planner:
         Partitions(spec, schema, schema_to_pyarrow(sanitize_column_names(schema)))
         return replace(order, partition=partition_columns(schema, spec))
 
-    def _selection(self, sizes: SizeRules, order: RowOrder | None) -> Selection:
-        by_size = SizeSelection(display_name(self._table), sizes)
+    def _selection(
+        self, target: TargetSize, sizes: SizeRules, order: RowOrder | None, snapshots: Sequence[SnapshotFacts]
+    ) -> Selection:
+        rewrites = rewrites_to(target.size, snapshots)
+        by_size = SizeSelection(display_name(self._table), sizes, rewrites)
         if order is None or self._options.rewrite_all or math.isinf(self._options.max_scan_ratio):
             return by_size
-        return GainSelection(self._table, by_size, sizes, order, self._options.max_scan_ratio)
+        runs = rewrites_by((order.names(","), order.prefix_text, order.curve), rewrites, snapshots)
+        return GainSelection(self._table, by_size, sizes, order, self._options.max_scan_ratio, self._spec_id, runs)
 
     def _steps(
         self, selected: Selected, sizes: SizeRules, order: RowOrder | None, most: float

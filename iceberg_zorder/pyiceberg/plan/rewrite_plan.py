@@ -12,7 +12,7 @@ from typing import Any
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table.snapshots import Snapshot
 
-from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
+from iceberg_zorder.errors import RewriteFailedError, StalePlanError
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
 from iceberg_zorder.pyiceberg.commit.replacement import check_committable
 from iceberg_zorder.pyiceberg.display import display_name
@@ -216,7 +216,9 @@ class RewritePlan:
         found += [*self.metrics.warnings, *self.metrics.intended]
         last = next((each for each in reversed(self._snapshots) if each.is_layout), None)
         files, all_files = len(self._tasks), self._all_files
-        if last and files < all_files and not last.is_by(order.names(","), order.prefix_text, order.curve):
+        # Who rewrites everything on purpose knows of it.
+        is_asked_for = files == all_files and self.request.options.rewrite_all
+        if last and not is_asked_for and not last.is_by(order.names(","), order.prefix_text, order.curve):
             name = display_name(self.request.table)
             found.append(other_layout(name, last.sort_order, order.sort_order, files, all_files))
         return tuple(found)
@@ -244,14 +246,16 @@ class RewritePlan:
 
         Raises
         ------
-        InvalidInputError
+        StalePlanError
             When a planned file is gone or has other deletes, the schema or the partition spec has changed, or the
-            branch or the table is another one; or its properties do not allow any more what was planned.
+            branch or the table is another one.
+        InvalidInputError
+            When the table's properties do not allow any more what was planned.
         """
         if not self.groups:
             return
         if why := why_stale(self.request, (self.schema_id, self.spec_id), self.snapshot, self._tasks):
-            raise InvalidInputError(
+            raise StalePlanError(
                 f"Cannot execute the plan of {display_name(self.request.table)}, because {why}. Nothing was rewritten: "
                 "plan again."
             )

@@ -170,9 +170,7 @@ def predicate_scan(
         # Where rows of several partitions come together, the partitions of new files are not known.
         like = None if group.partition is None else group.tasks[0].data_file
         read = new_files_read(listing, of_group.planned, fields, [like])
-        # Sums of whole bytes are the same in any order, and so in Java.
-        sizes = np.rint(of_group.planned.sizes).astype(np.int64)
-        new += zip(sizes.tolist(), read.tolist(), strict=True)
+        new += zip(of_group.planned.sizes.tolist(), read.tolist(), strict=True)
     return PredicateScan(text, before, _share(new))
 
 

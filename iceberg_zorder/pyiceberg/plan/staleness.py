@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyiceberg.exceptions import NoSuchTableError
-from pyiceberg.table.snapshots import Snapshot, ancestors_of
+from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
+from iceberg_zorder.pyiceberg.scan.history import ancestors
 
 
 def why_stale(
@@ -48,7 +49,7 @@ def why_stale(
     if ref.snapshot_id == planned.snapshot_id:
         return None
     head = table.snapshot_by_id(ref.snapshot_id)
-    history = [] if head is None else [each.snapshot_id for each in ancestors_of(head, table.metadata)]
+    history = [each.snapshot_id for each in ancestors(table, head)]
     if head is None or planned.snapshot_id not in history:
         return f"snapshot {planned.snapshot_id} is no longer in the history of branch {request.branch_name}"
     return _why_files_changed(tasks, request.planner().listing.tasks(head))

@@ -10,6 +10,7 @@ from iceberg_zorder.layout.box_tree import ADAPTIVE, BoxTree
 from iceberg_zorder.layout.cuts import EVEN
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.layout_json import layout_hash
+from iceberg_zorder.maintain.past_rewrites import ACTUAL, PREDICTED
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.selection.target_size import ORIGIN_KEY, SUMMARY_KEY, TargetSize
 
@@ -59,13 +60,17 @@ def snapshot_properties(order: RowOrder, layouts: Sequence[Layout], target: Targ
     return {**properties, "zorder.prefix": order.prefix_text} if order.prefix else properties
 
 
-def commit_properties(scan_fractions: Mapping[str, float], seconds: float) -> dict[str, str]:
+def commit_properties(
+    scan_fractions: Mapping[str, float], predicted: Mapping[str, float], seconds: float
+) -> dict[str, str]:
     """Describe one commit of a rewrite.
 
     Parameters
     ----------
     scan_fractions : mapping of str to float
         By column, the scan fraction among the files of the commit.
+    predicted : mapping of str to float
+        The same as it was predicted.
     seconds : float
         How long it took to make them.
 
@@ -76,10 +81,12 @@ def commit_properties(scan_fractions: Mapping[str, float], seconds: float) -> di
 
     Examples
     --------
-    >>> commit_properties({"a": 0.125, "b": 1.0}, 1.5)
-    {'zorder.scan-fraction.a': '0.125', 'zorder.scan-fraction.b': '1', 'zorder.rewrite-duration-ms': '1500'}
+    >>> commit_properties({"a": 0.125}, {"a": 0.12}, 1.5)
+    {'zorder.scan-fraction.a': '0.125', 'zorder.predicted-scan-fraction.a': '0.12', \
+'zorder.rewrite-duration-ms': '1500'}
     """
-    fractions = {f"zorder.scan-fraction.{name}": _decimal(fraction) for name, fraction in scan_fractions.items()}
+    told = ((ACTUAL, scan_fractions), (PREDICTED, predicted))
+    fractions = {f"{key}{name}": _decimal(each) for key, of in told for name, each in of.items()}
     return {**fractions, "zorder.rewrite-duration-ms": str(round(1000 * seconds))}
 
 

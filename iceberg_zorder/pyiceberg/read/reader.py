@@ -28,6 +28,7 @@ from iceberg_zorder.pyiceberg.read.projection import (
     projection,
 )
 from iceberg_zorder.rows.memory_budget import MemoryBudget
+from iceberg_zorder.rows.nested import without_views
 
 BATCH_ROWS = 131_072
 BATCH_BYTES = 32 * 1024 * 1024
@@ -242,7 +243,8 @@ class _OpenFile:
             rows = self._batch_rows(group, columns)
             read = file.iter_batches(rows, row_groups=[place], columns=columns, use_threads=False) if columns else None
             for batch in _without_columns(group.num_rows) if read is None else read:
-                yield start, batch
+                plain = without_views(batch.schema)
+                yield start, batch if plain.equals(batch.schema) else batch.cast(plain)
                 start += batch.num_rows
 
     def _batch_rows(self, group: Any, columns: list[str]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from iceberg_zorder.pyiceberg.content_files import bounds, of_field
 from iceberg_zorder.report.data_files import ColumnBounds
 
 _MAX_LONG = (1 << 63) - 1
+_MOST_ROWS = (1 << 61) - 1
 _TIMES = (TimeType, TimestampType, TimestamptzType, TimestampNanoType, TimestamptzNanoType)
 _WIDTHS: dict[type[IcebergType], np.dtype[Any]] = {
     **dict.fromkeys((IntegerType, DateType), np.dtype("<i4")),
@@ -108,10 +109,16 @@ def _arrow_type(kind: IcebergType) -> pa.DataType:
 
 
 def _valued(files: Sequence[DataFile], field_id: int) -> npt.NDArray[np.float64]:
-    rows = np.array([of_field(file.value_counts, field_id, file.record_count) for file in files], np.int64)
+    rows = np.array([_count(file.value_counts, field_id, file.record_count) for file in files], np.int64)
     counts = ((file.null_value_counts, file.nan_value_counts) for file in files)
-    without = np.array([of_field(nulls, field_id, 0) + of_field(nans, field_id, 0) for nulls, nans in counts], np.int64)
+    without = np.array([_count(nulls, field_id, 0) + _count(nans, field_id, 0) for nulls, nans in counts], np.int64)
     return np.where(rows > 0, np.clip(1 - without / np.maximum(rows, 1), 0.0, 1.0), 0.0)
+
+
+def _count(kept: Mapping[int, int] | None, field_id: int, otherwise: int) -> int:
+    """Look up a count; one that no file can have is none."""
+    found = of_field(kept, field_id, otherwise)
+    return found if 0 <= found <= _MOST_ROWS else otherwise
 
 
 def bound(key: int | bytes, kind: PrimitiveType) -> bytes:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 from pyiceberg.table import Table
 
 from iceberg_zorder.pyiceberg.display import display_name
@@ -18,6 +19,7 @@ from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
 from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays
 from iceberg_zorder.request.metrics_check import FIX
 from iceberg_zorder.request.rewrite_messages import (
+    OTHER_SPEC,
     no_bounds_of,
     not_counted,
     some_of_them,
@@ -25,7 +27,8 @@ from iceberg_zorder.request.rewrite_messages import (
     why_not_chosen,
     why_nothing_counts,
 )
-from iceberg_zorder.upkeep.gain import Choice, UpkeepRequest, choose, is_small_part, rows_to_spread
+from iceberg_zorder.upkeep.gain import Choice, choose, rows_to_spread
+from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest, is_small_part
 
 
 class GainSelection:
@@ -43,12 +46,24 @@ class GainSelection:
         The clustering columns.
     max_scan_ratio : float
         So many times the attainable scan fraction is left alone, at least 1.
+    spec_id : int
+        The partition spec of new files.
+    runs : mapping of int to str
+        The snapshots of earlier rewrites by the same sort order, see :func:`.rewrites_by`.
     """
 
     def __init__(
-        self, table: Table, by_size: SizeSelection, rules: SizeRules, order: RowOrder, max_scan_ratio: float
+        self,
+        table: Table,
+        by_size: SizeSelection,
+        rules: SizeRules,
+        order: RowOrder,
+        max_scan_ratio: float,
+        spec_id: int,
+        runs: Mapping[int, str],
     ) -> None:
         self._table, self._by_size, self._rules, self._order = table, by_size, rules, order
+        self._spec_id, self._runs = spec_id, runs
         self._ratio = max_scan_ratio
         self._fields = [table.schema().find_field(each) for each in order.field_ids]
         self._request = upkeep_request(table, rules, order, max_scan_ratio)
@@ -68,10 +83,13 @@ class GainSelection:
             # Rows are spread over the files in their order: one that every engine finds.
             tasks = sorted(partition.tasks, key=lambda task: task.data_file.file_path)
             called = called_for.get(partition.key)
-            choice, why = self._choose(tasks, called, rows)
+            if any(task.data_file.spec_id != self._spec_id for task in tasks):
+                choice, why, others = _by_size(tasks, called)
+            else:
+                choice, why = self._choose(tasks, called, rows)
+                others = "a rewrite of them with the others would gain too little for its bytes"
+                others = others if len(choice.files) else self._why_not(choice)
             is_chosen = np.isin(np.arange(len(tasks)), choice.files)
-            others = "a rewrite of them with the others would gain too little for its bytes"
-            others = others if len(choice.files) else self._why_not(choice)
             for into, places, reason in (
                 (chosen, choice.files.tolist(), why),
                 (left, np.flatnonzero(~is_chosen).tolist(), others),
@@ -100,12 +118,20 @@ class GainSelection:
         names = {task.data_file.file_path for task in called.tasks} if called else set()
         called_for = np.array([task.data_file.file_path in names for task in tasks], np.bool_)
         is_due = np.array([self._rules.is_due(task) for task in tasks], np.bool_)
-        choice = choose(files, called_for, is_due, rows, self._request)
+        choice = choose(files, called_for, is_due, self._numbered_runs(tasks), rows, self._request)
         if called and len(choice.files) and called_for[choice.files].all():
             some = "" if len(choice.files) == len(names) else some_of_them(len(choice.files))
             return choice, called.reason + some
         why = why_chosen(choice.today, choice.expected, choice.attainable, self._ratio)
         return choice, why + not_counted(self._missing)
+
+    def _numbered_runs(self, tasks: Sequence[DataFileTask]) -> npt.NDArray[np.int64]:
+        """Give the rewrites that wrote the files numbers, in the order of the files; -1 where none did."""
+        written_by = [None if task.added_by is None else self._runs.get(task.added_by) for task in tasks]
+        numbers = {
+            run: number for number, run in enumerate(dict.fromkeys(run for run in written_by if run is not None))
+        }
+        return np.array([-1 if run is None else numbers[run] for run in written_by], np.int64)
 
     def _why_not(self, choice: Choice) -> str:
         if len(self._missing) == len(self._order.named):
@@ -118,6 +144,16 @@ class GainSelection:
             f"for it, and no rewrite would gain enough for its bytes (max-scan-ratio {self._ratio:g}). To rewrite them "
             f"anyway, set option rewrite-all to true.{no_bounds_of(self._missing)}"
         )
+
+
+def _by_size(tasks: Sequence[DataFileTask], called: SelectedFiles | None) -> tuple[Choice, str, str]:
+    """Choose what sizes and deletes call for; returns the choice, and the reasons for what is chosen and left.
+
+    Rows that go to another partition spec are cut by its partitions first, of which bounds do not tell what they gain.
+    """
+    names = {task.data_file.file_path for task in called.tasks} if called else set()
+    places = np.flatnonzero([task.data_file.file_path in names for task in tasks])
+    return Choice(places, 0.0, 0.0, 0.0, is_finer=False), called.reason if called else "", OTHER_SPEC
 
 
 def _chosen(files: SelectedFiles, choice: Choice, partition: int) -> SelectedFiles:

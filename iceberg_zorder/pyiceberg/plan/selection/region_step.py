@@ -15,7 +15,7 @@ from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
 from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays
 from iceberg_zorder.request.rewrite_options import RewriteOptions
 from iceberg_zorder.upkeep.gain import rows_to_spread
-from iceberg_zorder.upkeep.region_messages import in_one, part, part_across
+from iceberg_zorder.upkeep.region_messages import in_one, part
 from iceberg_zorder.upkeep.regions import Region, Regions, RegionSizes, cut_regions
 
 LARGEST_GROUP = 100 * 1024**3
@@ -81,10 +81,8 @@ class RegionStep:
             yield replace(files, tasks=mine, reason=why, spans=region.spans)
 
     def _why_part(self, number: int, region: Region, found: Regions) -> str:
-        parts = len(found.regions)
-        if region.is_clean:
-            return part(number, parts)
-        return part_across(number, parts, self._bound, (found.expected or 0.0, found.in_one or 0.0))
+        fractions = found.expected or 0.0, found.in_one or 0.0
+        return part(number, len(found.regions), fractions, None if region.is_clean else self._bound)
 
     def _why_in_one(self, files: SelectedFiles, found: Regions, has_bounds: bool) -> str:
         size = size_of(files.tasks)

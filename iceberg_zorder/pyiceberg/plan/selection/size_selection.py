@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, size_of
 from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, Selected, SelectedFiles
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
+from iceberg_zorder.upkeep.gathering import WHY, gathered
 
 
 class SizeSelection:
@@ -19,10 +20,13 @@ class SizeSelection:
         The table's name, for messages.
     rules : SizeRules
         The rules.
+    rewrites : collection of int, optional
+        The snapshots of earlier rewrites to files of this size, whose small files may stay; see :func:`.gathered`.
     """
 
-    def __init__(self, table: str, rules: SizeRules) -> None:
+    def __init__(self, table: str, rules: SizeRules, rewrites: Collection[int] = ()) -> None:
         self._table = table
+        self._rewrites = rewrites
         self._rules = rules
         self._options = rules.options
 
@@ -31,22 +35,34 @@ class SizeSelection:
         everything = self._options.rewrite_all
         chosen: list[SelectedFiles] = []
         left: list[SelectedFiles] = []
-        wanted = 0
+        wanted = resting = 0
         for partition in scope:
             tasks = partition.tasks
-            files = tasks if everything else tuple(task for task in tasks if self._rules.wants(task))
+            files, own = (tasks, ()) if everything else self._wanted(tasks)
             are_enough = everything or (len(files) > 0 and self._rules.wants_group(files))
             wanted += len(files)
+            resting += len(own)
             if are_enough:
                 chosen.append(SelectedFiles(partition.key, files, self._why_chosen(files)))
             elif files:
                 left.append(SelectedFiles(partition.key, files, self._why_too_few(files)))
-            others = {id(task) for task in files}
+            if own:
+                left.append(SelectedFiles(partition.key, own, WHY))
+            others = {id(task) for task in (*files, *own)}
             rest = tuple(task for task in tasks if id(task) not in others)
             if rest:
                 left.append(SelectedFiles(partition.key, rest, self._why_in_order()))
         seen = sum(len(partition.tasks) for partition in scope)
-        return Selected(tuple(chosen), tuple(left), None if chosen else self._why_nothing(seen, wanted))
+        return Selected(tuple(chosen), tuple(left), None if chosen else self._why_nothing(seen, wanted, resting))
+
+    def _wanted(self, tasks: Sequence[DataFileTask]) -> tuple[tuple[DataFileTask, ...], tuple[DataFileTask, ...]]:
+        """Find what is to be rewritten, and the small files of earlier rewrites that may stay."""
+        wanted = [task for task in tasks if self._rules.wants(task)]
+        small = [task for task in wanted if self._rules.is_only_small(task)]
+        sizes = [task.data_file.file_size_in_bytes for task in small]
+        rewrites = [task.added_by if task.added_by in self._rewrites else None for task in small]
+        stay = {id(task) for task, is_taken in zip(small, gathered(sizes, rewrites), strict=True) if not is_taken}
+        return tuple(task for task in wanted if id(task) not in stay), tuple(task for task in small if id(task) in stay)
 
     def _why_chosen(self, files: Sequence[DataFileTask]) -> str:
         rules = self._rules
@@ -84,10 +100,15 @@ class SizeSelection:
             f"{self._rules.max_file_size:,}, and no deletes above delete-file-threshold or delete-ratio-threshold"
         )
 
-    def _why_nothing(self, seen: int, wanted: int) -> str:
+    def _why_nothing(self, seen: int, wanted: int, resting: int) -> str:
         rules, nothing = self._rules, f"Nothing to rewrite in {self._table}: "
         if seen == 0:
             return f"{nothing}no data file can hold rows that match the filter."
+        if resting and not wanted:
+            return (
+                f"{nothing}{resting:,} of {seen:,} data files are {WHY}, and all others are in order. To rewrite them "
+                "anyway, set option rewrite-all to true."
+            )
         if wanted == 0:
             return (
                 f"{nothing}its size is in order for each of {seen:,} data files (between min-file-size-bytes "

@@ -56,6 +56,10 @@ class SizeRules:
         size = task.data_file.file_size_in_bytes
         return not self.min_file_size <= size <= self.max_file_size or self.is_due(task)
 
+    def is_only_small(self, task: DataFileTask) -> bool:
+        """Tell whether a data file is to be rewritten because it is small, and for nothing else."""
+        return task.data_file.file_size_in_bytes < self.min_file_size and not self.is_due(task)
+
     def wants_group(self, tasks: Sequence[DataFileTask]) -> bool:
         """Tell whether the chosen files of a partition are worth rewriting."""
         size = sum(task.data_file.file_size_in_bytes for task in tasks)

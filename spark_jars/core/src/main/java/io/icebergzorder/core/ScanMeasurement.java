@@ -43,8 +43,8 @@ public final class ScanMeasurement {
     Ranks ranks =
         new Ranks(
             groups.stream().map(group -> group.lookedFor().columns().get(ordinal)).toList(), UnaryOperator.identity());
-    double[] steps = new double[ranks.size() + 1];
-    double all = 0;
+    long[] steps = new long[ranks.size() + 1];
+    long all = 0;
     for (MeasuredGroup group : groups) {
       Bounds bounds = group.bounds().get(ordinal);
       for (int file = 0; file < group.bytes().length; file++) {
@@ -53,16 +53,16 @@ public final class ScanMeasurement {
       }
     }
     double[] read = new double[ranks.size()];
-    double sum = 0;
+    long sum = 0;
     for (int rank = 0; rank < read.length; rank++) {
       sum += steps[rank];
       read[rank] = sum;
     }
-    return average(groups, ordinal, ranks, read) / all;
+    return average(groups, ordinal, ranks, read, all);
   }
 
   /** Adds a file's bytes at the lowest rank that its bounds do not rule out, and takes them away after the highest. */
-  private static void add(double[] steps, long bytes, Bounds bounds, int file, Ranks ranks) {
+  private static void add(long[] steps, long bytes, Bounds bounds, int file, Ranks ranks) {
     if (!bounds.hasValues()[file]) {
       return;
     }
@@ -79,20 +79,24 @@ public final class ScanMeasurement {
   }
 
   /** Averages over the rows that have a value; a row of a group that was sampled thinly stands for more of them. */
-  private static double average(List<MeasuredGroup> groups, int ordinal, Ranks ranks, double[] read) {
+  private static double average(List<MeasuredGroup> groups, int ordinal, Ranks ranks, double[] read, long all) {
     double sum = 0;
     double weights = 0;
     for (MeasuredGroup group : groups) {
       KeyColumn column = group.lookedFor().columns().get(ordinal);
-      double weight = (double) group.rows() / column.size();
+      double weight = (double) group.rows() / Math.max(1, column.size());
+      double ofGroup = 0;
+      int found = 0;
       for (int row = 0; row < column.size(); row++) {
         int rank = ranks.of(column, row);
         if (rank >= 0) {
-          sum += weight * read[rank];
-          weights += weight;
+          ofGroup += read[rank];
+          found++;
         }
       }
+      sum += weight * ofGroup;
+      weights += weight * found;
     }
-    return sum / weights;
+    return Math.min(1, sum / (weights * all));
   }
 }

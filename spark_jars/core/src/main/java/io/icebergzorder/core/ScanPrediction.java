@@ -30,6 +30,11 @@ public final class ScanPrediction {
       return fitted.rows() + heldOut.rows();
     }
 
+    /** What a file with so many sampled rows gets of the group's rows or bytes, in whole ones, whose sums are the same in any order. */
+    public long share(long whole, long ofRows) {
+      return (long) Math.rint(ofRows * (double) whole / Math.max(1, sampledRows()));
+    }
+
     /** The file of every row of one of the samples. */
     public int[] filesOf(Sample sample) {
       return ScanPrediction.files(layout, sample);
@@ -57,24 +62,24 @@ public final class ScanPrediction {
                 .map(sample -> sample.columns().get(ordinal))
                 .toList(),
             kept);
-    double[] steps = new double[ranks.size() + 1];
-    double always = 0;
+    long[] steps = new long[ranks.size() + 1];
+    long always = 0;
     long all = 0;
     for (SampledGroup group : groups) {
-      all += group.bytes();
       if (group.fitted().rows() == 0) {
         always += group.bytes();
+        all += group.bytes();
       } else {
-        addFiles(steps, group, ordinal, ranks);
+        all += addFiles(steps, group, ordinal, ranks);
       }
     }
     double[] read = new double[ranks.size()];
-    double sum = 0;
+    long sum = 0;
     for (int rank = 0; rank < read.length; rank++) {
       sum += steps[rank];
       read[rank] = always + sum;
     }
-    return average(groups, ordinal, ranks, read) / all;
+    return average(groups, ordinal, ranks, read, all);
   }
 
   /**
@@ -92,8 +97,8 @@ public final class ScanPrediction {
     return Double.NaN;
   }
 
-  /** Adds the bytes of each file at the lowest rank that it holds, and takes them away after the highest. */
-  private static void addFiles(double[] steps, SampledGroup group, int ordinal, Ranks ranks) {
+  /** Adds the bytes of each file at the lowest rank that it holds, takes them away after the highest, and tells all of them. */
+  private static long addFiles(long[] steps, SampledGroup group, int ordinal, Ranks ranks) {
     int files = group.layout().files();
     int[] low = new int[files];
     int[] high = new int[files];
@@ -112,18 +117,16 @@ public final class ScanPrediction {
         }
       }
     }
-    double bytesOfRow = (double) group.bytes() / group.sampledRows();
-    // All that is added comes first, as in Python: the order of sums is part of the figure.
+    long all = 0;
     for (int file = 0; file < files; file++) {
+      long bytes = group.share(group.bytes(), rows[file]);
+      all += bytes;
       if (high[file] >= 0) {
-        steps[low[file]] += rows[file] * bytesOfRow;
+        steps[low[file]] += bytes;
+        steps[high[file] + 1] -= bytes;
       }
     }
-    for (int file = 0; file < files; file++) {
-      if (high[file] >= 0) {
-        steps[high[file] + 1] -= rows[file] * bytesOfRow;
-      }
-    }
+    return all;
   }
 
   private static int[] files(Layout layout, Sample sample) {
@@ -138,7 +141,7 @@ public final class ScanPrediction {
   }
 
   /** Averages over the rows that have a value; a row of a group that was sampled thinly stands for more of them. */
-  private static double average(List<SampledGroup> groups, int ordinal, Ranks ranks, double[] read) {
+  private static double average(List<SampledGroup> groups, int ordinal, Ranks ranks, double[] read, long all) {
     double sum = 0;
     double weights = 0;
     for (SampledGroup group : groups) {
@@ -156,6 +159,6 @@ public final class ScanPrediction {
       sum += weight * ofGroup;
       weights += weight * found;
     }
-    return sum / weights;
+    return Math.min(1, sum / (weights * all));
   }
 }

@@ -100,9 +100,10 @@ class ScanPredictionTest {
     for (int files : new int[] {1, 3, 16}) {
       Sample fitted = random(random, 500);
       Sample other = random(random, 200);
+      // Every sampled row stands for whole bytes, so that no file is rounded.
       List<ScanPrediction.SampledGroup> groups =
           List.of(
-              new ScanPrediction.SampledGroup(layout(fitted, files), fitted, random(random, 400), 9000, 1_000_000),
+              new ScanPrediction.SampledGroup(layout(fitted, files), fitted, random(random, 400), 9000, 1_000_800),
               new ScanPrediction.SampledGroup(layout(other, 4), other, NOTHING, 200, 50_000));
       for (int ordinal : new int[] {0, 1}) {
         UnaryOperator<byte[]> kept = ordinal == 0 ? key -> key : key -> Arrays.copyOf(key, 6);

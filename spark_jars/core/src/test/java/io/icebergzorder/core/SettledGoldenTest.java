@@ -1,11 +1,13 @@
 package io.icebergzorder.core;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.icebergzorder.core.report.SnapshotFacts;
+import io.icebergzorder.core.upkeep.Gathering;
 import io.icebergzorder.core.upkeep.RequestKey;
 import io.icebergzorder.core.upkeep.Settled;
 import java.io.IOException;
@@ -13,6 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** The golden file of what is settled, which pytest reads too: the engines know the rewrites of each other. */
@@ -41,7 +44,7 @@ class SettledGoldenTest {
   void whatIsSettledIsTheSame() throws IOException {
     JsonNode document = GoldenTest.read(GoldenTest.SETTLED);
     List<List<Long>> partitions = MAPPER.convertValue(document.get("partitions"), new TypeReference<List<List<Long>>>() {});
-    assertEquals(12, document.get("histories").size());
+    assertEquals(14, document.get("histories").size());
     for (JsonNode golden : document.get("histories")) {
       List<SnapshotFacts> snapshots = new ArrayList<>();
       golden
@@ -51,6 +54,31 @@ class SettledGoldenTest {
           Optional.ofNullable(MAPPER.convertValue(golden.get("settled"), new TypeReference<List<Boolean>>() {}));
       Optional<Settled> settled = Settled.by("1f", snapshots);
       assertEquals(expected, settled.map(each -> partitions.stream().map(each::covers).toList()), golden.get("name").textValue());
+    }
+  }
+
+  @Test
+  void smallFilesThatAreGatheredAreTheSame() throws IOException {
+    JsonNode document = GoldenTest.read(GoldenTest.SETTLED);
+    JsonNode rewrites = document.get("rewrites");
+    List<SnapshotFacts> snapshots = new ArrayList<>();
+    rewrites.get("snapshots").forEach(each -> snapshots.add(snapshot(each)));
+    Set<Long> found = Set.copyOf(MAPPER.convertValue(rewrites.get("found"), new TypeReference<List<Long>>() {}));
+    assertEquals(found, Gathering.rewritesTo(rewrites.get("target").longValue(), snapshots));
+    assertEquals(10, document.get("small").size());
+    for (JsonNode small : document.get("small")) {
+      long[] sizes = MAPPER.convertValue(small.get("sizes"), long[].class);
+      long[] written = new long[sizes.length];
+      for (int file = 0; file < sizes.length; file++) {
+        written[file] = small.get("rewrites").get(file).asLong(Gathering.NONE);
+      }
+      boolean[] gathered = MAPPER.convertValue(small.get("gathered"), boolean[].class);
+      assertArrayEquals(gathered, Gathering.gathered(sizes, written), small.toString());
+    }
+    assertEquals(9, document.get("counts").size());
+    for (JsonNode few : document.get("counts")) {
+      boolean areFew = Gathering.makesFew(few.get("files").intValue(), few.get("new_files").intValue());
+      assertEquals(few.get("are_few").booleanValue(), areFew, few.toString());
     }
   }
 

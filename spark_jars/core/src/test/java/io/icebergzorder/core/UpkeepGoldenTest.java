@@ -38,7 +38,8 @@ class UpkeepGoldenTest {
     DataFiles files = ReportGoldenTest.files(golden);
     boolean[] calledFor = ReportGoldenTest.flags(golden.get("called_for"), files.count());
     boolean[] isDue = ReportGoldenTest.flags(golden.get("due"), files.count());
-    Choice choice = Gain.choose(files, calledFor, isDue, golden.get("spread").intValue(), request(golden));
+    int[] runs = MAPPER.convertValue(golden.get("runs"), int[].class);
+    Choice choice = Gain.choose(files, calledFor, isDue, runs, golden.get("spread").intValue(), request(golden));
     assertArrayEquals(MAPPER.convertValue(expected.get("files"), int[].class), choice.files(), name);
     assertEquals(expected.get("today").doubleValue(), choice.today(), name);
     assertEquals(expected.get("expected").doubleValue(), choice.expected(), name);

@@ -33,7 +33,7 @@ public record DataFiles(int[] partitions, long[] rows, long[] sizes, List<Column
   }
 
   /** Takes files by their places. */
-  DataFiles take(int[] places) {
+  public DataFiles take(int[] places) {
     return new DataFiles(
         Arrays.stream(places).map(place -> partitions[place]).toArray(),
         Arrays.stream(places).mapToLong(place -> rows[place]).toArray(),

@@ -65,27 +65,26 @@ public final class NewFiles {
   private record Files(List<Part> parts, int[] file, int count) {
     DataFiles described(List<ClusteringColumn> columns) {
       int[] partitions = new int[count];
-      double[] rows = new double[count];
-      double[] sizes = new double[count];
+      long[] sampled = new long[count];
+      SampledGroup[] groups = new SampledGroup[count];
       int row = 0;
       for (Part part : parts) {
-        double share = 1.0 / Math.max(1, part.group().sampledRows());
         for (int i = 0; i < part.sample().rows(); i++, row++) {
           partitions[file[row]] = part.partition();
-          rows[file[row]] += share * part.group().rows();
-          sizes[file[row]] += share * part.group().bytes();
+          groups[file[row]] = part.group();
+          sampled[file[row]]++;
         }
       }
+      long[] rows = new long[count];
+      long[] sizes = new long[count];
+      Arrays.setAll(rows, of -> groups[of].share(groups[of].rows(), sampled[of]));
+      Arrays.setAll(sizes, of -> groups[of].share(groups[of].bytes(), sampled[of]));
       List<ColumnBounds> bounds = new ArrayList<>();
       for (int place = 0; place < columns.size(); place++) {
         int of = place;
         bounds.add(bounds(columns.get(place), parts.stream().map(part -> part.sample().columns().get(of)).toList()));
       }
-      return new DataFiles(partitions, rounded(rows), rounded(sizes), bounds);
-    }
-
-    private static long[] rounded(double[] values) {
-      return Arrays.stream(values).mapToLong(value -> (long) Math.rint(value)).toArray();
+      return new DataFiles(partitions, rows, sizes, bounds);
     }
 
     /** Finds the smallest and the largest key of each file. */

@@ -18,6 +18,9 @@ import java.util.stream.IntStream;
  *
  * <p>Files that their sizes call for are rewritten as long as filters read no more than today, or than after a rewrite of everything; else
  * as many as do no harm. A layout has smaller files, too, which lie far apart, and are read more when they are made one.
+ *
+ * <p>Bounds do not tell all. That one value holds most rows, by which no layout can cut, and that a column follows another, so that files
+ * may be tighter than by each for itself, is learned from what earlier rewrites by the same sort order wrote.
  */
 public final class Gain {
   private static final long ROWS_OF_A_FILE = 200;
@@ -27,17 +30,84 @@ public final class Gain {
   private static final long ROWS_IN_ALL = 500_000;
   private static final double GROWTH = 1.5;
   private static final long SMALL_PART = 5;
+  private static final int LEAST_OF_A_RUN = 8;
+
+  /** By less, differences are those of the predictions themselves, and of few files by chance. */
+  private static final double MATTERS = 7.0 / 6;
 
   private final PartitionRows partition;
   private final DataFiles files;
   private final UpkeepRequest request;
+  private final double missed;
   private final double today;
+  private final PartitionRows.Rewritten everything;
 
-  private Gain(PartitionRows partition, DataFiles files, UpkeepRequest request) {
+  /**
+   * Prepares a search.
+   *
+   * @param partition the rows of all files
+   * @param missed so many times as much as predicted new files are read for
+   */
+  private Gain(PartitionRows partition, DataFiles files, UpkeepRequest request, double missed) {
     this.partition = partition;
     this.files = files;
     this.request = request;
-    this.today = partition.cost(IntStream.range(0, files.count()).toArray());
+    this.missed = missed;
+    int[] all = IntStream.range(0, files.count()).toArray();
+    this.today = partition.cost(all);
+    this.everything = rewritten(all, false);
+  }
+
+  private static Gain of(DataFiles files, int rows, UpkeepRequest request, boolean[] like) {
+    return new Gain(new PartitionRows(files, rows, request.kept(), request.weights(), like), files, request, 1);
+  }
+
+  /** The search with what the files of earlier rewrites show of the rows. */
+  private static Gain learned(DataFiles files, int[] runs, int rows, UpkeepRequest request) {
+    Gain gain = of(files, rows, request, null);
+    List<int[]> known = knownRewrites(files, runs, request);
+    if (known.isEmpty()) {
+      return gain;
+    }
+    int[] largest = known.stream().reduce((one, other) -> bytes(files, other) > bytes(files, one) ? other : one).get();
+    if (largest.length < files.count()) {
+      boolean[] like = new boolean[files.count()];
+      Arrays.stream(largest).forEach(file -> like[file] = true);
+      Gain alike = of(files, rows, request, like);
+      gain = MATTERS * alike.everything.cost() < gain.everything.cost() ? alike : gain;
+    }
+    if (gain.today <= request.maxScanRatio() * gain.everything.cost()) {
+      return gain;
+    }
+    double least = known.stream().mapToDouble(written -> timesPredicted(files.take(written), rows, request)).min().getAsDouble();
+    return least > MATTERS ? new Gain(gain.partition, files, request, least) : gain;
+  }
+
+  /** The earlier rewrites whose files show what another one brings: the places of the files of each. */
+  private static List<int[]> knownRewrites(DataFiles files, int[] runs, UpkeepRequest request) {
+    return IntStream.rangeClosed(0, Arrays.stream(runs).max().orElse(-1))
+        .mapToObj(run -> IntStream.range(0, runs.length).filter(file -> runs[file] == run).toArray())
+        .filter(written -> shows(files, written, request))
+        .toList();
+  }
+
+  /** Whether files that a rewrite wrote show what another one brings: enough of them, with all their bounds. */
+  private static boolean shows(DataFiles files, int[] written, UpkeepRequest request) {
+    if (written.length < LEAST_OF_A_RUN || isSmallPart(bytes(files, written), files.bytes())) {
+      return false;
+    }
+    return IntStream.range(0, files.columns().size())
+        .filter(place -> request.weights()[place] != 0)
+        .mapToObj(files.columns()::get)
+        .allMatch(column -> Arrays.stream(written).allMatch(file -> column.isBounded(file) || !column.hasValues(file)));
+  }
+
+  /** How many times as much the files of a rewrite are read for as is predicted of a rewrite to as many. */
+  private static double timesPredicted(DataFiles files, int rows, UpkeepRequest request) {
+    int[] every = IntStream.range(0, files.count()).toArray();
+    PartitionRows partition = new PartitionRows(files, rows, request.kept(), request.weights(), null);
+    double predicted = partition.rewritten(every, files.count(), request.layout()).cost();
+    return predicted == 0 ? 1 : partition.cost(every) / predicted;
   }
 
   /**
@@ -67,14 +137,15 @@ public final class Gain {
    * @param files the data files, all of one partition, at least one
    * @param calledFor which of them their sizes call for: they are rewritten as far as that does no harm
    * @param isDue which of these are rewritten whatever comes of it
+   * @param runs for each file, the number of the rewrite by the same sort order that wrote it, from 0; -1 where none did
    * @param rows how many rows to judge by, see {@link #rowsToSpread}
    * @param request what is worth a rewrite
    * @return the files that are called for, or due, and those whose rewrite pays
    */
-  public static Choice choose(DataFiles files, boolean[] calledFor, boolean[] isDue, int rows, UpkeepRequest request) {
-    PartitionRows partition = new PartitionRows(files, rows, request.kept(), request.weights());
-    Gain gain = new Gain(partition, files, request);
-    PartitionRows.Rewritten all = gain.rewritten(IntStream.range(0, files.count()).toArray(), false);
+  public static Choice choose(
+      DataFiles files, boolean[] calledFor, boolean[] isDue, int[] runs, int rows, UpkeepRequest request) {
+    Gain gain = learned(files, runs, rows, request);
+    PartitionRows.Rewritten all = gain.everything;
     Found found = gain.found(IntStream.range(0, files.count()).filter(file -> calledFor[file]).toArray());
     boolean isFiner = false;
     double limit = request.maxScanRatio() * all.cost();
@@ -82,7 +153,7 @@ public final class Gain {
     double unharmed = Math.min(limit, Math.max(gain.today, all.cost()));
     // A file by itself is left to the rules of sizes.
     if (found.after > unharmed && files.count() > 1) {
-      double[] attained = partition.average(all.reach());
+      double[] attained = gain.partition.average(all.reach());
       Found due = gain.found(IntStream.range(0, files.count()).filter(file -> isDue[file]).toArray());
       int[] order = gain.order(isDue, attained);
       if (due.after > limit) {
@@ -115,10 +186,16 @@ public final class Gain {
     long size = bytes(chosen);
     boolean isFiner = forGain && isSmallPart(size, files.bytes());
     int wanted = (isFiner ? request.finerFiles() : request.expectedFiles()).applyAsInt(size);
-    return partition.rewritten(chosen, wanted, request.layout());
+    PartitionRows.Rewritten found = partition.rewritten(chosen, wanted, request.layout());
+    double[] reach = Arrays.stream(found.reach()).map(each -> each * missed).toArray();
+    return new PartitionRows.Rewritten(found.cost() * missed, reach);
   }
 
   private long bytes(int[] chosen) {
+    return bytes(files, chosen);
+  }
+
+  private static long bytes(DataFiles files, int[] chosen) {
     return Arrays.stream(chosen).mapToLong(file -> files.sizes()[file]).sum();
   }
 

@@ -1,8 +1,10 @@
 package io.icebergzorder.core.upkeep;
 
 import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
+import io.icebergzorder.core.Ranks;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanPrediction.SampledGroup;
 import io.icebergzorder.core.report.ColumnBounds;
@@ -27,6 +29,7 @@ final class PartitionRows {
   static final int LEAST_OF_A_FILE = 40;
 
   private static final int ROOT_STEPS = 64;
+  private static final long MOST_LOOKED_AT = 100_000_000;
 
   private final DataFiles files;
   private final List<Boolean> areOpen;
@@ -55,14 +58,16 @@ final class PartitionRows {
    * @param rows how many rows are spread, about
    * @param kept for each column, what new lower/upper bounds keep of a key of bytes
    * @param weights for each column, what it counts in averages, 0 or more: 0 where new files get no bounds
+   * @param like files whose rows show how columns go together: the rows of each other file are taken to lie as those of these that are
+   *     within its bounds, where there are as many, and it takes no more than 100,000,000 looks at a row; null for none
    */
-  PartitionRows(DataFiles described, int rows, List<UnaryOperator<byte[]>> kept, double[] weights) {
+  PartitionRows(DataFiles described, int rows, List<UnaryOperator<byte[]>> kept, double[] weights, boolean[] like) {
     areOpen = described.columns().stream().map(ColumnBounds::isOpen).toList();
     files = spanned(described);
     names = files.columns().stream().map(ColumnBounds::column).toList();
     SpreadRows spread = SpreadRows.of(files, rows);
-    sample = spread.sample();
     places = spread.places();
+    sample = like == null ? spread.sample() : spread.sample().take(alike(spread, files, like));
     reach = new double[files.count()];
     double sum = 0;
     for (int place = 0; place < names.size(); place++) {
@@ -91,6 +96,57 @@ final class PartitionRows {
 
   double reach(int file) {
     return reach[file];
+  }
+
+  /** For each row the one that it is taken to lie as: itself, or for other files evenly one of those inside. */
+  private static int[] alike(SpreadRows spread, DataFiles files, boolean[] like) {
+    int[] places = spread.places();
+    int[] found = IntStream.range(0, places.length).toArray();
+    int[] known = IntStream.range(0, places.length).filter(row -> like[places[row]]).toArray();
+    long others = IntStream.range(0, files.count()).filter(file -> !like[file]).count();
+    if (known.length * others > MOST_LOOKED_AT) {
+      return found;
+    }
+    List<Inside> columns = new ArrayList<>();
+    for (int place = 0; place < files.columns().size(); place++) {
+      columns.add(Inside.of(files.columns().get(place), spread.sample().columns().get(place).take(known)));
+    }
+    for (int start = 0, end; start < places.length; start = end) {
+      int file = places[start];
+      end = start;
+      while (end < places.length && places[end] == file) {
+        end++;
+      }
+      if (like[file]) {
+        continue;
+      }
+      int[] inside =
+          IntStream.range(0, known.length)
+              .filter(row -> columns.stream().allMatch(column -> column.has(file, row)))
+              .map(row -> known[row])
+              .toArray();
+      int count = end - start;
+      for (int row = 0; count <= inside.length && row < count; row++) {
+        found[start + row] = inside[(int) ((2L * row + 1) * inside.length / (2L * count))];
+      }
+    }
+    return found;
+  }
+
+  /** Tells which rows lie within the bounds of files in a column, by ranks. */
+  private record Inside(ColumnBounds bounds, int[] lower, int[] upper, int[] rows) {
+    static Inside of(ColumnBounds bounds, KeyColumn keys) {
+      Ranks all = Ranks.among(UnaryOperator.identity(), bounds.lower(), bounds.upper(), keys);
+      return new Inside(bounds, all.of(bounds.lower()), all.of(bounds.upper()), all.of(keys));
+    }
+
+    boolean has(int file, int row) {
+      if (!bounds.isBounded(file)) {
+        return true;
+      }
+      // Rows without a value lie in any file that has such rows.
+      return rows[row] < 0 ? bounds.valued()[file] < 1 : lower[file] <= rows[row] && rows[row] <= upper[file];
+    }
   }
 
   /** Adds up what some files cost, by their places. */

@@ -15,16 +15,14 @@ public final class RegionMessages {
 
   private RegionMessages() {}
 
-  /** Says of a region what divides it from the others. */
+  /** Says of a region what divides it from the others, and what the cuts cost. */
   public static String part(int number, long bound, Regions of) {
-    String part = String.format(Locale.ROOT, "; part %,d of %,d, cut ", number, of.regions().size());
-    return of.regions().get(number - 1).isClean()
-        ? part + "where no file lies"
-        : part
-            + String.format(
-                Locale.ROOT,
-                "across files for %s %,d: scan fraction of the parts expected to be %s, in one file group %s",
-                OPTION, bound, percent(of.expected().getAsDouble()), percent(of.inOne().getAsDouble()));
+    boolean isClean = of.regions().get(number - 1).isClean();
+    String where = isClean ? "where no file lies" : String.format(Locale.ROOT, "across files for %s %,d", OPTION, bound);
+    return String.format(
+        Locale.ROOT,
+        "; part %,d of %,d, cut %s: scan fraction of the parts expected to be %s, in one file group %s",
+        number, of.regions().size(), where, percent(of.expected().getAsDouble()), percent(of.inOne().getAsDouble()));
   }
 
   /**

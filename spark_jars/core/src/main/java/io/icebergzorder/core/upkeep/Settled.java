@@ -15,11 +15,14 @@ import java.util.stream.Collectors;
  *
  * @param newer the snapshots whose data files the newest of them has not seen; null if it has left something to do, or what came since
  *     cannot be told
- * @param runs the snapshots of these rewrites, and the hash of the layouts: it is one for all commits of a rewrite
+ * @param runs the snapshots of these rewrites, and the rewrite: it is one for all its commits
  */
 public record Settled(Set<Long> newer, Map<Long, String> runs) {
   /** In a snapshot's summary: the key of what the rewrite was asked for. */
   public static final String REQUEST = "zorder.request";
+
+  /** In a snapshot's summary: what tells the commits of a rewrite from those of others; before, layouts did. */
+  public static final String REWRITE_ID = "zorder.rewrite-id";
 
   /** In a snapshot's summary, once a rewrite has done all it was to do: the snapshot that it was planned on. */
   public static final String SETTLED_FROM = "zorder.settled-from-snapshot-id";
@@ -27,7 +30,7 @@ public record Settled(Set<Long> newer, Map<Long, String> runs) {
   /** Why data files are left that are settled. */
   public static final String WHY = "as a rewrite by the same request left them, and nothing has come since";
 
-  private static final String HASH = "zorder.layout-hash";
+  static final String HASH = "zorder.layout-hash";
 
   /**
    * Finds what is settled.
@@ -42,7 +45,7 @@ public record Settled(Set<Long> newer, Map<Long, String> runs) {
     for (SnapshotFacts each : snapshots) {
       // Writers may copy what the summary before theirs has.
       if (each.operation().equals(SnapshotFacts.REPLACE) && request.equals(each.summary().get(REQUEST))) {
-        runs.put(each.id(), each.summary().getOrDefault(HASH, ""));
+        runs.put(each.id(), rewriteId(each));
         last = each;
       }
     }
@@ -72,6 +75,11 @@ public record Settled(Set<Long> newer, Map<Long, String> runs) {
     Set<String> of = addedBy.stream().map(id -> runs.getOrDefault(id, "")).collect(Collectors.toSet());
     boolean areOfOne = of.size() == 1 && addedBy.stream().allMatch(runs::containsKey);
     return areOfOne || (newer != null && addedBy.stream().noneMatch(newer::contains));
+  }
+
+  /** What the commits of a rewrite of ours have in common. */
+  static String rewriteId(SnapshotFacts commit) {
+    return commit.summary().getOrDefault(REWRITE_ID, commit.summary().getOrDefault(HASH, ""));
   }
 
   /** Why nothing is rewritten where all files are settled. */

@@ -1,15 +1,21 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.report.SnapshotFacts;
+import io.icebergzorder.core.upkeep.Gathering;
 import io.icebergzorder.core.upkeep.Settled;
 import io.icebergzorder.spark.request.ResolvedReport;
+import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalLong;
+import java.util.Set;
+import java.util.function.Function;
 import java.util.function.Predicate;
+import java.util.function.ToLongFunction;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.apache.iceberg.FileScanTask;
@@ -58,14 +64,45 @@ public final class RewriteHistory {
 
   /** Tells of the data files of a partition whether rewrites by a request have settled them; empty if there was none. */
   Optional<Predicate<List<FileScanTask>>> settled(String request) {
-    List<SnapshotFacts> snapshots = new ArrayList<>(newestFirst().map(ResolvedReport::facts).toList());
-    Collections.reverse(snapshots);
+    List<SnapshotFacts> snapshots = oldestFirst();
     return Settled.by(request, snapshots)
         .map(
             settled -> {
               AddedBy addedBy = new AddedBy(table, snapshots);
               return files -> settled.covers(files.stream().map(task -> addedBy.snapshotOf(task.file())).toList());
             });
+  }
+
+  /** Tells of a data file which rewrite to files of a size has written it, see {@link Gathering#rewritesTo}. */
+  ToLongFunction<FileScanTask> rewritesTo(long target) {
+    List<SnapshotFacts> snapshots = oldestFirst();
+    Set<Long> rewrites = Gathering.rewritesTo(target, snapshots);
+    if (rewrites.isEmpty()) {
+      return file -> Gathering.NONE;
+    }
+    AddedBy addedBy = new AddedBy(table, snapshots);
+    return task -> {
+      long snapshot = addedBy.snapshotOf(task.file());
+      return rewrites.contains(snapshot) ? snapshot : Gathering.NONE;
+    };
+  }
+
+  /** Tells of a data file which rewrite by a sort order to files of a size has written it; null where none has. */
+  Function<FileScanTask, String> rewritesBy(RowOrder order, long target) {
+    List<SnapshotFacts> snapshots = oldestFirst();
+    Map<Long, String> rewrites =
+        Gathering.rewritesBy(target, each -> each.isBy(order.names(","), order.prefixText(), order.curve()), snapshots);
+    if (rewrites.isEmpty()) {
+      return task -> null;
+    }
+    AddedBy addedBy = new AddedBy(table, snapshots);
+    return task -> rewrites.get(addedBy.snapshotOf(task.file()));
+  }
+
+  private List<SnapshotFacts> oldestFirst() {
+    List<SnapshotFacts> snapshots = new ArrayList<>(newestFirst().map(ResolvedReport::facts).toList());
+    Collections.reverse(snapshots);
+    return snapshots;
   }
 
   /** The last rewrite of ours. */

@@ -1,6 +1,7 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.upkeep.Gathering;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.internals.SupportedVersions;
@@ -28,6 +29,7 @@ import java.util.Optional;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
+import java.util.function.ToLongFunction;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.StructLike;
@@ -93,10 +95,14 @@ public final class RewritePlanner {
             : Optional.empty();
     Supplier<FileBounds> bounds = once(() -> bounds(request, start));
     Supplier<KeptBounds> kept = once(() -> kept(table, request));
+    ToLongFunction<FileScanTask> sizedBy =
+        TablePlan.mayLeaveGroups(request) ? history.rewritesTo(target.bytes()) : file -> Gathering.NONE;
+    SizeSelection sizes = new SizeSelection(rules, sizedBy);
+    Supplier<Function<FileScanTask, String>> rewriteOf = once(() -> history.rewritesBy(request.order(), target.bytes()));
     Selection.Selected chosen =
         scope.isEmpty() && request.written().where() == null
             ? new Selection.Selected(List.of(), List.of(), nothingIn(table.name(), "the table has no data file"))
-            : new AgedSelection(isYounger, rules, unsettled(rules, request, settled, bounds, kept)).select(scope);
+            : new AgedSelection(isYounger, rules, unsettled(rules, sizes, request, settled, rewriteOf, bounds, kept)).select(scope);
     // What follows the choice, whoever has chosen: what is remembered has no part in the limit.
     LeavingStep leaving = new LeavingStep(TablePlan.mayLeaveGroups(request) ? TablePlan.leftGroups(request) : null, rules);
     Selection.Selected wanted = leaving.withoutLeft(new RegionStep(rules, bounds, kept, request).cut(chosen));
@@ -127,13 +133,15 @@ public final class RewritePlanner {
   /** Leaves what is settled, and chooses among the rest. */
   private static Selection unsettled(
       IcebergRules rules,
+      SizeSelection sizes,
       ResolvedRequest request,
       Optional<Predicate<List<FileScanTask>>> settled,
+      Supplier<Function<FileScanTask, String>> rewriteOf,
       Supplier<FileBounds> bounds,
       Supplier<KeptBounds> kept) {
     boolean isLikeBuiltin = request.written().likeBuiltin() && !request.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
     boolean isBySize = rules.rewriteAll() || isLikeBuiltin || Double.isInfinite(rules.maxScanRatio());
-    Selection others = isBySize ? new SizeSelection(rules) : new GainSelection(rules, bounds, kept.get(), request);
+    Selection others = isBySize ? sizes : new GainSelection(rules, sizes, bounds, kept.get(), request, rewriteOf.get());
     return settled.isEmpty() ? others : new SettledSelection(settled.get(), rules, others);
   }
 

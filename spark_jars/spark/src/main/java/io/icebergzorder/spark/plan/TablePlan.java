@@ -20,6 +20,7 @@ import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.SizeBasedFileRewritePlanner;
+import org.apache.iceberg.util.PropertyUtil;
 
 /** What a rewrite will do, from metadata alone. Immutable, but for the handle of the table. */
 public final class TablePlan {
@@ -186,9 +187,15 @@ public final class TablePlan {
     return isWhole;
   }
 
-  /** Whether a file group may get more files than its size asks for, if that is what makes its rewrite pay. */
-  public boolean mayHaveMoreFiles() {
-    return mayLeaveGroups() && targetSize.isOurChoice();
+  /** Into how many files a group of so many may be laid out, at most, if it would not gain as it was planned. */
+  public int mostFiles(int files) {
+    return !mayLeaveGroups() ? 0 : targetSize.isOurChoice() ? files : files / 2;
+  }
+
+  /** Whether few files are worth a rewrite whatever filters read. */
+  public boolean isBySize() {
+    return Double.isInfinite(
+        PropertyUtil.propertyAsDouble(request.options().all(), RewriteOptions.MAX_SCAN_RATIO, RewriteOptions.MAX_SCAN_RATIO_DEFAULT));
   }
 
   /** The last rewrite of ours of the branch. */

@@ -1,6 +1,7 @@
 package io.icebergzorder.spark.run;
 
 import io.icebergzorder.core.ScanMeasurement;
+import io.icebergzorder.core.upkeep.Gathering;
 import io.icebergzorder.core.upkeep.LeftGroups;
 import io.icebergzorder.core.upkeep.Settled;
 import io.icebergzorder.spark.commit.LayoutSummary;
@@ -18,6 +19,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.UUID;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
@@ -27,10 +29,15 @@ import org.apache.iceberg.actions.RewriteFileGroup;
 /** Measures the new files of a rewrite by their bounds, before they are committed, and tells it in the summaries of snapshots. */
 final class RunMeasurement {
   private static final String SCAN_FRACTION = "zorder.scan-fraction.";
+  private static final String PREDICTED = "zorder.predicted-scan-fraction.";
   private static final int DIGITS = 6;
+  private static final int ID_DIGITS = 16;
 
   /** New files gain nothing that are read more than this times as much as those of today. */
   private static final double NOTHING = 0.99;
+
+  /** Up to this share of today's, few new files are read no more than many of today. */
+  private static final double NO_MORE = 1.01;
 
   private static final long NANOS_PER_MILLI = 1_000_000;
 
@@ -40,6 +47,7 @@ final class RunMeasurement {
   private final Map<Integer, ScanMeasurement.MeasuredGroup> measured = new HashMap<>();
   private final List<FittedGroup> left = new ArrayList<>();
   private final List<ScanMeasurement.MeasuredGroup> leftFiles = new ArrayList<>();
+  private final String id = UUID.randomUUID().toString().replace("-", "").substring(0, ID_DIGITS);
   private long since;
   private int told;
 
@@ -62,6 +70,7 @@ final class RunMeasurement {
       summary.put(RewriteHistory.TARGET_FILE_SIZE, String.valueOf(plan.targetSize().bytes()));
       summary.put(RewriteHistory.TARGET_FILE_SIZE_FROM, plan.targetSize().origin());
       summary.put(Settled.REQUEST, plan.requestKey());
+      summary.put(Settled.REWRITE_ID, id);
       told += groups.size();
       if (plan.isWhole() && fitted.failures().isEmpty() && told + left.size() == fitted.groups().size()) {
         summary.put(Settled.SETTLED_FROM, String.valueOf(plan.snapshotId().getAsLong()));
@@ -70,6 +79,8 @@ final class RunMeasurement {
     List<ScanMeasurement.MeasuredGroup> committed = groups.stream().map(this::measure).toList();
     ScanFractions.measured(plan.order(), committed)
         .forEach((column, fraction) -> summary.put(SCAN_FRACTION + column, text(fraction)));
+    List<FittedGroup> of = groups.stream().map(group -> byIndex.get(group.info().globalIndex())).toList();
+    fitted.predicted(plan.order(), of).forEach((column, fraction) -> summary.put(PREDICTED + column, text(fraction)));
     long now = System.nanoTime();
     summary.put(RewriteHistory.DURATION, String.valueOf((now - since) / NANOS_PER_MILLI));
     since = now;
@@ -77,8 +88,8 @@ final class RunMeasurement {
   }
 
   /**
-   * Whether the new files of a file group that may be left are read no less than its files of today, on average over the columns; it
-   * is noted as left then.
+   * Whether the new files of a file group that may be left are read no less than its files of today, on average over the columns, or if
+   * they are few beside those, more; it is noted as left then.
    */
   synchronized boolean gainsNothing(RewriteFileGroup group) {
     FittedGroup of = byIndex.get(group.info().globalIndex());
@@ -88,7 +99,10 @@ final class RunMeasurement {
     ScanMeasurement.MeasuredGroup files = measure(group);
     double[] spans = of.group().spans();
     double actual = ScanFractions.mean(plan.order(), ScanFractions.measured(plan.order(), List.of(files)), spans);
-    if (!(actual > NOTHING * ScanFractions.mean(plan.order(), of.before(), spans))) {
+    double before = ScanFractions.mean(plan.order(), of.before(), spans);
+    boolean areFew = Gathering.makesFew(of.group().files().size(), group.addedFiles().size());
+    boolean isGathered = areFew && (plan.isBySize() || !(actual > NO_MORE * before));
+    if (isGathered || !(actual > NOTHING * before)) {
       return false;
     }
     left.add(of);

@@ -4,6 +4,7 @@ import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.ScanPrediction;
+import io.icebergzorder.core.upkeep.Gathering;
 import io.icebergzorder.spark.measure.GroupBounds;
 import io.icebergzorder.spark.measure.ScanFractions;
 import io.icebergzorder.spark.measure.TodaysFiles;
@@ -27,6 +28,9 @@ import org.apache.iceberg.Table;
 final class LayoutChoice {
   /** A mean above this share of today's is no gain for certain: predictions err by as much. */
   private static final double GAIN = 0.95;
+
+  /** Up to this share of today's, few new files are read no more than many of today. */
+  private static final double NO_MORE = 1.01;
 
   private final TablePlan plan;
   private final Table table;
@@ -96,17 +100,19 @@ final class LayoutChoice {
   }
 
   /**
-   * The layout as planned, or if it is no gain, the first one of more files that is. If none is, the best of them, by which to say why
-   * the group is left, or the one that was planned, if it is not.
+   * The layout as planned, or if filters read no less of it, the first one of more files of which they do. If there is none, the first one
+   * of few files of which they read no more; or else the best of them, by which to say why the group is left, or the one that was planned,
+   * if it is not.
    */
   private FittedGroup withEnoughFiles(
       PlannedGroup group, ScanPrediction.SampledGroup sampled, ScanMeasurement.MeasuredGroup files) {
     Map<String, Double> before = ScanFractions.measured(order, List.of(files));
     FittedGroup planned = fitted(group, sampled, files, before);
     FittedGroup best = planned;
-    int most = group.files().size();
+    FittedGroup gathered = isGathered(planned) ? planned : null;
+    int most = plan.mostFiles(group.files().size());
     int wanted = group.expectedFiles();
-    while (plan.mayHaveMoreFiles() && !pays(best) && wanted < most) {
+    while (!isReadLess(best) && wanted < most) {
       wanted = Math.min(2 * wanted, most);
       Layout layout = fit.of(group, sampled.fitted(), wanted);
       FittedGroup next =
@@ -115,9 +121,13 @@ final class LayoutChoice {
               new ScanPrediction.SampledGroup(layout, sampled.fitted(), sampled.heldOut(), sampled.rows(), sampled.bytes()),
               files,
               before);
+      gathered = gathered == null && isGathered(next) ? next : gathered;
       best = mean(group, next.predicted()) < mean(group, best.predicted()) ? next : best;
     }
-    return pays(best) || mayBeLeft(group) ? best : planned;
+    if (isReadLess(best)) {
+      return best;
+    }
+    return !mayBeLeft(group) ? planned : gathered != null ? gathered : best;
   }
 
   private FittedGroup fitted(
@@ -142,8 +152,19 @@ final class LayoutChoice {
     return plan.mayLeaveGroups() && !group.isDue();
   }
 
-  /** Whether fewer files will be read; also where no row has a value, because nothing is known then. */
+  /** Whether filters will read less, or of few files no more. */
   private boolean pays(FittedGroup group) {
+    return isReadLess(group) || isGathered(group);
+  }
+
+  /** Whether it becomes few files, and filters read no more, or do not count. */
+  private boolean isGathered(FittedGroup group) {
+    return Gathering.makesFew(group.group().files().size(), group.layout().files())
+        && (plan.isBySize() || !(mean(group.group(), group.predicted()) > NO_MORE * mean(group.group(), group.before())));
+  }
+
+  /** Whether fewer files will be read; also where no row has a value, because nothing is known then. */
+  private boolean isReadLess(FittedGroup group) {
     return !(mean(group.group(), group.predicted()) > GAIN * mean(group.group(), group.before()));
   }
 

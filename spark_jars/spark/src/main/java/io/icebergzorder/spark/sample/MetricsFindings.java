@@ -146,7 +146,7 @@ public final class MetricsFindings {
             .map(
                 finding ->
                     String.format(
-                        "%s %s and rewrite again, or set option %s to %s.",
+                        "%s %s and rewrite again with option rewrite-all, or set option %s to %s beside it.",
                         finding.reason(), command(finding), ZOrderOptions.METRICS_CHECK, ZOrderOptions.METRICS_CHECK_FIX))
             .toList();
   }

@@ -19,11 +19,13 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -35,6 +37,8 @@ import org.apache.iceberg.FileScanTask;
  */
 public final class GainSelection implements Selection {
   private static final int PERCENT = 100;
+  private static final String OTHER_SPEC =
+      "of another partition spec than new files: what a rewrite would gain is not known, rewrite-old-specs has it done";
 
   /** What is chosen does not depend on the order in which manifests are read. */
   static final Comparator<FileScanTask> BY_LOCATION =
@@ -46,21 +50,31 @@ public final class GainSelection implements Selection {
   private final Supplier<FileBounds> bounds;
   private final UpkeepRequest upkeep;
   private final Map<String, String> missing;
+  private final Function<FileScanTask, String> rewriteOf;
 
   /**
    * Takes what files are judged by.
    *
    * @param rules with a {@code max-scan-ratio}
+   * @param sizes what sizes and deletes call for by these rules
    * @param bounds of all files of the scope, for the columns of the request's order; read if there is something to judge
    * @param kept what new files keep of them
+   * @param rewriteOf the rewrite by the same sort order that wrote a file; null where none did
    */
-  public GainSelection(IcebergRules rules, Supplier<FileBounds> bounds, KeptBounds kept, ResolvedRequest request) {
+  public GainSelection(
+      IcebergRules rules,
+      SizeSelection sizes,
+      Supplier<FileBounds> bounds,
+      KeptBounds kept,
+      ResolvedRequest request,
+      Function<FileScanTask, String> rewriteOf) {
     this.rules = rules;
     this.ofAnySize = rules.ofAnySize();
-    this.sizes = new SizeSelection(rules);
+    this.sizes = sizes;
     this.bounds = bounds;
     this.upkeep = upkeep(rules, kept, request, rules.maxScanRatio());
     this.missing = kept.missing();
+    this.rewriteOf = rewriteOf;
   }
 
   /** How files are written and judged. */
@@ -100,6 +114,7 @@ public final class GainSelection implements Selection {
    * @param files all of them
    * @param called those that sizes or deletes call for
    * @param chosen those that are chosen, in the same order
+   * @param choice null where sizes and deletes alone have chosen
    */
   private record Judged(List<FileScanTask> files, List<FileScanTask> called, List<FileScanTask> chosen, Choice choice) {}
 
@@ -112,12 +127,13 @@ public final class GainSelection implements Selection {
       PartitionFiles partition = scope.get(i);
       Judged judged = judged(partition.files(), rows[i]);
       if (!judged.chosen().isEmpty()) {
-        chosen.add(new SelectedGroup(partition.partition(), judged.chosen(), whyChosen(judged)).worth(worth(judged), judged.choice().isFiner()));
+        SelectedGroup group = new SelectedGroup(partition.partition(), judged.chosen(), whyChosen(judged));
+        chosen.add(judged.choice() == null ? group : group.worth(worth(judged), judged.choice().isFiner()));
       }
       SizeSelection.addTo(left, partition, SizeSelection.without(judged.files(), judged.chosen()), whyLeft(judged));
     }
     int seen = scope.stream().mapToInt(partition -> partition.files().size()).sum();
-    return new Selected(chosen, left, !chosen.isEmpty() ? null : seen == 0 ? sizes.whyNothing(0, 0) : whyNothing(seen));
+    return new Selected(chosen, left, !chosen.isEmpty() ? null : seen == 0 ? sizes.whyNothing(0, 0, 0) : whyNothing(seen));
   }
 
   /** How many bytes of a partition filters read less for each byte that is rewritten. */
@@ -133,9 +149,23 @@ public final class GainSelection implements Selection {
   private Judged judged(List<FileScanTask> listed, int rows) {
     List<FileScanTask> files = listed.stream().sorted(BY_LOCATION).toList();
     List<FileScanTask> called = calledFor(files);
+    // Rows that go to another partition spec are cut by its partitions first, of which bounds do not tell what they gain.
+    if (files.stream().anyMatch(file -> file.file().specId() != rules.newSpecId())) {
+      return new Judged(files, called, files.stream().filter(new HashSet<>(called)::contains).toList(), null);
+    }
     DataFiles described = described(files, bounds.get());
-    Choice choice = Gain.choose(described, among(files, called), among(files, ofAnySize.worthRewriting(called)), rows, upkeep);
+    boolean[] isDue = among(files, ofAnySize.worthRewriting(called));
+    Choice choice = Gain.choose(described, among(files, called), isDue, runs(files), rows, upkeep);
     return new Judged(files, called, Arrays.stream(choice.files()).mapToObj(files::get).toList(), choice);
+  }
+
+  /** The numbers of the rewrites that wrote files, in the order of the files; -1 where none did. */
+  private int[] runs(List<FileScanTask> files) {
+    Map<String, Integer> numbers = new HashMap<>();
+    return files.stream()
+        .map(rewriteOf)
+        .mapToInt(run -> run == null ? -1 : numbers.computeIfAbsent(run, each -> numbers.size()))
+        .toArray();
   }
 
   private static boolean[] among(List<FileScanTask> files, List<FileScanTask> some) {
@@ -147,7 +177,7 @@ public final class GainSelection implements Selection {
 
   /** The files that Iceberg chooses, but for small ones that a rewrite would make no fewer, or that are finer ones. */
   private List<FileScanTask> calledFor(List<FileScanTask> files) {
-    List<FileScanTask> worth = rules.worthRewriting(files);
+    List<FileScanTask> worth = rules.worthRewriting(SizeSelection.without(files, sizes.resting(files)));
     if (worth.isEmpty() || !rules.areEnough(worth)) {
       return List.of();
     }
@@ -173,6 +203,9 @@ public final class GainSelection implements Selection {
   }
 
   private String whyLeft(Judged judged) {
+    if (judged.choice() == null) {
+      return OTHER_SPEC;
+    }
     if (!judged.chosen().isEmpty()) {
       return "a rewrite of them with the others would gain too little for its bytes";
     }

@@ -148,6 +148,13 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
     return file.length() < minFileSize;
   }
 
+  /** The data files that are to be rewritten because they are small, and for nothing else. */
+  List<FileScanTask> onlySmall(List<FileScanTask> files) {
+    List<FileScanTask> small = files.stream().filter(this::isTooSmall).toList();
+    Set<FileScanTask> others = small.isEmpty() ? Set.of() : new HashSet<>(ofAnySize().worthRewriting(small));
+    return small.stream().filter(file -> !others.contains(file)).toList();
+  }
+
   boolean isTooLarge(FileScanTask file) {
     return file.length() > maxFileSize;
   }

@@ -8,6 +8,7 @@ import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.MIN_INPUT_F
 import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.REWRITE_ALL;
 import static org.apache.iceberg.actions.SizeBasedFileRewritePlanner.TARGET_FILE_SIZE_BYTES;
 
+import io.icebergzorder.core.upkeep.Gathering;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -15,16 +16,24 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.ToLongFunction;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.apache.iceberg.FileScanTask;
 
 /** Iceberg's choice: by the sizes of data files and by their deletes. A partition is one file group, whatever its size. */
 public final class SizeSelection implements Selection {
   private final IcebergRules rules;
+  private final ToLongFunction<FileScanTask> rewriteOf;
 
-  /** Takes the rules. */
-  public SizeSelection(IcebergRules rules) {
+  /**
+   * Takes the rules.
+   *
+   * @param rewriteOf the earlier rewrite to files of this size that has written a file, see {@link Gathering#gathered}
+   */
+  public SizeSelection(IcebergRules rules, ToLongFunction<FileScanTask> rewriteOf) {
     this.rules = rules;
+    this.rewriteOf = rewriteOf;
   }
 
   @Override
@@ -33,19 +42,33 @@ public final class SizeSelection implements Selection {
     List<SelectedGroup> left = new ArrayList<>();
     int seen = 0;
     int worth = 0;
+    int resting = 0;
     for (PartitionFiles partition : scope) {
-      List<FileScanTask> files = rules.rewriteAll() ? partition.files() : rules.worthRewriting(partition.files());
+      List<FileScanTask> own = rules.rewriteAll() ? List.of() : resting(partition.files());
+      List<FileScanTask> others = without(partition.files(), own);
+      List<FileScanTask> files = rules.rewriteAll() ? others : rules.worthRewriting(others);
       boolean areEnough = rules.rewriteAll() || (!files.isEmpty() && rules.areEnough(files));
       seen += partition.files().size();
       worth += files.size();
+      resting += own.size();
       if (areEnough) {
         addTo(chosen, partition, files, whyChosen(files));
       } else {
         addTo(left, partition, files, whyTooFew(files));
       }
-      addTo(left, partition, without(partition.files(), files), whyInOrder());
+      addTo(left, partition, own, Gathering.WHY);
+      addTo(left, partition, without(others, files), whyInOrder());
     }
-    return new Selected(chosen, left, chosen.isEmpty() ? whyNothing(seen, worth) : null);
+    return new Selected(chosen, left, chosen.isEmpty() ? whyNothing(seen, worth, resting) : null);
+  }
+
+  /** The small files of earlier rewrites that may stay. */
+  List<FileScanTask> resting(List<FileScanTask> files) {
+    List<FileScanTask> small = rules.onlySmall(files);
+    boolean[] gathered =
+        Gathering.gathered(
+            small.stream().mapToLong(FileScanTask::length).toArray(), small.stream().mapToLong(rewriteOf).toArray());
+    return IntStream.range(0, gathered.length).filter(file -> !gathered[file]).mapToObj(small::get).toList();
   }
 
   static void addTo(List<SelectedGroup> groups, PartitionFiles partition, List<FileScanTask> files, String reason) {
@@ -108,10 +131,17 @@ public final class SizeSelection implements Selection {
         DELETE_RATIO_THRESHOLD);
   }
 
-  String whyNothing(int seen, int worth) {
+  String whyNothing(int seen, int worth, int resting) {
     String table = rules.tableName();
     if (seen == 0) {
       return String.format("Nothing to rewrite in %s: no data file can hold rows that match the filter.", table);
+    }
+    if (resting > 0 && worth == 0) {
+      return String.format(
+          Locale.ROOT,
+          "Nothing to rewrite in %s: %,d of %,d data files are %s, and all others are in order. To rewrite them anyway, set option %s"
+              + " to true.",
+          table, resting, seen, Gathering.WHY, REWRITE_ALL);
     }
     if (worth == 0) {
       return String.format(

@@ -1,0 +1,165 @@
+"""Small files that are gathered into fewer: new ones, and those of earlier rewrites once as many bytes have come.
+
+A rewrite may leave files below ``min-file-size-bytes``: of a small table, or finer ones of a small part of a partition.
+Were these gathered again with each few files that come, every byte would be written again at each run. Where a rewrite
+waits for as many bytes as it has itself, a byte is written again as often only as its table doubles: so do the tiers of
+a log-structured merge-tree (O'Neil et al., "The log-structured merge-tree (LSM-tree)", Acta Informatica 33, 1996).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from iceberg_zorder.report.history import REPLACE, SnapshotFacts
+from iceberg_zorder.upkeep.settled import rewrite_id
+
+_HASH = "zorder.layout-hash"
+_TARGET = "zorder.target-file-size-bytes"
+
+WHY = "small, as a rewrite to files of this size left them, and small files with fewer bytes than these have come since"
+"""Why data files of an earlier rewrite are left."""
+
+
+def rewrites_to(target: int, snapshots: Sequence[SnapshotFacts]) -> frozenset[int]:
+    """Find the rewrites to files of a size.
+
+    Parameters
+    ----------
+    target : int
+        Bytes that new files are to have.
+    snapshots : sequence of SnapshotFacts
+        The snapshots of the branch, as far as they are kept.
+
+    Returns
+    -------
+    frozenset of int
+        The ids of their snapshots.
+
+    Examples
+    --------
+    >>> summary = {"zorder.layout-hash": "ab", "zorder.target-file-size-bytes": "100"}
+    >>> sorted(rewrites_to(100, [SnapshotFacts(7, 0, "replace", summary), SnapshotFacts(8, 0, "append", summary)]))
+    [7]
+    """
+    return frozenset(
+        each.snapshot_id
+        for each in snapshots
+        # Writers may copy what the summary before theirs has.
+        if each.operation == REPLACE and _HASH in each.summary and each.summary.get(_TARGET) == str(target)
+    )
+
+
+def rewrites_by(
+    sort_order: tuple[str, str, str], rewrites: Collection[int], snapshots: Sequence[SnapshotFacts]
+) -> dict[int, str]:
+    """Find the rewrites by a sort order: what they wrote shows what comes of others by it.
+
+    Parameters
+    ----------
+    sort_order : tuple of str
+        Columns, prefix and curve, see :meth:`.SnapshotFacts.is_by`.
+    rewrites : collection of int
+        The snapshots of rewrites to files of the same size, see :func:`rewrites_to`.
+    snapshots : sequence of SnapshotFacts
+        The snapshots of the branch, as far as they are kept.
+
+    Returns
+    -------
+    dict of int to str
+        Their snapshots, and the rewrite: it is one for all its commits.
+
+    Examples
+    --------
+    >>> summary = {"zorder.columns": "a,b", "zorder.layout-hash": "ab", "zorder.rewrite-id": "f00"}
+    >>> rewrites_by(("a,b", "", "zorder"), {7}, [SnapshotFacts(7, 0, "replace", summary)])
+    {7: 'f00'}
+    """
+    wanted = frozenset(rewrites)
+    return {
+        each.snapshot_id: rewrite_id(each)
+        for each in snapshots
+        if each.snapshot_id in wanted and each.is_by(*sort_order)
+    }
+
+
+def gathered(sizes: Sequence[int], rewrites: Sequence[int | None]) -> npt.NDArray[np.bool_]:
+    """Tell which small files of a partition are gathered.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Their bytes.
+    rewrites : sequence of (int or None)
+        The rewrite that wrote each of them, as :func:`rewrites_to` finds them; None for a new file.
+
+    Returns
+    -------
+    ndarray of bool, shape (files,)
+        New files are; those of a rewrite if they are no more bytes than all that are gathered without them.
+
+    Examples
+    --------
+    >>> gathered([20, 20, 30, 10, 95], [None, None, 1, 1, 2]).tolist()
+    [True, True, True, True, False]
+    >>> gathered([20, 20, 30, 10, 80], [None, None, 1, 1, 2]).tolist()
+    [True, True, True, True, True]
+    """
+    bytes_of: dict[int, int] = {}
+    for size, rewrite in zip(sizes, rewrites, strict=True):
+        if rewrite is not None:
+            bytes_of[rewrite] = bytes_of.get(rewrite, 0) + size
+    taken = sum(sizes) - sum(bytes_of.values())
+    joined = set()
+    for rewrite, size in sorted(bytes_of.items(), key=lambda each: each[1]):
+        if size > taken:
+            break
+        taken += size
+        joined.add(rewrite)
+    return np.array([rewrite is None or rewrite in joined for rewrite in rewrites], np.bool_)
+
+
+def makes_few(files: int, new_files: int) -> bool:
+    """Tell whether new files are so much fewer that this is worth a rewrite, if filters read no more: half as many.
+
+    Examples
+    --------
+    >>> makes_few(5, 2), makes_few(5, 3)
+    (True, False)
+    """
+    return 2 * new_files <= files
+
+
+@dataclass(frozen=True)
+class MoreFiles:
+    """Into how many files a group may be laid out that would not gain as it was planned.
+
+    Parameters
+    ----------
+    share : int
+        One for each so many of its data files, at most; 0 for no more than planned.
+    is_by_size : bool
+        Whether few files are worth a rewrite whatever filters read.
+
+    Examples
+    --------
+    >>> list(MoreFiles(1, False).than(1, 5)), list(MoreFiles(2, False).than(1, 5)), list(MoreFiles(0, False).than(1, 5))
+    ([2, 4, 5], [2], [])
+    """
+
+    share: int
+    is_by_size: bool
+
+    def than(self, files: int, of: int) -> Iterator[int]:
+        """Double a number of files, up to the most that come of so many."""
+        most = of // self.share if self.share else 0
+        while files < most:
+            files = min(2 * files, most)
+            yield files
+
+
+AS_PLANNED = MoreFiles(0, False)
+"""No more than planned."""

@@ -1,0 +1,130 @@
+"""Small files are gathered, each byte a few times, and never so that filters read more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
+from iceberg_zorder.upkeep.gathering import WHY
+from tests.pyiceberg.lake import data_files
+from tests.pyiceberg.test_gains import LONGS, longs
+
+KEEPS_NOTHING = {"write.metadata.metrics.default": "none"}
+LARGE = {"write.target-file-size-bytes": str(128 * 1024**2)}
+BY_SIZE = {"max-scan-ratio": "Infinity"}
+
+
+def spread(rng: np.random.Generator, rows: int) -> pa.Table:
+    return longs(a=rng.integers(0, 10**6, rows), b=rng.integers(0, 10**6, rows))
+
+
+def size(table: Table) -> int:
+    return sum(file.file_size_in_bytes for file in data_files(table.refresh()))
+
+
+def rows(table: Table) -> list[tuple[Any, Any]]:
+    return sorted(zip(*table.refresh().scan().to_arrow().to_pydict().values(), strict=True))
+
+
+@pytest.mark.parametrize("options", [{}, BY_SIZE, {"max-scan-ratio": "3"}], ids=["default", "by size", "lax"])
+@pytest.mark.parametrize("properties", [{}, LARGE, KEEPS_NOTHING], ids=["by data", "large target", "no bounds"])
+def test_a_small_table_is_not_written_again_at_each_append(
+    catalog: SqlCatalog, properties: Mapping[str, str], options: Mapping[str, str]
+) -> None:
+    rng = np.random.default_rng(0)
+    table = catalog.create_table("db.t", LONGS, properties={**properties})
+    table.append(spread(rng, 5_000))
+    appended = written = 0
+    for _ in range(40):
+        before = size(table)
+        table.append(spread(rng, 100))
+        appended += size(table) - before
+        written += rewrite_data_files(table, "a, b", options=options).rewritten_bytes_count
+    assert written <= 6 * appended
+    assert len(data_files(table)) <= 16
+    found = rows(table)
+    assert len(found) == 9_000
+    rewrite_data_files(table, "a, b", options={"rewrite-all": True})
+    assert rows(table) == found
+
+
+@pytest.mark.parametrize("options", [{}, BY_SIZE])
+def test_files_of_a_rewrite_wait_for_as_many_bytes(catalog: SqlCatalog, options: Mapping[str, str]) -> None:
+    rng = np.random.default_rng(1)
+    table = catalog.create_table("db.t", LONGS)
+    for _ in range(8):
+        table.append(spread(rng, 1_000))
+    first = rewrite_data_files(table, "a, b", options=options)
+    assert first.rewritten_data_files_count == 8
+    own = {file.file_path for file in data_files(table.refresh())}
+    for _ in range(6):
+        table.append(spread(rng, 100))
+    plan = plan_rewrite(table, "a, b", options=options)
+    (group,) = plan.groups
+    assert {*group.paths}.isdisjoint(own)
+    assert len(group.tasks) == 6
+    if options:
+        assert {each.reason for each in plan.left} == {WHY}
+    # Larger than all that has come, and than all but one of it.
+    table.append(spread(rng, 9_000))
+    (group,) = plan_rewrite(table, "a, b", options=options).groups
+    assert own <= {*group.paths}
+    assert len(group.tasks) == len(own) + 7
+
+
+def test_where_only_files_of_rewrites_are_small_the_message_says_so(catalog: SqlCatalog) -> None:
+    rng = np.random.default_rng(2)
+    table = catalog.create_table("db.t", LONGS)
+    for _ in range(8):
+        table.append(spread(rng, 1_000))
+    rewrite_data_files(table, "a, b")
+    count = len(data_files(table.refresh()))
+    options = {**BY_SIZE, "min-input-files": "2"}
+    assert plan_rewrite(table, "a, b", options=options).message == (
+        f"Nothing to rewrite in lake.db.t: {count} of {count} data files are {WHY}, and all others are in order. To "
+        "rewrite them anyway, set option rewrite-all to true."
+    )
+
+
+def test_small_files_are_not_gathered_where_filters_would_read_more(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.t", LONGS, properties=LARGE)
+    for start in range(0, 10_000, 1_000):
+        table.append(longs(a=range(start, start + 1_000), b=range(start, start + 1_000)))
+    result = rewrite_data_files(table, "a, b")
+    assert result.rewritten_data_files_count == 0
+    assert "is not predicted to read less: scan fraction on average over the columns 10.0% today, 20." in str(
+        result.message
+    )
+    assert len(data_files(table.refresh())) == 10
+
+
+def test_by_size_small_files_are_gathered_whatever_filters_read(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.t", LONGS)
+    for row in range(40):
+        table.append(longs(a=[row], b=[row]))
+    with_gain = rewrite_data_files(table, "a, b")
+    assert with_gain.rewritten_data_files_count == 0
+    result = rewrite_data_files(table, "a, b", options=BY_SIZE)
+    assert (result.rewritten_data_files_count, result.added_data_files_count) == (40, 1)
+    assert rows(table) == [(row, row) for row in range(40)]
+
+
+@pytest.mark.parametrize("ratio", ["1.2", "Infinity"])
+def test_many_small_files_in_time_order_become_few_whatever_the_target(catalog: SqlCatalog, ratio: str) -> None:
+    rng = np.random.default_rng(3)
+    table = catalog.create_table("db.t", LONGS, properties=LARGE)
+    for minute in range(60):
+        table.append(longs(a=rng.integers(0, 10**6, 200), b=minute * 100 + rng.integers(0, 100, 200)))
+    result = rewrite_data_files(table, "a, b", options={"max-scan-ratio": ratio})
+    assert result.rewritten_data_files_count == 60
+    assert result.added_data_files_count <= 8
+    if ratio == "1.2":
+        before, after = ([getattr(scan, name) for scan in result.scan_fractions] for name in ("before", "actual"))
+        assert sum(after) <= 1.01 * sum(before)
