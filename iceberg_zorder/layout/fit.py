@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,8 @@ from iceberg_zorder.layout.box_tree import ADAPTIVE
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.curve import HILBERT, MAX_HILBERT_COLUMNS, ZORDER, position_bits
 from iceberg_zorder.layout.cuts import EvenCuts, even_cuts
-from iceberg_zorder.layout.grow import grow, tighter_curve
+from iceberg_zorder.layout.grow import WORKLOAD_SHARE, grow, tighter_curve
+from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
 from iceberg_zorder.layout.keys import NAN, NULL, VALUE, KeyColumn, domain
 from iceberg_zorder.layout.layout import Layout, LayoutColumn, global_index
 from iceberg_zorder.layout.positions import bucket_positions
@@ -54,7 +55,13 @@ class LayoutRequest:
     weights: tuple[float, ...] = ()
 
 
-def fit(columns: Sequence[ClusteringColumn], sample: Sample, request: LayoutRequest) -> Layout:
+def fit(
+    columns: Sequence[ClusteringColumn],
+    sample: Sample,
+    request: LayoutRequest,
+    workload: Callable[[Layout], QueryBoxes] | None = None,
+    workload_share: float = WORKLOAD_SHARE,
+) -> Layout:
     """Fit a layout to a sample.
 
     Parameters
@@ -65,6 +72,11 @@ def fit(columns: Sequence[ClusteringColumn], sample: Sample, request: LayoutRequ
         Their sampled keys, in the same order.
     request : LayoutRequest
         What the layout is to be like.
+    workload : callable, optional
+        Puts what queries want into the positions of a layout that has no cuts yet, by its columns in their order, for
+        adaptive cuts that have these queries read least.
+    workload_share : float, optional
+        The share of the queries that the workload knows, in [0, 1].
 
     Returns
     -------
@@ -112,6 +124,8 @@ def fit(columns: Sequence[ClusteringColumn], sample: Sample, request: LayoutRequ
         tolerance=request.size_tolerance,
         weights=[weights[place] for place in active],
         leading=leading,
+        workload=workload(uncut) if workload else None,
+        workload_share=workload_share,
     )
     curve = request.curve if request.curve == HILBERT else tighter_curve(tree, positions, bits, leading)
     return replace(uncut, curve=curve, cuts=tree)

@@ -15,6 +15,7 @@ from tests.golden.generate import (
     row_groups_document,
     sort_order_document,
 )
+from tests.golden.query_cases import QueryCase, query_cases, query_document
 
 CASES = {case.name: case for case in cases()}
 
@@ -35,6 +36,7 @@ def test_no_file_is_missing_or_extra() -> None:
         "settled",
         "upkeep",
         "regions",
+        "queries",
     }
 
 
@@ -53,6 +55,12 @@ def test_column_weights() -> None:
 
 def test_sampled_row_groups() -> None:
     assert [row_groups_document(case) for case in row_group_cases()] == golden("sampled_row_groups")
+
+
+@pytest.mark.parametrize("case", query_cases(), ids=lambda case: case.name)
+def test_cuts_from_a_workload(case: QueryCase) -> None:
+    document = next(each for each in golden("queries")["cases"] if each["name"] == case.name)
+    assert query_document(case) == document
 
 
 def test_a_tampered_file_is_noticed() -> None:

@@ -3,58 +3,46 @@ package io.icebergzorder.core;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.SortedMap;
+import java.util.TreeMap;
 
 /**
  * Grows a box tree on a sample: splits where the files that come of it are expected to be read least.
  *
- * <p>The expected cost of a side is its rows times the cost of its box, and a box that is still to be cut into f files
- * costs what is left of its extents when they are halved, the largest first, until f files are reached (as water fills a
- * vessel from the deepest point). An extent is the number of all sampled rows between the smallest and the largest
- * position in the box, both included, so that a heavy value counts with its whole mass.
+ * <p>The expected cost of a side is its rows times the cost of its box: by its extents, see {@link ExtentCosts}, or by the
+ * queries of a workload, see {@link QueryCosts}.
  *
  * <p>Every operation on doubles is a comparison, a halving, an addition, a product or one division, in a fixed order with
  * ties to the first, so that Python's {@code grow} computes the same tree bit for bit.
  *
  * <p>Source: k-d trees with a cost model, as in the greedy cuts of Z. Yang and others, "Qd-tree: Learning Data Layouts
- * for Big Data Analytics", SIGMOD 2020, with extents in place of a workload.
+ * for Big Data Analytics", SIGMOD 2020, with extents in place of a workload, or beside it.
  */
 final class BoxTreeGrower {
-  /** Split points tried for each share of the files. */
-  private static final int POINTS = 9;
-
   private final int[][] positions;
   private final int bits;
-  private final double perFile;
-  private final double least;
-  private final double most;
+  private final FileSizes sizes;
   private final int leading;
-  private final SplitCosts.Extents extents;
 
   /** By column: the rows in the order of their positions. A node is the same interval in each. */
   private final int[][] ordered;
 
-  private final int[] moved;
+  private final int[] scratch;
   private final List<BoxTree.Node> nodes = new ArrayList<>();
 
   /** The best split of a node so far. */
   private record Candidate(double cost, int column, int start, int files) {}
 
-  private BoxTreeGrower(
-      int[][] positions, int rows, int bits, int files, double tolerance, double[] weights, int leading) {
+  private BoxTreeGrower(int[][] positions, int[][] below, int rows, int bits, int files, double tolerance, int leading) {
     this.positions = positions;
     this.bits = bits;
     this.leading = leading;
-    this.perFile = (double) rows / files;
-    this.least = (1.0 - tolerance) * perFile;
-    this.most = (1.0 + tolerance) * perFile;
+    this.sizes = new FileSizes((double) rows / files, tolerance);
     this.ordered = new int[positions.length][];
-    this.moved = new int[rows];
-    int[][] below = new int[positions.length][];
+    this.scratch = new int[rows];
     for (int column = 0; column < positions.length; column++) {
-      below[column] = rowsBelow(positions[column], bits);
       ordered[column] = inOrder(positions[column], below[column]);
     }
-    this.extents = new SplitCosts.Extents(positions, below, weights, leading);
   }
 
   /**
@@ -71,8 +59,43 @@ final class BoxTreeGrower {
    */
   static BoxTree grow(
       int[][] positions, int rows, int bits, int files, double tolerance, double[] weights, int leading) {
-    BoxTreeGrower grower = new BoxTreeGrower(positions, rows, bits, files, tolerance, weights, leading);
-    grower.node(0, positions.length == 0 ? 0 : rows, files);
+    return grow(positions, rows, bits, files, tolerance, weights, leading, null, 0);
+  }
+
+  /**
+   * Grows a tree for the queries of a workload.
+   *
+   * @param positions by active column and sampled row, in [0, 2^bits)
+   * @param rows the number of sampled rows
+   * @param bits the bits of a position, in [0, 16]
+   * @param files the wanted number of files, at least 1; there are as many
+   * @param tolerance how far a file's share of the sampled rows may lie from the mean, in [0, 1). Where no split keeps
+   *     to it, the most even one is taken
+   * @param weights of every active column, positive; those of leading columns are not looked at
+   * @param leading the number of leading columns that are split first, one after the other
+   * @param workload what the queries want of the active columns, or null for queries that nobody knows
+   * @param workloadShare the share of the queries that the workload knows, in [0, 1]; the others are taken to ask for
+   *     values of rows, by each column as often as its weight says
+   */
+  static BoxTree grow(
+      int[][] positions,
+      int rows,
+      int bits,
+      int files,
+      double tolerance,
+      double[] weights,
+      int leading,
+      QueryBoxes workload,
+      double workloadShare) {
+    int[][] below = new int[positions.length][];
+    for (int column = 0; column < positions.length; column++) {
+      below[column] = rowsBelow(positions[column], bits);
+    }
+    ExtentCosts extents = new ExtentCosts(below, weights, leading);
+    boolean knows = workload != null && positions.length > 0 && rows > 0;
+    BoxCosts costs = knows ? QueryCosts.of(below, rows, workload, extents, workloadShare, leading) : extents;
+    BoxTreeGrower grower = new BoxTreeGrower(positions, below, rows, bits, files, tolerance, leading);
+    grower.node(0, positions.length == 0 ? 0 : rows, files, costs);
     return new BoxTree(grower.nodes, bits, positions.length);
   }
 
@@ -97,10 +120,13 @@ final class BoxTreeGrower {
   }
 
   /** Adds the node of the rows in an interval, and all nodes below it. */
-  private void node(int from, int to, int files) {
-    Candidate best = files > 1 && to > from ? best(from, to, files) : null;
+  private void node(int from, int to, int files, BoxCosts costs) {
+    BoxTree.Leaf box = leaf(from, to, files);
+    boolean canBeSplit = files > 1 && to > from;
+    BoxCosts inside = canBeSplit ? costs.inside(box.lower(), box.upper()) : costs;
+    Candidate best = canBeSplit ? best(from, to, files, inside) : null;
     if (best == null) {
-      nodes.add(leaf(from, to, files));
+      nodes.add(box);
       return;
     }
     nodes.add(new BoxTree.Split(best.column(), best.start()));
@@ -108,8 +134,8 @@ final class BoxTreeGrower {
     for (int[] rows : ordered) {
       middle = part(rows, from, to, best);
     }
-    node(from, middle, best.files());
-    node(middle, to, files - best.files());
+    node(from, middle, best.files(), inside);
+    node(middle, to, files - best.files(), inside);
   }
 
   /** Moves the rows of the left side before those of the right side, each in their order. */
@@ -121,10 +147,10 @@ final class BoxTreeGrower {
       if (positions[split.column()][row] < split.start()) {
         rows[left++] = row;
       } else {
-        moved[right++] = row;
+        scratch[right++] = row;
       }
     }
-    System.arraycopy(moved, 0, rows, left, right);
+    System.arraycopy(scratch, 0, rows, left, right);
     return left;
   }
 
@@ -140,7 +166,7 @@ final class BoxTreeGrower {
   }
 
   /** The split with the least cost within the tolerance, else the most even one, else none. */
-  private Candidate best(int from, int to, int files) {
+  private Candidate best(int from, int to, int files, BoxCosts costs) {
     for (int column = 0; column < leading; column++) {
       if (position(column, from) < position(column, to - 1)) {
         Candidate best = betweenValues(from, to, files, column);
@@ -150,7 +176,7 @@ final class BoxTreeGrower {
         break;
       }
     }
-    Candidate best = withinTolerance(from, to, files);
+    Candidate best = withinTolerance(from, to, files, costs);
     return best != null ? best : mostEven(from, to, files);
   }
 
@@ -159,24 +185,27 @@ final class BoxTreeGrower {
   }
 
   /** The split of a clustering column with the least cost within the tolerance. */
-  private Candidate withinTolerance(int from, int to, int files) {
+  private Candidate withinTolerance(int from, int to, int files, BoxCosts costs) {
     Candidate best = null;
     for (int column = leading; column < positions.length; column++) {
       int[] starts = starts(column, from, to);
       int half = files / 2;
       int quarter = Math.max(1, files / 4);
       int[] shares = {half - quarter, half, half + quarter};
-      int[][] cuts = new int[shares.length][];
+      int[][] cuts = new int[shares.length + 1][];
       for (int i = 0; i < shares.length; i++) {
-        cuts[i] = cuts(starts, to - from, shares[i], files);
+        cuts[i] = sizes.cuts(starts, to - from, shares[i], files);
       }
+      cuts[shares.length] = sizes.cutsAt(weightedCuts(costs.ends(column), column, from, to), to - from, files);
       int[] edges = Arrays.stream(cuts).flatMapToInt(Arrays::stream).sorted().distinct().toArray();
-      SplitCosts costs = new SplitCosts(extents, ordered[column], from, to, edges);
-      for (int i = 0; i < shares.length; i++) {
+      SplitBoxes boxes = new SplitBoxes(positions, leading, ordered[column], from, to, edges);
+      for (int i = 0; i < cuts.length; i++) {
         for (int cut : cuts[i]) {
-          double cost = costs.of(cut, shares[i], files);
-          if (best == null || cost < best.cost()) {
-            best = new Candidate(cost, column, position(column, from + cut), shares[i]);
+          int share = i < shares.length ? shares[i] : FileSizes.nearestShare(cut, to - from, files);
+          double bound = best == null ? Double.POSITIVE_INFINITY : best.cost();
+          double cost = boxes.cost(costs, cut, share, files, bound);
+          if (best == null || cost < bound) {
+            best = new Candidate(cost, column, position(column, from + cut), share);
           }
         }
       }
@@ -184,64 +213,40 @@ final class BoxTreeGrower {
     return best;
   }
 
-  /** The numbers of rows before each new position of an interval. */
-  private int[] starts(int column, int from, int to) {
-    int[] rows = ordered[column];
-    int[] of = positions[column];
-    int[] starts = new int[to - from];
-    int count = 0;
-    for (int i = from + 1; i < to; i++) {
-      starts[count] = i - from;
-      count += of[rows[i]] == of[rows[i - 1]] ? 0 : 1;
+  /** By number of rows on the left side of an end, the weight of all of those. */
+  private SortedMap<Integer, Double> weightedCuts(BoxCosts.Ends ends, int column, int from, int to) {
+    SortedMap<Integer, Double> weights = new TreeMap<>();
+    for (int i = 0; i < ends.starts().length; i++) {
+      weights.merge(rowsBefore(ends.starts()[i], column, from, to), ends.weights()[i], Double::sum);
     }
-    return Arrays.copyOf(starts, count);
+    return weights;
   }
 
-  /** The numbers of rows to try on the left side for a share of the files. */
-  private int[] cuts(int[] starts, int rows, int share, int files) {
-    if (share < 1 || share >= files) {
-      return new int[0];
-    }
-    double low = Math.max(share * least, rows - (files - share) * most);
-    double high = Math.min(share * most, rows - (files - share) * least);
-    int first = countBelow(starts, low);
-    int end = first;
-    while (end < starts.length && starts[end] <= high) {
-      end++;
-    }
-    if (end - first <= POINTS) {
-      return Arrays.copyOfRange(starts, first, end);
-    }
-    int[] cuts = new int[POINTS];
-    int count = 0;
-    for (int point = 1; point <= POINTS; point++) {
-      int cut = nearest(starts, first, end, low + (high - low) * point / 10.0);
-      if (count == 0 || cut > cuts[count - 1]) {
-        cuts[count++] = cut;
-      }
-    }
-    return Arrays.copyOf(cuts, count);
-  }
-
-  /** The value nearest to a target in an interval, the lower one of two. */
-  private static int nearest(int[] values, int first, int end, double target) {
-    int above = Math.min(end - 1, Math.max(first, countBelow(values, target)));
-    int beneath = Math.max(first, above - 1);
-    return values[above] - target < target - values[beneath] ? values[above] : values[beneath];
-  }
-
-  private static int countBelow(int[] ascending, double value) {
-    int low = 0;
-    int high = ascending.length;
+  /** The number of rows of an interval whose position lies below another. */
+  private int rowsBefore(int start, int column, int from, int to) {
+    int low = from;
+    int high = to;
     while (low < high) {
       int middle = (low + high) >>> 1;
-      if (ascending[middle] < value) {
+      if (position(column, middle) < start) {
         low = middle + 1;
       } else {
         high = middle;
       }
     }
-    return low;
+    return low - from;
+  }
+
+  /** The numbers of rows before each new position of an interval. */
+  private int[] starts(int column, int from, int to) {
+    int[] rows = ordered[column];
+    int[] of = positions[column];
+    int count = 0;
+    for (int i = from + 1; i < to; i++) {
+      scratch[count] = i - from;
+      count += of[rows[i]] == of[rows[i - 1]] ? 0 : 1;
+    }
+    return Arrays.copyOf(scratch, count);
   }
 
   /**
@@ -254,11 +259,11 @@ final class BoxTreeGrower {
     int bestOffCentre = 0;
     int rows = to - from;
     for (int cut : starts(column, from, to)) {
-      int share = nearestShare(cut, rows, files);
-      if (isTolerated(cut, share) && isTolerated(rows - cut, files - share)) {
-        double left = Math.abs((double) cut / share - perFile);
-        double right = Math.abs((double) (rows - cut) / (files - share) - perFile);
-        double uneven = Math.floor(Math.max(left, right) / perFile * 16.0);
+      int share = FileSizes.nearestShare(cut, rows, files);
+      if (sizes.isTolerated(cut, share) && sizes.isTolerated(rows - cut, files - share)) {
+        double left = Math.abs((double) cut / share - sizes.mean());
+        double right = Math.abs((double) (rows - cut) / (files - share) - sizes.mean());
+        double uneven = Math.floor(Math.max(left, right) / sizes.mean() * 16.0);
         int offCentre = Math.abs(2 * share - files);
         if (best == null || uneven < best.cost() || (uneven == best.cost() && offCentre < bestOffCentre)) {
           best = new Candidate(uneven, column, position(column, from + cut), share);
@@ -269,18 +274,13 @@ final class BoxTreeGrower {
     return best;
   }
 
-  /** The files for so many of the rows, rounded to the nearest number in integers. */
-  private static int nearestShare(int cut, long rows, int files) {
-    return (int) Math.max(1, Math.min(files - 1, (2L * files * cut + rows) / (2 * rows)));
-  }
-
   /** The split with any share of the files that is the most even. */
   private Candidate mostEven(int from, int to, int files) {
     Candidate best = null;
     long rows = to - from;
     for (int column = 0; column < positions.length; column++) {
       for (int cut : starts(column, from, to)) {
-        int share = nearestShare(cut, rows, files);
+        int share = FileSizes.nearestShare(cut, rows, files);
         double uneven = (double) Math.abs((long) cut * files - share * rows) / Math.min(share, files - share);
         if (best == null || uneven < best.cost()) {
           best = new Candidate(uneven, column, position(column, from + cut), share);
@@ -288,9 +288,5 @@ final class BoxTreeGrower {
       }
     }
     return best;
-  }
-
-  private boolean isTolerated(long rows, int files) {
-    return files * least <= rows && rows <= files * most;
   }
 }

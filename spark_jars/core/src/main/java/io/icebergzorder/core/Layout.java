@@ -3,6 +3,7 @@ package io.icebergzorder.core;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.Function;
 
 /**
  * Everything needed to send a row to its file and to its place in it: boundaries and positions of the
@@ -52,6 +53,27 @@ public final class Layout {
    *     belong to the columns
    */
   public static Layout fit(List<ClusteringColumn> columns, Sample sample, LayoutRequest request) {
+    return fit(columns, sample, request, uncut -> null, 0);
+  }
+
+  /**
+   * Fits a layout to a sample and the queries of a workload.
+   *
+   * @param columns the leading columns and the clustering columns, between 1 and 63 in all
+   * @param sample their sampled rows, column by column in the same order; may have no rows
+   * @param request what the layout is to be like
+   * @param workload puts what queries want into the positions of a layout that has no cuts yet, by its columns in their
+   *     order, for adaptive cuts that have these queries read least; null where nothing is known
+   * @param workloadShare the share of the queries that the workload knows, in [0, 1]
+   * @throws IllegalArgumentException if an argument lies outside its domain, or the sample does not
+   *     belong to the columns
+   */
+  public static Layout fit(
+      List<ClusteringColumn> columns,
+      Sample sample,
+      LayoutRequest request,
+      Function<Layout, QueryBoxes> workload,
+      double workloadShare) {
     check(columns, sample, request);
     List<Integer> active = new ArrayList<>();
     List<String> leftOut = new ArrayList<>();
@@ -74,7 +96,9 @@ public final class Layout {
       fitted.add(new LayoutColumn(ordinal, columns.get(ordinal), boundaries, positions, packed));
     }
     Layout uncut = new Layout(fitted, leading, leftOut, bits, request.curve(), new EvenCuts(new long[0]));
-    return request.cuts().equals(BoxTree.KIND) ? uncut.grown(sample, request) : uncut.evenlyCut(sample, request);
+    return request.cuts().equals(BoxTree.KIND)
+        ? uncut.grown(sample, request, workload.apply(uncut), workloadShare)
+        : uncut.evenlyCut(sample, request);
   }
 
   private Layout evenlyCut(Sample sample, LayoutRequest request) {
@@ -83,7 +107,7 @@ public final class Layout {
     return new Layout(columns, leading, leftOut, bits, curve, EvenCuts.of(indexes, request.files()));
   }
 
-  private Layout grown(Sample sample, LayoutRequest request) {
+  private Layout grown(Sample sample, LayoutRequest request, QueryBoxes workload, double workloadShare) {
     double[] weights = new double[columns.size()];
     int[][] positions = new int[columns.size()][];
     for (int place = 0; place < weights.length; place++) {
@@ -94,7 +118,15 @@ public final class Layout {
     }
     BoxTree tree =
         BoxTreeGrower.grow(
-            positions, sample.rows(), bits, request.files(), request.sizeTolerance(), weights, leading);
+            positions,
+            sample.rows(),
+            bits,
+            request.files(),
+            request.sizeTolerance(),
+            weights,
+            leading,
+            workload,
+            workloadShare);
     Curve tighter =
         request.curve() == Curve.HILBERT
             ? Curve.HILBERT

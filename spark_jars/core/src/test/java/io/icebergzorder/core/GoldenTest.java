@@ -71,11 +71,15 @@ class GoldenTest {
   /** See {@link RegionsGoldenTest}. */
   static final String REGIONS = "regions";
 
+  /** See {@link QueriesGoldenTest}. */
+  static final String QUERIES = "queries";
+
   /** What the names of reports begin with, see {@link ReportGoldenTest}. */
   static final String REPORT = "report_";
 
   private static final Set<String> OTHERS =
-      Set.of(SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, BOXES, REGIONS, SETTLED, UPKEEP);
+      Set.of(
+          SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, BOXES, REGIONS, SETTLED, UPKEEP, QUERIES);
 
   private static final Path DIRECTORY =
       Path.of(System.getProperty("basedir", ".")).resolve("../../tests/golden").normalize();

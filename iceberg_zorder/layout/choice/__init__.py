@@ -1,0 +1,1 @@
+"""What to lay a table out by, for the queries of a workload."""

@@ -1,0 +1,68 @@
+package io.icebergzorder.core;
+
+/**
+ * The cost of boxes for queries that nobody knows, by their extents.
+ *
+ * <p>A box that is still to be cut into f files costs what is left of its extents when they are halved, the largest first,
+ * until f files are reached (as water fills a vessel from the deepest point). An extent is the number of all sampled rows
+ * between the smallest and the largest position in the box, both included, so that a heavy value counts with its whole mass.
+ */
+final class ExtentCosts implements BoxCosts {
+  private final int[][] below;
+  private final double[] weights;
+  private final int leading;
+  private final double[] rest;
+
+  /**
+   * Takes what extents are measured by.
+   *
+   * @param below by active column and position, the sampled rows below it
+   * @param weights of every active column, positive; those of leading columns are not looked at
+   * @param leading the number of leading columns, which no box is measured by
+   */
+  ExtentCosts(int[][] below, double[] weights, int leading) {
+    this.below = below;
+    this.weights = weights;
+    this.leading = leading;
+    this.rest = new double[below.length - leading];
+  }
+
+  @Override
+  public BoxCosts inside(int[] lows, int[] highs) {
+    return this;
+  }
+
+  @Override
+  public Ends ends(int column) {
+    return Ends.NONE;
+  }
+
+  @Override
+  public double of(int[] lows, int[] highs, int files) {
+    for (int i = 0; i < rest.length; i++) {
+      int column = leading + i;
+      rest[i] = weights[column] * (below[column][highs[i] + 1] - below[column][lows[i]]);
+    }
+    double f = files;
+    while (f >= 2.0) {
+      rest[largest()] /= 2.0;
+      f /= 2.0;
+    }
+    rest[largest()] /= f;
+    double total = 0;
+    for (double extent : rest) {
+      total += extent;
+    }
+    return total;
+  }
+
+  private int largest() {
+    int largest = 0;
+    for (int i = 1; i < rest.length; i++) {
+      if (rest[i] > rest[largest]) {
+        largest = i;
+      }
+    }
+    return largest;
+  }
+}

@@ -1,0 +1,93 @@
+package io.icebergzorder.core;
+
+import java.util.Arrays;
+
+/**
+ * The boxes on both sides of every cut of an interval of rows, which are cut by one column: each is measured once.
+ */
+final class SplitBoxes {
+  private final int rows;
+  private final int[] edges;
+
+  // By edge and clustering column, the smallest and largest positions on either side.
+  private final int[][] leftLows;
+  private final int[][] leftHighs;
+  private final int[][] rightLows;
+  private final int[][] rightHighs;
+
+  /**
+   * Measures the boxes.
+   *
+   * @param positions by active column and sampled row
+   * @param leading the number of leading columns, by which boxes are not measured
+   * @param ordered rows in the order of the column that splits
+   * @param from the first place of the interval in that order
+   * @param to the place after its last
+   * @param edges the numbers of rows on the left side of each cut, ascending
+   */
+  SplitBoxes(int[][] positions, int leading, int[] ordered, int from, int to, int[] edges) {
+    int columns = positions.length - leading;
+    this.rows = to - from;
+    this.edges = edges;
+    this.leftLows = new int[edges.length][columns];
+    this.leftHighs = new int[edges.length][columns];
+    this.rightLows = new int[edges.length][columns];
+    this.rightHighs = new int[edges.length][columns];
+    for (int column = 0; column < columns; column++) {
+      measure(positions[leading + column], column, ordered, from);
+    }
+  }
+
+  /** Looks at the rows between two edges once, and then adds them up from either end. */
+  private void measure(int[] positions, int column, int[] ordered, int from) {
+    int[] lows = new int[edges.length + 1];
+    int[] highs = new int[edges.length + 1];
+    int place = 0;
+    for (int segment = 0; segment <= edges.length; segment++) {
+      int end = segment < edges.length ? edges[segment] : rows;
+      int low = Integer.MAX_VALUE;
+      int high = Integer.MIN_VALUE;
+      for (; place < end; place++) {
+        int position = positions[ordered[from + place]];
+        low = Math.min(low, position);
+        high = Math.max(high, position);
+      }
+      lows[segment] = low;
+      highs[segment] = high;
+    }
+    int low = Integer.MAX_VALUE;
+    int high = Integer.MIN_VALUE;
+    for (int edge = 0; edge < edges.length; edge++) {
+      low = Math.min(low, lows[edge]);
+      high = Math.max(high, highs[edge]);
+      leftLows[edge][column] = low;
+      leftHighs[edge][column] = high;
+    }
+    low = Integer.MAX_VALUE;
+    high = Integer.MIN_VALUE;
+    for (int edge = edges.length - 1; edge >= 0; edge--) {
+      low = Math.min(low, lows[edge + 1]);
+      high = Math.max(high, highs[edge + 1]);
+      rightLows[edge][column] = low;
+      rightHighs[edge][column] = high;
+    }
+  }
+
+  /**
+   * The expected cost of a split, or infinity where it is not below a bound.
+   *
+   * @param costs of boxes
+   * @param cut the rows on the left side, one of the edges
+   * @param share the files on the left side
+   * @param files the files on both
+   * @param bound what the cost matters below
+   */
+  double cost(BoxCosts costs, int cut, int share, int files, double bound) {
+    int edge = Arrays.binarySearch(edges, cut);
+    double left = cut * costs.of(leftLows[edge], leftHighs[edge], share);
+    // No side costs less than nothing.
+    return left >= bound
+        ? Double.POSITIVE_INFINITY
+        : left + (rows - cut) * costs.of(rightLows[edge], rightHighs[edge], files - share);
+  }
+}

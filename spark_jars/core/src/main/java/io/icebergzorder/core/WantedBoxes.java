@@ -1,0 +1,149 @@
+package io.icebergzorder.core;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+
+/**
+ * What queries want, in numbers of sampled rows below: the boxes that count, with equal ones made one.
+ *
+ * <p>A value that only one query asks for says little of the value that the next one will ask for: it counts as drawn from
+ * the rows.
+ *
+ * @param low by active column and box, the sampled rows below the first position that it wants
+ * @param high those below the first position after
+ * @param isDrawn whether what it wants of the column is a value drawn from the rows
+ * @param starts the first position that it wants
+ * @param ends the first position after
+ * @param weights of the boxes
+ */
+record WantedBoxes(
+    int[][] low, int[][] high, boolean[][] isDrawn, int[][] starts, int[][] ends, double[] weights) {
+
+  /**
+   * Takes the boxes that want some sampled rows, and not all of them by the clustering columns.
+   *
+   * @param below by active column and position, the sampled rows below it
+   * @param boxes what the queries want
+   * @param rows the number of sampled rows
+   * @param leading the number of leading columns
+   */
+  static WantedBoxes of(int[][] below, QueryBoxes boxes, int rows, int leading) {
+    int columns = below.length;
+    int[] counts = new int[boxes.weights().length];
+    for (int query : boxes.query()) {
+      counts[query]++;
+    }
+    double[] weights = new double[boxes.boxes()];
+    int[][] low = new int[columns][boxes.boxes()];
+    int[][] high = new int[columns][boxes.boxes()];
+    int[][] ends = new int[columns][boxes.boxes()];
+    boolean[] isKept = new boolean[boxes.boxes()];
+    for (int box = 0; box < weights.length; box++) {
+      weights[box] = boxes.weights()[boxes.query()[box]] / counts[boxes.query()[box]];
+      boolean isSome = true;
+      boolean isAll = true;
+      for (int column = 0; column < columns; column++) {
+        ends[column][box] = Math.max(boxes.lower()[column][box], boxes.upper()[column][box] + 1);
+        low[column][box] = below[column][boxes.lower()[column][box]];
+        high[column][box] = below[column][ends[column][box]];
+        isSome &= low[column][box] < high[column][box];
+        isAll &= column < leading || (low[column][box] == 0 && high[column][box] == rows);
+      }
+      isKept[box] = isSome && !isAll && weights[box] > 0;
+    }
+    int[] kept = IntStream.range(0, weights.length).filter(box -> isKept[box]).toArray();
+    boolean[][] isDrawn = new boolean[columns][boxes.boxes()];
+    for (int column = leading; column < columns; column++) {
+      for (int box : drawn(boxes, kept, column)) {
+        isDrawn[column][box] = true;
+        low[column][box] = 0;
+        high[column][box] = rows;
+      }
+    }
+    return new WantedBoxes(low, high, isDrawn, boxes.lower(), ends, weights).merged(kept);
+  }
+
+  /**
+   * The boxes that want a single position of a column that no other query wants. The query must be asked less than twice as
+   * often as the one that is asked least: otherwise it asks again itself.
+   */
+  private static int[] drawn(QueryBoxes boxes, int[] kept, int column) {
+    double least = Arrays.stream(kept).mapToDouble(box -> boxes.weights()[boxes.query()[box]]).min().orElse(0);
+    int[] lower = boxes.lower()[column];
+    int[] upper = boxes.upper()[column];
+    int[] single = Arrays.stream(kept).filter(box -> lower[box] == upper[box]).toArray();
+    // By position its query, or -1 for several.
+    Map<Integer, Integer> queries = new HashMap<>();
+    for (int box : single) {
+      queries.merge(lower[box], boxes.query()[box], (one, other) -> one.equals(other) ? one : -1);
+    }
+    return Arrays.stream(single)
+        .filter(box -> queries.get(lower[box]) >= 0 && boxes.weights()[boxes.query()[box]] < 2.0 * least)
+        .toArray();
+  }
+
+  /** Makes one of boxes that want the same, in the order of the first of each, with their weights added in turn. */
+  private WantedBoxes merged(int[] kept) {
+    Map<List<Integer>, Integer> places = new LinkedHashMap<>();
+    int[] first = new int[kept.length];
+    double[] sums = new double[kept.length];
+    for (int box : kept) {
+      List<Integer> what = new ArrayList<>();
+      for (int column = 0; column < low.length; column++) {
+        what.addAll(List.of(low[column][box], high[column][box], isDrawn[column][box] ? 1 : 0));
+      }
+      int place = places.computeIfAbsent(what, key -> places.size());
+      if (sums[place] == 0) {
+        first[place] = box;
+      }
+      sums[place] += weights[box];
+    }
+    return only(Arrays.copyOf(first, places.size())).weighing(Arrays.copyOf(sums, places.size()));
+  }
+
+  /** How many boxes there are. */
+  int count() {
+    return weights.length;
+  }
+
+  /** The same with other weights. */
+  WantedBoxes weighing(double[] others) {
+    return new WantedBoxes(low, high, isDrawn, starts, ends, others);
+  }
+
+  /** Some of the boxes. */
+  WantedBoxes only(int[] boxes) {
+    int columns = low.length;
+    WantedBoxes some =
+        new WantedBoxes(
+            new int[columns][], new int[columns][], new boolean[columns][], new int[columns][], new int[columns][],
+            new double[boxes.length]);
+    for (int column = 0; column < columns; column++) {
+      some.low[column] = taken(low[column], boxes);
+      some.high[column] = taken(high[column], boxes);
+      some.starts[column] = taken(starts[column], boxes);
+      some.ends[column] = taken(ends[column], boxes);
+      some.isDrawn[column] = new boolean[boxes.length];
+      for (int i = 0; i < boxes.length; i++) {
+        some.isDrawn[column][i] = isDrawn[column][boxes[i]];
+      }
+    }
+    for (int i = 0; i < boxes.length; i++) {
+      some.weights[i] = weights[boxes[i]];
+    }
+    return some;
+  }
+
+  private static int[] taken(int[] values, int[] places) {
+    int[] taken = new int[places.length];
+    for (int i = 0; i < places.length; i++) {
+      taken[i] = values[places[i]];
+    }
+    return taken;
+  }
+}

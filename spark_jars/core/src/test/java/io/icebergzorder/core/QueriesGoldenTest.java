@@ -1,0 +1,148 @@
+package io.icebergzorder.core;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.function.Function;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The golden file of cuts from a workload, which pytest reads too: both engines grow the same trees, bit for bit. */
+class QueriesGoldenTest {
+  private static final JsonMapper MAPPER = new JsonMapper();
+
+  static List<JsonNode> cases() throws IOException {
+    List<JsonNode> cases = new ArrayList<>();
+    GoldenTest.read(GoldenTest.QUERIES).get("cases").forEach(cases::add);
+    assertTrue(cases.size() > 60);
+    return cases;
+  }
+
+  @ParameterizedTest
+  @MethodSource("cases")
+  void treeIsTheSame(JsonNode golden) {
+    int[][] positions = of(golden, "positions", int[][].class);
+    BoxTree tree =
+        BoxTreeGrower.grow(
+            positions,
+            positions[0].length,
+            golden.get("bits").intValue(),
+            golden.get("files").intValue(),
+            golden.get("tolerance").doubleValue(),
+            of(golden, "weights", double[].class),
+            golden.get("leading").intValue(),
+            new QueryBoxes(
+                of(golden, "lower", int[][].class),
+                of(golden, "upper", int[][].class),
+                of(golden, "query", int[].class),
+                of(golden, "asked", double[].class)),
+            golden.get("share").doubleValue());
+    ArrayNode nodes = MAPPER.createArrayNode();
+    tree.nodes().forEach(node -> nodes.add(node(node)));
+    assertEquals(golden.get("nodes").toString(), nodes.toString(), golden.get("name").textValue());
+  }
+
+  private static <T> T of(JsonNode golden, String name, Class<T> type) {
+    return MAPPER.convertValue(golden.get(name), type);
+  }
+
+  private static JsonNode node(BoxTree.Node node) {
+    if (node instanceof BoxTree.Split split) {
+      return MAPPER.valueToTree(List.of(split.column(), split.start()));
+    }
+    BoxTree.Leaf leaf = (BoxTree.Leaf) node;
+    return MAPPER.valueToTree(List.of(leaf.files(), leaf.lower(), leaf.upper()));
+  }
+
+  @Test
+  void aLayoutIsFittedToQueriesOfItsColumns() {
+    Random random = new Random(1);
+    long[] constant = new long[2_000];
+    long[] one = random.longs(2_000, 0, 1_000).toArray();
+    long[] other = random.longs(2_000, 0, 1_000).toArray();
+    Sample sample = new Sample(List.of(longs(constant), longs(one), longs(other)));
+    List<ClusteringColumn> columns =
+        Stream.of("x", "y", "z").map(name -> new ClusteringColumn(List.of(name), "long")).toList();
+    LayoutRequest request = new LayoutRequest(10, BoxTree.KIND, Curve.ZORDER, List.of(), 4096, 0.5, new double[0]);
+    Function<Layout, QueryBoxes> workload =
+        uncut -> {
+          assertEquals(List.of("y", "z"), uncut.columns().stream().map(each -> each.column().name()).toList());
+          int[] positions = uncut.columns().get(1).positions();
+          int[] low = {positions[100]};
+          int[] high = {positions[199]};
+          return new QueryBoxes(new int[][] {{0}, low}, new int[][] {{65_535}, high}, new int[1], new double[] {1});
+        };
+    BoxTree tree = (BoxTree) Layout.fit(columns, sample, request, workload, 1).cuts();
+    long splits = tree.nodes().stream().filter(node -> node instanceof BoxTree.Split split && split.column() == 1).count();
+    assertTrue(splits >= 2);
+    String plain = Layout.fit(columns, sample, request).toJson();
+    assertEquals(plain, Layout.fit(columns, sample, request, uncut -> null, 1).toJson());
+  }
+
+  private static KeyColumn longs(long[] keys) {
+    return KeyColumn.ofLongs(keys, new byte[keys.length]);
+  }
+
+  @Test
+  void boxesThatDoNotFitAreRefused() {
+    int[][] one = {{0}};
+    int[][] two = {{0, 0}};
+    int[] first = {0};
+    double[] once = {1};
+    for (Runnable wrong :
+        List.<Runnable>of(
+            () -> new QueryBoxes(one, two, first, once),
+            () -> new QueryBoxes(two, two, first, once),
+            () -> new QueryBoxes(one, new int[0][], first, once),
+            () -> new QueryBoxes(one, one, new int[] {1}, once),
+            () -> new QueryBoxes(one, one, new int[] {-1}, once),
+            () -> new QueryBoxes(one, one, first, new double[] {-1}),
+            () -> new QueryBoxes(one, one, first, new double[] {Double.NaN}),
+            () -> new QueryBoxes(one, one, first, new double[] {Double.POSITIVE_INFINITY}))) {
+      assertThrows(IllegalArgumentException.class, wrong::run);
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"2", "3", "4"})
+  void twoThousandFilesForFiveHundredQueries(int columns) {
+    int rows = 200_000;
+    Random random = new Random(columns);
+    int[][] positions = new int[columns][];
+    int[][] lower = new int[columns][500];
+    int[][] upper = new int[columns][500];
+    for (int column = 0; column < columns; column++) {
+      positions[column] = random.ints(rows, 0, 4_096).map(place -> place * 16).toArray();
+      for (int query = 0; query < 500; query++) {
+        boolean filters = query % columns == column || random.nextInt(4) == 0;
+        lower[column][query] = filters ? random.nextInt(4_096) * 16 : 0;
+        upper[column][query] =
+            filters ? Math.min(65_535, lower[column][query] + random.nextInt(2) * random.nextInt(6_000)) : 65_535;
+      }
+    }
+    double[] weights = new double[500];
+    Arrays.fill(weights, 1);
+    QueryBoxes boxes = new QueryBoxes(lower, upper, IntStream.range(0, 500).toArray(), weights);
+    double[] equal = IntStream.range(0, columns).mapToDouble(column -> 1).toArray();
+    for (int repeat = 0; repeat < 3; repeat++) {
+      long start = System.nanoTime();
+      BoxTree tree = BoxTreeGrower.grow(positions, rows, 16, 2_000, 0.5, equal, 0, boxes, 0.95);
+      System.out.printf(
+          "2,000 files of %d columns for 500 queries: %d ms%n", columns, (System.nanoTime() - start) / 1_000_000);
+      assertEquals(2_000, tree.leaves());
+    }
+  }
+}

@@ -1,0 +1,48 @@
+"""The columns that files are cut by for a workload."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from iceberg_zorder.layout.choice.workload_columns import choose_columns
+from tests.layout.naive_queries import Query
+from tests.layout.test_queries import boxes_of, uniform
+
+TOP = 65_535
+
+
+def chosen(positions: list[npt.NDArray[np.int64]], queries: list[Query], most: int = 4) -> list[int]:
+    workload = boxes_of(queries, len(positions), TOP)
+    return choose_columns(positions, 16, 100, tolerance=0.5, workload=workload, most=most)
+
+
+def windows(column: int, width: int, weight: float = 1.0) -> list[Query]:
+    return [Query(({column: (low, low + width)},), weight) for low in range(0, TOP - width, 1_999)]
+
+
+def test_only_columns_that_queries_filter_on_are_chosen() -> None:
+    assert chosen(uniform(4, 5_000), [*windows(3, 900), *windows(1, 900)]) in ([1, 3], [3, 1])
+
+
+def test_the_most_useful_columns_stay_and_come_first() -> None:
+    queries = [*windows(0, 900), *windows(1, 900, weight=30.0), *windows(2, 900, weight=6.0)]
+    assert chosen(uniform(3, 5_000), queries, most=2) == [1, 2]
+    assert chosen(uniform(3, 5_000), queries, most=1) == [1]
+
+
+def test_a_column_that_follows_another_is_not_needed() -> None:
+    one, other = uniform(2, 5_000)
+    same = [
+        Query((box,), 1.0) for box in ({0: (low, low + 900), 2: (low, low + 900)} for low in range(0, 60_000, 1_999))
+    ]
+    assert len(chosen([one, other, one], same)) == 1
+
+
+def test_where_nothing_is_spared_no_column_is_chosen() -> None:
+    positions = uniform(2, 500)
+    assert chosen(positions, []) == []
+    assert chosen(positions, [Query(({},), 1.0)]) == []
+    assert chosen([np.zeros(50, np.int64)], windows(0, 900)) == []
+    assert choose_columns([], 0, 5, tolerance=0.5, workload=boxes_of([], 0)) == []
+    assert chosen([np.empty(0, np.int64)], windows(0, 900)) == []
