@@ -1,0 +1,1 @@
+"""Filters as boxes over the keys of columns, and boxes over the positions of a layout."""

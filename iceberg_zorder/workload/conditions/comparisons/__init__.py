@@ -1,0 +1,1 @@
+"""Comparisons of an expression over a column with a value, as predicates on the column itself."""

@@ -1,0 +1,91 @@
+"""What nodes of sqlglot say: types, units of time, formats, and which columns they have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import DialectType
+from sqlglot.errors import SqlglotError
+
+from iceberg_zorder.workload.conditions.values.arithmetic import UnknownValueError
+from iceberg_zorder.workload.conditions.values.moments import unit_named
+
+Type = exp.DataType.Type
+
+SOURCE_MARK, PATH_SEPARATOR = "\ue000", "\ue001"
+"""Of references to columns, see ``scans/references.py``; no name has them."""
+_REFERENCE = re.compile(f'"?{SOURCE_MARK}\\d+"?\\.')
+
+_STRICT = re.compile(r"(%[A-Za-z])strict")
+
+DATE_TYPES = {Type.DATE, Type.DATE32}
+INSTANT_TYPES = {Type.TIMESTAMPTZ, Type.TIMESTAMPLTZ}
+WALL_TYPES = {Type.TIMESTAMP, Type.TIMESTAMPNTZ, Type.DATETIME, Type.DATETIME2, Type.DATETIME64, Type.TIMESTAMP_NS}
+WALL_TYPES |= {Type.TIMESTAMP_MS, Type.TIMESTAMP_S, Type.SMALLDATETIME}
+TEXT_TYPES = {Type.TEXT, Type.VARCHAR, Type.NVARCHAR, Type.CHAR, Type.NCHAR}
+INTEGER_TYPES = {Type.TINYINT: "tinyint", Type.SMALLINT: "smallint", Type.INT: "int", Type.BIGINT: "bigint"}
+
+
+def columns_in(node: exp.Expr) -> Iterator[exp.Column]:
+    """Find the columns of an expression, without those of subqueries.
+
+    Examples
+    --------
+    >>> import sqlglot
+    >>> [each.name for each in columns_in(sqlglot.parse_one("a = (SELECT max(b) FROM t) + c"))]
+    ['a', 'c']
+    """
+    for each in node.walk(prune=lambda each: isinstance(each, exp.Query)):
+        if isinstance(each, exp.Column):
+            yield each
+
+
+def has_columns(node: exp.Expr) -> bool:
+    """Tell whether an expression has columns, or a subquery."""
+    return any(isinstance(each, exp.Column | exp.Query) for each in node.walk())
+
+
+def subqueries_in(node: exp.Expr) -> Iterator[exp.Query]:
+    """Find the outermost subqueries of an expression."""
+    for each in node.walk(prune=lambda each: isinstance(each, exp.Query)):
+        if isinstance(each, exp.Query):
+            yield each
+
+
+def truncation_unit(node: exp.Expr) -> str:
+    """Find the unit that DATE_TRUNC rounds to."""
+    unit = node.args.get("unit")
+    if isinstance(unit, exp.WeekStart):
+        raise UnknownValueError(f"{shown(node)} has weeks of another kind")
+    return unit_named(unit.name if unit is not None else "day")
+
+
+def time_format(node: exp.Expr) -> str:
+    """Find the format that dates are read or written in, as Python has it.
+
+    Raises
+    ------
+    UnknownValueError
+        When it has more than numbers of the calendar and the clock.
+    """
+    given = node.args.get("format")
+    text = (given.name if given is not None else "%Y-%m-%d").replace("strict", "")
+    if "%" not in text or re.search(r"%[^YmdHMS]|[A-Za-z](?<!%[YmdHMS])", text):
+        raise UnknownValueError(f"{shown(node)} has the format '{text}'")
+    return text
+
+
+def sql_of(node: exp.Expr, dialect: DialectType) -> str:
+    """Write SQL, without comments; the kind of node where sqlglot reads what it cannot write."""
+    try:
+        return node.sql(dialect=dialect, comments=False)
+    except (ValueError, AttributeError, TypeError, SqlglotError):
+        return node.key
+
+
+def shown(node: exp.Expr) -> str:
+    """Write a part of a condition, without the end of a long one."""
+    sql = _STRICT.sub(r"\1", _REFERENCE.sub("", sql_of(node, ""))).replace(PATH_SEPARATOR, ".")
+    return sql if len(sql) <= 100 else f"{sql[:97]}..."

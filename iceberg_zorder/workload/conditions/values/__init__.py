@@ -1,0 +1,1 @@
+"""Values of expressions without columns, and columns compared with them."""

@@ -1,0 +1,100 @@
+"""How a predicate filters columns: by which, and how narrowly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from iceberg_zorder.request.predicate import (
+    And,
+    Comparison,
+    Constant,
+    In,
+    IsNan,
+    IsNull,
+    Name,
+    Not,
+    Or,
+    Predicate,
+    StartsWith,
+)
+from iceberg_zorder.workload.workload import KINDS
+
+Kinds = dict[Name, str]
+"""Of each column one of ``KINDS``."""
+
+
+def filtered_columns(predicate: Predicate) -> Kinds:
+    """Find the columns that a predicate in normal form filters by.
+
+    Parameters
+    ----------
+    predicate : Predicate
+        The predicate.
+
+    Returns
+    -------
+    dict of tuple of str to str
+        Of each column the narrowest way that it is asked for. Of alternatives only columns count that are in all. IS
+        NOT NULL does not count.
+
+    Examples
+    --------
+    >>> from iceberg_zorder.request.predicate import parse_predicate
+    >>> filtered_columns(parse_predicate("a = 1 AND a < 5 AND (b = 2 OR b > 7 AND c = 1)"))
+    {('a',): '=', ('b',): 'range'}
+    """
+    if isinstance(predicate, And):
+        return narrowest(filtered_columns(each) for each in predicate.predicates)
+    if isinstance(predicate, Or):
+        return widest(filtered_columns(each) for each in predicate.predicates)
+    if isinstance(predicate, Constant):
+        return {}
+    if isinstance(predicate, Not):
+        inner = predicate.predicate
+        if isinstance(inner, IsNull):
+            # Few queries want rows that have no value.
+            return {}
+        return {inner.column: "other"} if isinstance(inner, In | StartsWith | IsNan) else {}
+    return {predicate.column: _kind(predicate)}
+
+
+def narrowest(each: Iterable[Kinds]) -> Kinds:
+    """Join the columns of parts that are all met.
+
+    Examples
+    --------
+    >>> narrowest([{("a",): "range"}, {("a",): "=", ("b",): "other"}])
+    {('a',): '=', ('b',): 'other'}
+    """
+    found: Kinds = {}
+    for kinds in each:
+        for column, kind in kinds.items():
+            found[column] = min(found.get(column, kind), kind, key=KINDS.index)
+    return found
+
+
+def widest(each: Iterable[Kinds]) -> Kinds:
+    """Join the columns of alternatives, of which each has to have them.
+
+    Examples
+    --------
+    >>> widest([{("a",): "="}, {("a",): "=", ("b",): "="}])
+    {('a',): 'in'}
+    """
+    alternatives = list(each)
+    shared = [column for column in alternatives[0] if all(column in other for other in alternatives)]
+    found: Kinds = {}
+    for column in shared:
+        kinds = {kinds[column] for kinds in alternatives}
+        found[column] = (
+            "in" if kinds <= {"=", "in"} else max(kinds | {"range"}, key=KINDS.index) if len(kinds) > 1 else kinds.pop()
+        )
+    return found
+
+
+def _kind(predicate: Comparison | In | StartsWith | IsNull | IsNan) -> str:
+    if isinstance(predicate, Comparison):
+        return "=" if predicate.operator == "=" else "other" if predicate.operator == "<>" else "range"
+    if isinstance(predicate, In):
+        return "in"
+    return "prefix" if isinstance(predicate, StartsWith) else "null"

@@ -1,0 +1,157 @@
+"""Predicates as text of Spark SQL, which :func:`~iceberg_zorder.request.predicate.parse_predicate` reads back."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import datetime, timezone
+from decimal import Decimal
+from functools import cache
+
+from sqlglot.dialects.spark import Spark
+
+from iceberg_zorder.layout.columns import quoted_name, quoted_text
+from iceberg_zorder.request.predicate import (
+    And,
+    Comparison,
+    Constant,
+    In,
+    IsNan,
+    IsNull,
+    Name,
+    Not,
+    Or,
+    Predicate,
+    StartsWith,
+)
+from iceberg_zorder.request.predicate_values import Value
+
+_PLAIN_PREFIX = re.compile(r"[^%_\\]+")
+
+
+def predicate_text(predicate: Predicate) -> str:
+    r"""Write a predicate.
+
+    Timestamps are written with their zone, UTC, so that they mean the same in a session of Spark in any time zone.
+
+    Parameters
+    ----------
+    predicate : Predicate
+        The predicate.
+
+    Returns
+    -------
+    str
+        On one line, but for line ends inside values.
+
+    Examples
+    --------
+    >>> from iceberg_zorder.request.predicate import parse_predicate
+    >>> text = predicate_text(parse_predicate("a=1 and (`user id` in (1,2) or not s like 'x%')"))
+    >>> text
+    "a = 1 AND (`user id` IN (1, 2) OR s NOT LIKE 'x%')"
+    >>> predicate_text(parse_predicate(text)) == text
+    True
+    """
+    if isinstance(predicate, And | Or):
+        if not predicate.predicates:
+            return "TRUE" if isinstance(predicate, And) else "FALSE"
+        joint = " AND " if isinstance(predicate, And) else " OR "
+        return joint.join(_inside(each) for each in predicate.predicates)
+    if isinstance(predicate, Constant):
+        return "NULL" if predicate.value is None else str(predicate.value).upper()
+    if isinstance(predicate, Not):
+        return _negated(predicate.predicate)
+    column = column_text(predicate.column)
+    if isinstance(predicate, Comparison):
+        return f"{column} {predicate.operator} {value_text(predicate.value)}"
+    if isinstance(predicate, In):
+        return f"{column} IN ({_values(predicate)})"
+    if isinstance(predicate, StartsWith):
+        return _starts_with(column, predicate.prefix, "LIKE")
+    return f"{column} IS NULL" if isinstance(predicate, IsNull) else f"isnan({column})"
+
+
+def column_text(name: Name) -> str:
+    """Write a name, in backticks where it is no plain word, or a word of SQL.
+
+    Examples
+    --------
+    >>> column_text(("s", "date", "x y"))
+    's.`date`.`x y`'
+    """
+    return ".".join(f"`{part}`" if part.upper() in _keywords() else quoted_name((part,)) for part in name)
+
+
+def value_text(value: Value) -> str:
+    """Write a value as a literal of its type.
+
+    Examples
+    --------
+    >>> [value_text(Value("double", each)) for each in (1.5, 1e300, float("nan"))]
+    ['1.5D', '1e+300', "CAST('NaN' AS DOUBLE)"]
+    """
+    content = value.content
+    if content is None:
+        return "NULL"
+    if isinstance(content, bool):
+        return str(content).upper()
+    if isinstance(content, bytes):
+        return f"X'{content.hex().upper()}'"
+    if isinstance(content, str):
+        return quoted_text(content)
+    if isinstance(content, Decimal):
+        text = f"{content:f}"
+        return text if "." in text else f"{text}.0"
+    if isinstance(content, float):
+        return _float(content, value.type)
+    if isinstance(content, int):
+        return str(content)
+    if isinstance(content, datetime):
+        has_zone = value.type == "timestamp"
+        moment = content.astimezone(timezone.utc).replace(tzinfo=None) if content.tzinfo else content
+        text = moment.isoformat(" ")
+        return f"{value.type.upper()} '{text.rstrip('0') if '.' in text else text}{'Z' * has_zone}'"
+    return f"DATE '{content.isoformat()}'"
+
+
+def _float(content: float, kind: str) -> str:
+    if math.isfinite(content) and kind == "double":
+        return repr(content) if "e" in repr(content) else f"{content!r}D"
+    name = {math.inf: "Infinity", -math.inf: "-Infinity"}.get(content, "NaN" if math.isnan(content) else repr(content))
+    return f"CAST('{name}' AS {kind.upper()})"
+
+
+def _inside(predicate: Predicate) -> str:
+    text = predicate_text(predicate)
+    return f"({text})" if isinstance(predicate, And | Or) and len(predicate.predicates) > 1 else text
+
+
+def _negated(predicate: Predicate) -> str:
+    if isinstance(predicate, In):
+        return f"{column_text(predicate.column)} NOT IN ({_values(predicate)})"
+    if isinstance(predicate, StartsWith):
+        return _starts_with(column_text(predicate.column), predicate.prefix, "NOT LIKE")
+    if isinstance(predicate, IsNull):
+        return f"{column_text(predicate.column)} IS NOT NULL"
+    return (
+        f"NOT isnan({column_text(predicate.column)})"
+        if isinstance(predicate, IsNan)
+        else f"NOT ({predicate_text(predicate)})"
+    )
+
+
+def _starts_with(column: str, prefix: str, operator: str) -> str:
+    if _PLAIN_PREFIX.fullmatch(prefix):
+        return f"{column} {operator} {quoted_text(prefix + '%')}"
+    # Of LIKE, what % and _ mean at the beginning depends on escapes.
+    return f"{'NOT ' * (operator != 'LIKE')}startswith({column}, {quoted_text(prefix)})"
+
+
+def _values(predicate: In) -> str:
+    return ", ".join(map(value_text, predicate.values))
+
+
+@cache
+def _keywords() -> frozenset[str]:
+    return frozenset(Spark.Tokenizer.KEYWORDS)

@@ -1,0 +1,1 @@
+"""Reads workloads from what people have: SQL, rows of query logs, Spark's event logs, Iceberg's scan reports."""

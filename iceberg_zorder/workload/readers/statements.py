@@ -1,0 +1,328 @@
+"""Workloads from statements of SQL."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import sqlglot
+from sqlglot import TokenType, exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.workload.conditions.nodes import sql_of
+from iceberg_zorder.workload.conditions.values.constants import Clock
+from iceberg_zorder.workload.predicate_text import column_text
+from iceberg_zorder.workload.scanned_table import ScannedTable
+from iceberg_zorder.workload.scans.finder import ScanFinder
+from iceberg_zorder.workload.scans.relations import Definition, Environment
+from iceberg_zorder.workload.statement_filters import ScanFilter, scan_filter
+from iceberg_zorder.workload.workload import Gathered, Workload
+
+_NOW = re.compile(
+    r"current|now\s*\(|today|getdate|getutcdate|sysdate|systimestamp|localtime|curdate|utc_|unix_timestamp",
+    re.IGNORECASE,
+)
+_END = re.compile(r";[ \t]*(?:\r?\n|$)")
+_USE = re.compile(r"\s*use\s", re.IGNORECASE)
+_VIEW = re.compile(r"\bview\b", re.IGNORECASE)
+_READS = re.compile(r"\b(select|from|merge|table)\b", re.IGNORECASE)
+
+
+@dataclass
+class _Statement:
+    """A statement, and how often it came from where: by the namespace, and the moment if that counts."""
+
+    text: str
+    weights: dict[tuple[tuple[str, ...], datetime | None], float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _View:
+    """A view, and the place of the statement that defines it."""
+
+    place: int
+    name: tuple[str, ...]
+    definition: Definition
+
+
+class StatementReader:
+    """Reads statements; those of all sources together, so that views of one file are known in the others.
+
+    Parameters
+    ----------
+    table : ScannedTable
+        The table.
+    dialect : str, optional
+        The name of sqlglot's dialect; default what most dialects agree in.
+    as_of : datetime, optional
+        When statements are taken to run, with a zone; default when they did, if a log tells, else ``now``.
+    now : datetime
+        The moment of reading, with a zone.
+
+    Raises
+    ------
+    InvalidInputError
+        When there is no such dialect.
+
+    Examples
+    --------
+    >>> from datetime import timezone
+    >>> table = ScannedTable(("db", "t"), {("a",): "long", ("b",): "date"})
+    >>> reader = StatementReader(table, now=datetime(2024, 5, 17, tzinfo=timezone.utc))
+    >>> reader.add_script("CREATE VIEW v AS SELECT a FROM t WHERE b = current_date; SELECT * FROM v WHERE a = 1")
+    >>> [each.filter for each in reader.workload().queries]
+    ["a = 1 AND b = DATE '2024-05-17'"]
+    """
+
+    def __init__(
+        self, table: ScannedTable, *, now: datetime, dialect: str | None = None, as_of: datetime | None = None
+    ) -> None:
+        try:
+            self._dialect = Dialect.get_or_raise(dialect)
+        except ValueError as error:
+            known = ", ".join(sorted(name for name in Dialect.classes if name))
+            raise InvalidInputError(f"Cannot read the dialect '{dialect}', because it is none of {known}") from error
+        self._table = table
+        self._as_of = as_of
+        self._now = now
+        self._statements: dict[str, _Statement] = {}
+
+    def add_script(
+        self, text: str, weight: float = 1.0, *, namespace: Sequence[str] = (), at: datetime | None = None
+    ) -> None:
+        """Add a text of any number of statements.
+
+        Parameters
+        ----------
+        text : str
+            The statements, each ended by a semicolon.
+        weight : float, optional
+            How often they ran, in [0, inf).
+        namespace : sequence of str, optional
+            Where names are looked for that have none, until USE says otherwise.
+        at : datetime, optional
+            When they ran, with a zone.
+        """
+        current = tuple(namespace)
+        for key, each in split(text, self._dialect):
+            if _USE.match(each):
+                current = self._used(each, current)
+                continue
+            moment = self._as_of or at if _NOW.search(each) else None
+            found = self._statements.setdefault(key, _Statement(each)).weights
+            found[current, moment] = found.get((current, moment), 0.0) + weight
+
+    def workload(self) -> Workload:
+        """Find the workload of all statements that were added."""
+        gathered = Gathered()
+        statements = list(self._statements.values())
+        with _quiet():
+            views = self._views(statements)
+            names = {self._table.identifier[-1].lower(), *(view.name[-1].lower() for view in views)}
+            if self._table.location is not None:
+                names.add("iceberg_scan")
+            for place, statement in enumerate(statements):
+                self._read(statement, place, views, names, gathered)
+        return gathered.workload()
+
+    def _read(self, statement: _Statement, place: int, views: list[_View], names: set[str], gathered: Gathered) -> None:
+        weight = sum(statement.weights.values())
+        lower = statement.text.lower()
+        if not any(name in lower for name in names):
+            gathered.elsewhere += weight
+            return
+        try:
+            parsed = self._parsed(statement.text)
+        except InvalidInputError as error:
+            gathered.miss("statement", _one_line(statement.text), str(error), weight)
+            return
+        if (
+            parsed is None
+            or isinstance(parsed, exp.Describe)
+            or (isinstance(parsed, exp.Create) and parsed.kind == "VIEW")
+        ):
+            gathered.elsewhere += weight
+            return
+        if isinstance(parsed, exp.Command):
+            if _READS.search(statement.text) and parsed.name.upper() not in (
+                "EXPLAIN",
+                "CALL",
+                "SHOW",
+                "ALTER",
+                "GRANT",
+                "DESCRIBE",
+            ):
+                gathered.miss("statement", _one_line(statement.text), "it cannot be parsed", weight)
+            else:
+                gathered.elsewhere += weight
+            return
+        for (namespace, moment), times in statement.weights.items():
+            self._gather(parsed, statement, place, views, namespace, moment, times, gathered)
+
+    def _gather(
+        self,
+        parsed: exp.Expr,
+        statement: _Statement,
+        place: int,
+        views: list[_View],
+        namespace: tuple[str, ...],
+        moment: datetime | None,
+        weight: float,
+        gathered: Gathered,
+    ) -> None:
+        def view(parts: Sequence[str]) -> Definition | None:
+            return _latest(views, parts, place)
+
+        try:
+            scans = ScanFinder(self._table, view, namespace).scans(parsed)
+            filters = [scan_filter(scan, self._table, Clock(moment or self._as_of or self._now)) for scan in scans]
+        except InvalidInputError as error:
+            gathered.miss("statement", _one_line(statement.text), str(error), weight)
+            return
+        except RecursionError:
+            gathered.miss("statement", _one_line(statement.text), "it is nested too deeply", weight)
+            return
+        except Exception as error:  # of a form that nobody has seen yet; it must not take the others with it
+            reason = f"it cannot be followed: {type(error).__name__}: {error}"
+            gathered.miss("statement", _one_line(statement.text), reason, weight)
+            return
+        if not filters:
+            gathered.elsewhere += weight
+        for each in filters:
+            add_filter(gathered, each, weight, self._dialect)
+
+    def _views(self, statements: list[_Statement]) -> list[_View]:
+        found = []
+        for place, statement in enumerate(statements):
+            if not _VIEW.search(statement.text):
+                continue
+            try:
+                parsed = self._parsed(statement.text)
+            except InvalidInputError:
+                continue
+            query = parsed.args.get("expression") if parsed is not None else None
+            if isinstance(parsed, exp.Create) and parsed.kind == "VIEW" and isinstance(query, exp.Query):
+                schema = parsed.this
+                columns = (
+                    tuple(each.name.lower() for each in schema.expressions) if isinstance(schema, exp.Schema) else ()
+                )
+                table = parsed.find(exp.Table)
+                if table is not None:
+                    name = tuple(part.name for part in table.parts)
+                    found.append(_View(place, name, Definition(query, columns, Environment())))
+        return found
+
+    def _parsed(self, text: str) -> exp.Expr | None:
+        try:
+            return sqlglot.parse_one(text, dialect=self._dialect) if text else None
+        except SqlglotError as error:
+            raise InvalidInputError(f"it cannot be parsed: {_first_line(error)}") from error
+        except RecursionError as error:
+            raise InvalidInputError("it is nested too deeply") from error
+
+    def _used(self, text: str, current: tuple[str, ...]) -> tuple[str, ...]:
+        """Find the namespace after USE."""
+        try:
+            parsed = self._parsed(text)
+        except InvalidInputError:
+            return current
+        kind = str(parsed.args.get("kind") or "").upper() if parsed is not None else ""
+        table = parsed.this if isinstance(parsed, exp.Use) else None
+        is_namespace = isinstance(table, exp.Table) and kind in ("", "DATABASE", "SCHEMA", "NAMESPACE")
+        return tuple(part.name for part in table.parts) if is_namespace and table is not None else current
+
+
+def add_filter(gathered: Gathered, found: ScanFilter, weight: float, dialect: Dialect) -> None:
+    """Count scans with a filter."""
+    columns = {column_text(name): kind for name, kind in found.unknown.items()}
+    lost = [(sql_of(node, dialect), reason) for node, reason in found.lost]
+    gathered.add(found.filter, weight, columns=columns, lost=lost)
+
+
+def split(text: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
+    r"""Split a text into statements, without their ends and without comments around them.
+
+    A text that cannot be read as words of SQL, because a quote is not closed, is split at semicolons at the ends of
+    lines, so that one such statement does not take the others with it.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    dialect : Dialect
+        Of sqlglot, whose words they are.
+
+    Yields
+    ------
+    (str, str)
+        A key, which is the same for statements that differ in spaces and comments only, and the statement.
+
+    Examples
+    --------
+    >>> found = list(split("SELECT ';' -- ; \n; /* last */ SELECT  ';';", Dialect.get_or_raise(None)))
+    >>> [text for _, text in found], found[0][0] == found[1][0]
+    (["SELECT ';'", "SELECT  ';'"], True)
+    """
+    try:
+        tokens = dialect.tokenize(text)
+    except SqlglotError:
+        parts = _END.split(text)
+        for part in parts if len(parts) > 1 else ():
+            yield from split(part, dialect)
+        if len(parts) == 1 and text.strip():
+            yield text.strip(), text.strip()
+        return
+    words: list[str] = []
+    start = end = 0
+    for token in tokens:
+        if token.token_type == TokenType.SEMICOLON:
+            if words:
+                yield "\0".join(words), text[start:end]
+            words = []
+            continue
+        start = token.start if not words else start
+        words.append(f"{token.token_type.value}:{token.text}")
+        end = token.end + 1
+    if words:
+        yield "\0".join(words), text[start:end]
+
+
+def _latest(views: list[_View], parts: Sequence[str], place: int) -> Definition | None:
+    """Find the view of a name: as it was defined last before a statement, else as it is first after it."""
+    lower = tuple(part.lower() for part in parts)
+    named = [view for view in views if _ends_alike(tuple(part.lower() for part in view.name), lower)]
+    before = [view for view in named if view.place < place]
+    chosen = before[-1] if before else named[0] if named else None
+    return chosen.definition if chosen is not None else None
+
+
+def _ends_alike(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    shared = min(len(one), len(other))
+    return one[-shared:] == other[-shared:]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _first_line(error: Exception) -> str:
+    line = re.sub(r"\x1b\[\d+m", "", str(error)).partition("\n")[0].strip().rstrip(".")
+    return re.sub(r"Required keyword: '\w+' missing for <class '.*\.(\w+)'>", r"an operand of \1 is missing", line)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep sqlglot from telling of what is told otherwise."""
+    logger = logging.getLogger("sqlglot")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

@@ -1,0 +1,94 @@
+"""The table whose workload is read: its name, and the types of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from iceberg_zorder.request.predicate import Name
+
+
+@dataclass(frozen=True)
+class ScannedTable:
+    """A table as queries name it.
+
+    Parameters
+    ----------
+    identifier : tuple of str
+        The namespace's parts, and its own name.
+    columns : dict of tuple of str to str
+        The type of each column as Iceberg writes it, in the table's order; a struct is followed by its fields, named by
+        the parts down to them.
+    location : str, optional
+        Where its files are: what DuckDB's ``iceberg_scan`` is given.
+
+    Examples
+    --------
+    >>> table = ScannedTable(("db", "t"), {("a",): "long"})
+    >>> [table.is_named(name) for name in (("t",), ("lake", "DB", "t"), ("other", "t"), ("db", "t", "files"))]
+    [True, True, False, False]
+    """
+
+    identifier: tuple[str, ...]
+    columns: Mapping[Name, str]
+    location: str | None = None
+
+    def is_named(self, parts: Sequence[str], namespace: Sequence[str] = ()) -> bool:
+        """Tell whether a name in a query is the table's.
+
+        The catalog does not count, because each engine has its own name for it. Spark's names of branches and tags,
+        such as ``db.t.branch_x``, are the table's.
+
+        Parameters
+        ----------
+        parts : sequence of str
+            The name.
+        namespace : sequence of str, optional
+            Where the query looks for names that have none; without, they are taken to be the table's.
+        """
+        given = tuple(part.lower() for part in parts)
+        if len(given) > 1 and given[-1].startswith(("branch_", "tag_")):
+            given = given[:-1]
+        if len(given) < len(self._own):
+            given = (*(part.lower() for part in namespace), *given)
+        shared = min(len(given), len(self._own))
+        return bool(given) and given[-shared:] == self._own[-shared:]
+
+    def is_at(self, path: str) -> bool:
+        """Tell whether a path is that of the table, or of its metadata."""
+        if self.location is None:
+            return False
+        own, given = (_without_scheme(each) for each in (self.location, path))
+        return given == own or given.startswith(f"{own}/metadata/")
+
+    def column(self, name: Sequence[str]) -> tuple[Name, str] | None:
+        """Find a column, whatever the case of its name; its name and its type."""
+        exact = tuple(name)
+        if exact in self.columns:
+            return exact, self.columns[exact]
+        found = self._by_lower.get(tuple(part.lower() for part in name))
+        return None if found is None else (found, self.columns[found])
+
+    @cached_property
+    def top_level(self) -> tuple[str, ...]:
+        """The names of its columns, in small letters."""
+        return tuple(name[0].lower() for name in self.columns if len(name) == 1)
+
+    @cached_property
+    def structs(self) -> tuple[str, ...]:
+        """The names of those that have fields, in small letters."""
+        return tuple(dict.fromkeys(name[0].lower() for name in self.columns if len(name) > 1))
+
+    @cached_property
+    def _own(self) -> tuple[str, ...]:
+        return tuple(part.lower() for part in self.identifier)
+
+    @cached_property
+    def _by_lower(self) -> dict[Name, Name]:
+        return {tuple(part.lower() for part in name): name for name in self.columns}
+
+
+def _without_scheme(path: str) -> str:
+    rest = path.partition("://")[2] or path.partition(":")[2] or path
+    return rest.strip("/").lower() if path.startswith("file:") or "://" not in path else rest.rstrip("/").lower()

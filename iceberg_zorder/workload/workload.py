@@ -1,0 +1,235 @@
+"""The workload of a table: the filters of its queries with their weights, and what could not be understood."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from iceberg_zorder.errors import InvalidInputError
+
+FULL_SCAN = "TRUE"
+"""The filter of a query without one."""
+KINDS = ("=", "in", "prefix", "range", "null", "other")
+"""How a column can be filtered, the narrowest first; ``other`` is what leaves most rows, such as ``<>``."""
+SHOWN = 500
+"""So many characters of a text that was not understood are kept."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """A filter that scans of the table have.
+
+    Parameters
+    ----------
+    filter : str
+        A condition of Spark SQL, as :func:`~iceberg_zorder.request.predicate.parse_predicate` takes it; ``TRUE`` for
+        a full scan.
+    weight : float
+        How many scans have it, in [0, inf).
+    weaker : float, optional
+        Of how many of these scans the conditions say more than the filter, in [0, weight]; the parts that are missing
+        are among the workload's ``not_understood``.
+    """
+
+    filter: str
+    weight: float
+    weaker: float = 0.0
+
+
+@dataclass(frozen=True)
+class ColumnsOnly:
+    """Scans of which it is known by which columns they filter, and not by which values.
+
+    Parameters
+    ----------
+    columns : tuple of (str, str)
+        Names of columns as filters have them, in their order, each with one of :data:`KINDS`; at least one.
+    weight : float
+        How many scans, in [0, inf). They are not among the queries.
+    filter : str, optional
+        What is known with values besides.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    weight: float
+    filter: str = FULL_SCAN
+
+
+@dataclass(frozen=True)
+class NotUnderstood:
+    """What was found, and could not be used.
+
+    Parameters
+    ----------
+    kind : str
+        ``part`` of the conditions of a scan that is counted without it, or a whole ``statement``, which is not counted.
+    text : str
+        What it says, cut after 500 characters.
+    reason : str
+        Why, as it stands after "because".
+    weight : float
+        How often, in [0, inf).
+    """
+
+    kind: str
+    text: str
+    reason: str
+    weight: float
+
+
+Item = TypeVar("Item", ColumnsOnly, NotUnderstood)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The scans of a table; a scan is either among the queries or among those of which only columns are known.
+
+    Parameters
+    ----------
+    queries : tuple of Query
+        With different filters, the heaviest first, and by their text where they weigh the same.
+    columns_only : tuple of ColumnsOnly, optional
+        Different ones, in the same order.
+    not_understood : tuple of NotUnderstood, optional
+        Different ones, in the same order.
+    elsewhere : float, optional
+        The weight of statements that do not read the table, in [0, inf).
+
+    Examples
+    --------
+    >>> once = Query("a = 1", 1.0)
+    >>> Workload.of([once, Query("TRUE", 1.5), once]).queries
+    (Query(filter='a = 1', weight=2.0, weaker=0.0), Query(filter='TRUE', weight=1.5, weaker=0.0))
+    """
+
+    queries: tuple[Query, ...]
+    columns_only: tuple[ColumnsOnly, ...] = ()
+    not_understood: tuple[NotUnderstood, ...] = ()
+    elsewhere: float = 0.0
+
+    @staticmethod
+    def of(
+        queries: Iterable[Query] = (),
+        columns_only: Iterable[ColumnsOnly] = (),
+        not_understood: Iterable[NotUnderstood] = (),
+        elsewhere: float = 0.0,
+    ) -> Workload:
+        """Make a workload: equal ones become one, with their weights added."""
+        return Workload(_merged_queries(queries), _merged(columns_only), _merged(not_understood), elsewhere)
+
+    @property
+    def weight(self) -> float:
+        """How many scans there are."""
+        return math.fsum([each.weight for each in self.queries] + [each.weight for each in self.columns_only])
+
+    def joined(self, other: Workload) -> Workload:
+        """Add another workload of the table."""
+        return Workload.of(
+            (*self.queries, *other.queries),
+            (*self.columns_only, *other.columns_only),
+            (*self.not_understood, *other.not_understood),
+            self.elsewhere + other.elsewhere,
+        )
+
+
+@dataclass
+class Gathered:
+    """Gathers a workload, a scan after the other.
+
+    Parameters
+    ----------
+    queries, columns_only, not_understood, elsewhere
+        What was gathered, as a workload has it, by all but its weight.
+
+    Examples
+    --------
+    >>> gathered = Gathered()
+    >>> gathered.add("a = 1", 1.0)
+    >>> gathered.add("a = 1", 2.0, lost=[("upper(s) = 'X'", "UPPER(s) is neither a column nor a value")])
+    >>> gathered.workload().queries
+    (Query(filter='a = 1', weight=3.0, weaker=2.0),)
+    """
+
+    queries: dict[Query, list[float]] = field(default_factory=dict)
+    columns_only: dict[ColumnsOnly, list[float]] = field(default_factory=dict)
+    not_understood: dict[NotUnderstood, list[float]] = field(default_factory=dict)
+    elsewhere: float = 0.0
+
+    def add(
+        self,
+        filter: str,  # noqa: A002
+        weight: float,
+        *,
+        columns: Mapping[str, str] | None = None,
+        lost: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        """Count scans: their filter, columns that are compared with unknown values, and texts and reasons of parts."""
+        lost = tuple(lost)
+        if columns:
+            key = ColumnsOnly(tuple(sorted(columns.items())), 0.0, filter)
+            self.columns_only.setdefault(key, []).append(weight)
+        else:
+            self.queries.setdefault(Query(filter, 0.0, float(bool(lost))), []).append(weight)
+        for text, reason in dict.fromkeys(lost):
+            self.miss("part", text, reason, weight)
+
+    def miss(self, kind: str, text: str, reason: str, weight: float) -> None:
+        """Note what was not understood."""
+        text = text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+        self.not_understood.setdefault(NotUnderstood(kind, text, reason, 0.0), []).append(weight)
+
+    def workload(self) -> Workload:
+        """Make a workload of what was gathered."""
+        return Workload.of(
+            (
+                Query(each.filter, math.fsum(weights), math.fsum(weights) if each.weaker else 0.0)
+                for each, weights in self.queries.items()
+            ),
+            (replace(each, weight=math.fsum(weights)) for each, weights in self.columns_only.items()),
+            (replace(each, weight=math.fsum(weights)) for each, weights in self.not_understood.items()),
+            self.elsewhere,
+        )
+
+
+def checked_weight(weight: object) -> float:
+    """Check a weight.
+
+    Raises
+    ------
+    InvalidInputError
+        When it is no number in [0, inf); the message is the end of a sentence.
+
+    Examples
+    --------
+    >>> checked_weight(2)
+    2.0
+    >>> checked_weight(-1)
+    Traceback (most recent call last):
+    iceberg_zorder.errors.InvalidInputError: -1 is no number of at least 0
+    """
+    if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 <= weight <= sys.float_info.max:
+        raise InvalidInputError(f"{weight} is no number of at least 0")
+    return float(weight)
+
+
+def _merged_queries(queries: Iterable[Query]) -> tuple[Query, ...]:
+    groups: dict[str, list[Query]] = {}
+    for each in queries:
+        groups.setdefault(each.filter, []).append(each)
+    found = [
+        Query(text, math.fsum(each.weight for each in group), math.fsum(each.weaker for each in group))
+        for text, group in groups.items()
+    ]
+    return tuple(sorted(found, key=lambda each: (-each.weight, each.filter)))
+
+
+def _merged(items: Iterable[Item]) -> tuple[Item, ...]:
+    groups: dict[Item, list[float]] = {}
+    for each in items:
+        groups.setdefault(replace(each, weight=0.0), []).append(each.weight)
+    # Sums that do not depend on the order.
+    found = [replace(each, weight=math.fsum(weights)) for each, weights in groups.items()]
+    return tuple(sorted(found, key=lambda each: (-each.weight, repr(each))))

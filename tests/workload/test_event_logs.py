@@ -1,0 +1,234 @@
+"""Spark's event logs say of queries what their SQL says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.workload.predicate_text import predicate_text
+from iceberg_zorder.workload.read import read_workload
+from iceberg_zorder.workload.readers.event_log import EventLogReader
+from iceberg_zorder.workload.readers.spark_filters import SparkFilters
+from iceberg_zorder.workload.scanned_table import ScannedTable
+from iceberg_zorder.workload.workload import Gathered, Workload
+
+LOGS = Path(__file__).parent / "logs"
+TABLE = ScannedTable(
+    ("db", "t"),
+    {
+        ("id",): "long",
+        ("i",): "int",
+        ("s",): "string",
+        ("n",): "decimal(9, 2)",
+        ("d",): "double",
+        ("f",): "float",
+        ("flag",): "boolean",
+        ("day",): "date",
+        ("at",): "timestamptz",
+        ("wall",): "timestamp",
+        ("b",): "binary",
+        ("st",): "struct<...>",
+        ("st", "x"): "int",
+        ("st", "y z"): "string",
+        ("odd name",): "int",
+        ("arr",): "list<int>",
+    },
+)
+# What Spark leaves to rows is not among the filters of its scans, and it says that columns of these are not NULL.
+WANTED = {
+    "id = 5": 2.0,
+    "id > 5 AND s = 'it\\'s, a \"test\" (x) AND id = 3'": 1.0,
+    "i < 3 OR s LIKE 's1%'": 1.0,
+    "day >= DATE '2024-01-10' AND day < DATE '2024-02-01'": 1.0,
+    "at >= TIMESTAMP '2024-01-01 05:00:00.123Z' AND wall < TIMESTAMP_NTZ '2025-01-01 00:00:00'": 1.0,
+    "d > 1.5 OR f <= 2.5 OR n = 0.25": 1.0,
+    "flag = TRUE AND i <> 3": 1.0,
+    "b = X'00FF'": 1.0,
+    "`odd name` IN (1, 2, 3) AND st.x = 3 AND st.`y z` <> 'q'": 1.0,
+    "i IS NOT NULL AND id IN (1, 2, 3) AND s NOT IN ('a', 'b')": 1.0,
+    "TRUE": 1.0,  # isnan(d) OR d IS NULL
+    "id < 7 AND s IS NOT NULL": 1.0,
+    "at >= TIMESTAMP '2024-01-01 00:00:00Z' AND at < TIMESTAMP '2024-01-02 00:00:00Z' AND day IS NOT NULL": 1.0,
+    "i < 40 AND id IS NOT NULL": 1.0,
+    "day = DATE '2024-01-03' AND id IS NOT NULL": 1.0,
+    "i IS NOT NULL AND s = 's2'": 1.0,
+    "i = 4 AND s NOT LIKE 's1%'": 1.0,
+    "id IS NOT NULL": 1.0,
+    "s > 'a, b' AND s < 'c] (x'": 1.0,
+    "s IN ('\\\\', 'x\ny')": 1.0,
+    "id = 49 AND s = 's49'": 1.0,  # of a DELETE, that of the files which are copied left out
+    "id = 48 AND s LIKE 's4%'": 1.0,  # of an UPDATE
+    "day >= DATE '2024-01-02' AND id = 3": 1.0,  # of a MERGE
+    "id = 11": 1.0,  # is cached, and counted twice
+}
+
+
+def filters(found: Workload) -> dict[str, float]:
+    return {each.filter: each.weight for each in found.queries}
+
+
+@pytest.mark.parametrize("version", ["spark-4.1", "spark-3.5"])
+def test_scans_of_real_logs(version: str) -> None:
+    """As Spark 4.1 with Iceberg 1.12 and Spark 3.5 with Iceberg 1.10 wrote them, cut to what is read."""
+    found = read_workload([LOGS / f"{version}.jsonl"], TABLE)
+    long = {text for text in filters(found) if len(text) > 200}
+    assert {text: weight for text, weight in filters(found).items() if text not in long} == WANTED
+    assert found.not_understood == ()
+
+
+def event(*scans: str, root: int = 1, name: str = "BatchScan lake.db.t") -> str:
+    plan = {
+        "nodeName": "Project",
+        "children": [{"nodeName": name, "simpleString": text, "children": []} for text in scans],
+    }
+    kind = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart"
+    return json.dumps({"Event": kind, "executionId": root, "rootExecutionId": root, "sparkPlanInfo": plan})
+
+
+def scan(filters: str, *, runtime: str = "", table: str = "lake.db.t", number: int = 1) -> str:
+    inside = f"table={table}, schemaId=0, snapshotId=7, branch=null, filters={filters}, runtimeFilters=, groupedBy="
+    return f"BatchScan {table}[id#{number}L] IcebergScan({inside}) RuntimeFilters: [{runtime}]"
+
+
+def added(*lines: str) -> Workload:
+    gathered = Gathered()
+    EventLogReader(TABLE, gathered).add(lines)
+    return gathered.workload()
+
+
+def test_a_plan_is_counted_once_for_each_execution() -> None:
+    found = added(
+        event(scan("id = 1"), scan("id = 1")), event(scan("id = 1"), root=2), event(scan("id = 1", number=3), root=2)
+    )
+    assert filters(found) == {"id = 1": 3.0}
+    assert added(event(scan("id = 1", table="lake.other.t"))).elsewhere == 1.0
+
+
+def test_what_is_hidden_or_unknown_is_told() -> None:
+    lines = (
+        event(scan("*********(redacted)")),
+        event(scan("id = 1, soon > 5"), root=2),
+        event(scan("id = 1", runtime="dynamicpruningexpression(id#1L IN dynamicpruning#5)"), root=3),
+        event("BatchScan lake.db.t[id#1L] SomethingElse filters=[]", root=4),
+        event(scan("id = 1"), root=5)[:-30],
+    )
+    found = added(*lines)
+    assert filters(found) == {"TRUE": 2.0, "id = 1": 1.0}
+    assert [each.weaker for each in found.queries] == [2.0, 1.0]
+    assert {each.reason for each in found.not_understood} == {
+        "it is redacted",
+        "soon > 5 is no condition on a column that is known",
+        "what a join finds is not known",
+        "it is no scan that is known",
+        "it is no JSON",
+    }
+
+
+def test_the_log_of_an_application_that_still_runs(tmp_path: Path) -> None:
+    lines = "".join(
+        event(scan(f"id = {number}, s = '{number * 7919}'"), root=number) + "\n" for number in range(40_000)
+    )
+    with pa.CompressedOutputStream(str(tmp_path / "whole.zstd"), "zstd") as stream:
+        stream.write(lines.encode())
+    whole = (tmp_path / "whole.zstd").read_bytes()
+    path = tmp_path / "events_1_app.zstd.inprogress"
+    path.write_bytes(whole[: len(whole) * 2 // 3])
+    found = read_workload([path], TABLE)
+    assert 10_000 < found.weight < 40_000
+    assert [each.reason for each in found.not_understood if each.text == str(path)] == [
+        "its end cannot be decompressed"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", "TRUE"),
+        ("true, id = 1", "id = 1"),
+        ("NOT ((id = 1 OR i IS NULL))", "i IS NOT NULL AND id <> 1"),
+        ("s = 'x' AND id = 3', i = 1", "i = 1 AND s = 'x\\' AND id = 3'"),
+        (
+            "s IN ('a', b', 'c'), (s LIKE 'it's%' OR s = ')')",
+            "s IN ('a\\', b', 'c') AND (s = ')' OR s LIKE 'it\\'s%')",
+        ),
+        (
+            "is_nan(d), not_nan(f), d = NaN, d > -Infinity",
+            "d > CAST('-Infinity' AS DOUBLE) AND isnan(d) AND NOT isnan(f)",
+        ),
+        ("n >= -1.50, f < 1.0E10, d = 2.5", "d = 2.5 AND f < 10000000000 AND n >= -1.5"),
+        ("s = '', s LIKE '%'", "s = ''"),
+    ],
+)
+def test_filters_without_escapes(text: str, wanted: str) -> None:
+    assert predicate_text(SparkFilters(TABLE).read(text)) == wanted
+
+
+@pytest.mark.parametrize(
+    "text", ["id", "id = ", "id = x", "id = 1,", "(id = 1", "id = 1)", "s = 'x", "id IN (1", "day = 99999999", "("]
+)
+def test_filters_that_cannot_be_read(text: str) -> None:
+    with pytest.raises(InvalidInputError):
+        SparkFilters(TABLE).read(text)
+
+
+SESSION = """
+import sys
+from pyspark.sql import SparkSession
+from iceberg_zorder.spark import configure_spark
+from iceberg_zorder.spark.catalogs import SQLITE_DRIVER
+
+home, codec, statements = sys.argv[1], sys.argv[2], sys.argv[3:]
+builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.driver.memory", "1g")
+settings = {
+    "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.sql.session.timeZone": "UTC",
+    "spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file://{home}/events",
+    "spark.eventLog.compress": "true", "spark.eventLog.compression.codec": codec,
+    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog", "spark.sql.catalog.lake.type": "jdbc",
+    "spark.sql.catalog.lake.uri": f"jdbc:sqlite:{home}/c.db", "spark.sql.catalog.lake.jdbc.schema-version": "V1",
+    "spark.sql.catalog.lake.warehouse": f"file://{home}/warehouse",
+}
+for name, value in settings.items():
+    builder = builder.config(name, value)
+spark = configure_spark(builder, extra_packages=[SQLITE_DRIVER]).getOrCreate()
+spark.sql("CREATE NAMESPACE lake.db")
+spark.sql("CREATE TABLE lake.db.t (id BIGINT, i INT, s STRING, n DECIMAL(9, 2), d DOUBLE, f FLOAT, flag BOOLEAN, "
+          "day DATE, at TIMESTAMP, wall TIMESTAMP_NTZ, b BINARY, st STRUCT<x: INT, `y z`: STRING>, `odd name` INT, arr ARRAY<INT>) USING iceberg")
+spark.sql("INSERT INTO lake.db.t (id) SELECT id FROM range(0, 4, 1, 1)")
+for statement in statements:
+    spark.sql(statement).collect()
+spark.stop()
+"""
+STATEMENTS = (
+    "SELECT * FROM lake.db.t WHERE id = 5",
+    "SELECT * FROM lake.db.t WHERE s = 'it\\'s (x), y' AND i IN (3, 1, 2)",
+    "SELECT * FROM lake.db.t WHERE day >= DATE '2024-01-10' AND at < TIMESTAMP '2024-01-01 05:00:00.5'",
+    "SELECT * FROM lake.db.t WHERE s LIKE 's1%' OR (n = 0.25 AND d > 1.5)",
+    "SELECT * FROM lake.db.t WHERE CAST(at AS DATE) = DATE '2024-05-17' AND wall < TIMESTAMP_NTZ '2025-01-01 00:00:00'",
+    "SELECT * FROM lake.db.t WHERE st.x > 3 AND st.`y z` NOT IN ('q', 'r') AND `odd name` <=> 4",
+    "SELECT * FROM lake.db.t WHERE f > 0.5 AND NOT flag AND b = X'00FF'",
+    f"SELECT * FROM lake.db.t WHERE s IN ({', '.join(repr(f'a value {each}') for each in range(500))})",
+    "DELETE FROM lake.db.t WHERE id = 1 AND i IS NULL",
+)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_a_log_says_what_the_statements_say(tmp_path: Path, codec: str) -> None:
+    """Spark in a process of its own, with its log compressed by either codec."""
+    (tmp_path / "events").mkdir()
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+    command = [sys.executable, "-c", SESSION, str(tmp_path), codec, *STATEMENTS]
+    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=600)
+    logged = read_workload([tmp_path / "events"], TABLE)
+    (tmp_path / "q.sql").write_text(";\n".join(STATEMENTS))
+    said = read_workload([tmp_path / "q.sql"], TABLE, dialect="spark")
+    assert filters(logged) == filters(said)
+    assert logged.not_understood == said.not_understood == ()

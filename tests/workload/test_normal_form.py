@@ -1,0 +1,181 @@
+"""A normal form is true of the same rows, is written as Spark SQL that is read back, and stays what it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iceberg_zorder.request.predicate import (
+    And,
+    Comparison,
+    Constant,
+    In,
+    IsNull,
+    Name,
+    Not,
+    Or,
+    Predicate,
+    StartsWith,
+    parse_predicate,
+)
+from iceberg_zorder.request.predicate_values import NULL, Value
+from iceberg_zorder.workload.filtered_columns import filtered_columns
+from iceberg_zorder.workload.normal_form import normal_form
+from iceberg_zorder.workload.predicate_text import predicate_text
+from iceberg_zorder.workload.workload import KINDS
+
+NAMES: tuple[Name, ...] = (("a",), ("b c",), ("s", "x"), ("date",))
+numbers = st.integers(-2, 3).map(lambda content: Value("integer", content))
+names = st.sampled_from(NAMES)
+leaves = st.one_of(
+    st.builds(Constant, st.sampled_from([True, False, None])),
+    st.builds(Comparison, names, st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "<=>"]), numbers | st.just(NULL)),
+    st.builds(In, names, st.lists(numbers | st.just(NULL), min_size=1, max_size=4).map(tuple)),
+    st.builds(IsNull, names),
+)
+predicates: st.SearchStrategy[Predicate] = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.builds(Not, inner),
+        st.builds(And, st.lists(inner, min_size=1, max_size=3).map(tuple)),
+        st.builds(Or, st.lists(inner, min_size=1, max_size=3).map(tuple)),
+    ),
+    max_leaves=12,
+)
+rows = st.fixed_dictionaries({name: st.none() | st.integers(-3, 4) for name in NAMES})
+
+
+def value_of(predicate: Predicate, row: Mapping[Name, Any]) -> bool | None:
+    """What a predicate is for a row, by SQL's rules."""
+    if isinstance(predicate, Constant):
+        return predicate.value
+    if isinstance(predicate, Not):
+        inner = value_of(predicate.predicate, row)
+        return None if inner is None else not inner
+    if isinstance(predicate, And | Or):
+        found = [value_of(each, row) for each in predicate.predicates]
+        decisive = isinstance(predicate, Or)
+        return decisive if decisive in found else None if None in found else not decisive
+    value = row[predicate.column]
+    if isinstance(predicate, IsNull):
+        return value is None
+    if isinstance(predicate, In):
+        found = [compared(value, "=", each.content) for each in predicate.values]
+        return True if True in found else None if None in found else False
+    assert isinstance(predicate, Comparison)
+    if predicate.operator == "<=>":
+        return bool(value == predicate.value.content)
+    return compared(value, predicate.operator, predicate.value.content)
+
+
+def compared(one: Any, operator: str, other: Any) -> bool | None:
+    if one is None or other is None:
+        return None
+    return bool(
+        {
+            "=": one == other,
+            "<>": one != other,
+            "<": one < other,
+            "<=": one <= other,
+            ">": one > other,
+            ">=": one >= other,
+        }[operator]
+    )
+
+
+@given(predicates, st.lists(rows, min_size=1, max_size=12))
+def test_it_is_true_of_the_same_rows(predicate: Predicate, some: list[dict[Name, Any]]) -> None:
+    found = normal_form(predicate)
+    for row in some:
+        assert (value_of(found, row) is True) == (value_of(predicate, row) is True)
+
+
+@given(predicates)
+def test_it_is_read_back_and_stays(predicate: Predicate) -> None:
+    found = normal_form(predicate)
+    assert normal_form(found) == found
+    assert normal_form(parse_predicate(predicate_text(found))) == found
+    assert normal_form(parse_predicate(predicate_text(predicate))) == found
+    assert set(filtered_columns(found).values()) <= set(KINDS)
+
+
+@given(st.lists(predicates, min_size=2, max_size=3), st.randoms())
+def test_the_order_of_parts_does_not_count(parts: list[Predicate], rng: Any) -> None:
+    mixed = list(parts)
+    rng.shuffle(mixed)
+    assert normal_form(And(tuple(parts))) == normal_form(And(tuple(mixed)))
+    assert normal_form(Or(tuple(parts))) == normal_form(Or(tuple(mixed)))
+
+
+VALUES = (
+    Value("string", 'it\'s ${x} \\ "quoted" \n ü😀'),
+    Value("string", ""),
+    Value("binary", b"\x00\xff"),
+    Value("boolean", False),
+    Value("integer", -(2**63)),
+    Value("decimal", Decimal("-0.10")),
+    Value("decimal", Decimal("1E-20")),
+    Value("decimal", Decimal("12345678901234567890123456789.01234")),
+    Value("double", 0.1),
+    Value("double", 1e300),
+    Value("double", -math.inf),
+    Value("float", 0.10000000149011612),
+    Value("date", date(1, 1, 1)),
+    Value("timestamp", datetime(2024, 5, 17, 10, 30, 0, 120, tzinfo=timezone.utc)),
+    Value("timestamp_ntz", datetime(2024, 5, 17)),
+    NULL,
+)
+
+
+@pytest.mark.parametrize("value", VALUES, ids=str)
+def test_values_are_read_back(value: Value) -> None:
+    predicate = Comparison(("a",), "<", value)
+    assert parse_predicate(predicate_text(predicate)) == predicate
+
+
+@pytest.mark.parametrize("name", ["a", "select", "Timestamp", "a b", "a`b", "ä", "a.b", "1", "_x", "end"])
+def test_names_are_read_back(name: str) -> None:
+    for predicate in (
+        IsNull((name,)),
+        Comparison(("s", name), "=", Value("integer", 1)),
+        StartsWith((name,), "x%_'\\"),
+    ):
+        assert parse_predicate(predicate_text(predicate)) == predicate
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("a > 1 AND a > 3 AND a >= 3 AND a < 9 AND a <= 8", "a > 3 AND a <= 8"),
+        ("a IN (1, 2, 3) AND a >= 2 AND a IN (3, 2, 7) AND a <> 5", "a IN (2, 3) AND a <> 5"),
+        ("a = 1 AND a = 2", "FALSE"),
+        ("a = 1 AND a = 1.0", "a = 1 AND a = 1.0"),
+        ("a <> 1 AND a <> 2 AND a NOT IN (2, 3)", "a NOT IN (1, 2, 3)"),
+        ("a = 1 OR a = 2 OR a IN (2, 3) OR b = 1", "a IN (1, 2, 3) OR b = 1"),
+        ("(a = 1 AND b = 2 AND c = 3) OR (c = 3 AND a = 1)", "a = 1 AND c = 3"),
+        ("a IS NOT NULL AND (a = 1 OR a > 7)", "a = 1 OR a > 7"),
+        ("a IS NOT NULL AND (a = 1 OR b > 7)", "a IS NOT NULL AND (a = 1 OR b > 7)"),
+        ("NOT (a < 1 OR b IS NULL)", "a >= 1 AND b IS NOT NULL"),
+        ("NOT isnan(a)", "NOT isnan(a)"),
+        ("flag <> TRUE OR NOT flag", "flag = FALSE"),
+        ("a = NULL OR a IN (NULL, 1)", "a = 1"),
+        ("a NOT IN (1, NULL)", "FALSE"),
+        ("a IN (NULL)", "FALSE"),
+        ("a < 'b' AND a < 'a'", "a < 'a'"),
+    ],
+)
+def test_forms(text: str, normal: str) -> None:
+    assert predicate_text(normal_form(parse_predicate(text))) == normal
+
+
+def test_lists_with_nan_are_in_one_order() -> None:
+    values = (math.nan, 0.5, -math.inf)
+    found = normal_form(In(("a",), tuple(Value("double", each) for each in values)))
+    assert predicate_text(found) == "a IN (CAST('-Infinity' AS DOUBLE), 0.5D, CAST('NaN' AS DOUBLE))"

@@ -1,0 +1,314 @@
+"""Files of every kind: what is in them is found out, and what cannot be used is told."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.workload.read import read_workload
+from iceberg_zorder.workload.readers.files import Format, sources
+from iceberg_zorder.workload.readers.rows import BadRow, Row, csv_rows, json_rows
+from iceberg_zorder.workload.scanned_table import ScannedTable
+from iceberg_zorder.workload.workload import Workload
+from iceberg_zorder.workload.workload_json import to_json
+
+LOGS = Path(__file__).parent / "logs"
+TABLE = ScannedTable(
+    ("db", "t"),
+    {
+        ("a",): "int",
+        ("d",): "date",
+        ("id",): "long",
+        ("i",): "int",
+        ("s",): "string",
+        ("day",): "date",
+        ("at",): "timestamptz",
+        ("st",): "struct<1: y z: optional string>",
+        ("st", "y z"): "string",
+    },
+)
+
+
+def read(path: Path, text: str | bytes | None = None, **how: object) -> Workload:
+    if text is not None:
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_workload([path], TABLE, **how)  # type: ignore[arg-type]
+
+
+def filters(found: Workload) -> dict[str, float]:
+    return {each.filter: each.weight for each in found.queries}
+
+
+def test_a_broken_statement_does_not_take_the_others_with_it(tmp_path: Path) -> None:
+    script = """-- queries of a day; the first one twice
+SELECT * FROM t WHERE a = 1; select  *  from t where a = 1 /* again; */;
+SELECT FROM WHERE t;
+SELECT * FROM t WHERE a = 'it''s; open;
+SELECT * FROM t WHERE a = 2;
+"""
+    found = read(tmp_path / "q.sql", script)
+    assert filters(found) == {"a = 1": 2.0, "a = 2": 1.0}
+    assert [(each.kind, each.text[:22]) for each in found.not_understood] == [
+        ("statement", "SELECT * FROM t WHERE "),
+        ("statement", "SELECT FROM WHERE t"),
+    ]
+
+
+def test_views_are_seen_through_in_all_files_as_they_were_defined_last(tmp_path: Path) -> None:
+    (tmp_path / "views.sql").write_text(
+        "CREATE VIEW db.recent (x, y) AS SELECT a, d FROM t WHERE d >= DATE '2024-01-01'"
+    )
+    script = """
+SELECT * FROM recent WHERE x = 1;
+SELECT * FROM again WHERE x = 9;
+CREATE TEMP VIEW mine AS SELECT a FROM t WHERE a > 1;
+SELECT * FROM mine WHERE a < 7;
+CREATE OR REPLACE TEMP VIEW mine AS SELECT a FROM t WHERE a > 2;
+SELECT count(*) FROM mine;
+CREATE VIEW again AS SELECT * FROM recent WHERE y < DATE '2025-01-01';
+CREATE VIEW itself AS SELECT * FROM itself;
+SELECT * FROM itself;
+"""
+    (tmp_path / "q.sql").write_text(script)
+    found = read_workload([tmp_path / "q.sql", tmp_path / "views.sql"], TABLE, dialect="duckdb")
+    assert filters(found) == {
+        "a = 1 AND d >= DATE '2024-01-01'": 1.0,
+        "a = 9 AND d >= DATE '2024-01-01' AND d < DATE '2025-01-01'": 1.0,
+        "a > 1 AND a < 7": 1.0,
+        "a > 2": 1.0,
+    }
+    assert found.elsewhere == 6.0  # the views, and the one that reads itself only
+
+
+def test_use_says_whose_table_is_meant(tmp_path: Path) -> None:
+    script = "USE other; SELECT * FROM t WHERE a = 1; USE db; SELECT * FROM t WHERE a = 2; SELECT * FROM other.t"
+    found = read(tmp_path / "q.sql", script, dialect="spark")
+    assert (filters(found), found.elsewhere) == ({"a = 2": 1.0}, 2.0)
+
+
+ONE, TWO = "SELECT * FROM t WHERE a = 1", "SELECT * FROM t WHERE a = 2"
+LOGGED = {
+    "log.csv": f'query_text,executions\n"{ONE.replace(" WHERE", chr(10) + "WHERE")}",3\n{TWO},0.5\n',
+    "log.tsv": f"Count\tSQL\n3\t{ONE}\n0.5\t{TWO}\n",
+    "log.txt": f"calls;query\n3;{ONE}\n0.5;{TWO}\n",
+    "log.jsonl": f'{{"sql": "{ONE}", "weight": 3}}\n{{"sql": "{TWO}", "weight": 0.5}}\n',
+    "log": f'[{{"statement": "{ONE}", "count": "3"}}, {{"statement": "{TWO}", "count": 0.5}}]',
+    "conditions.csv": "filter,count\na = 1,3\na=2,0.5\n",
+    "conditions.json": '{"condition": "a = 1", "count": 3}\n{"condition": "2 = a", "count": 0.5}',
+}
+
+
+@pytest.mark.parametrize("name", LOGGED)
+def test_weights_come_from_a_column(tmp_path: Path, name: str) -> None:
+    assert filters(read(tmp_path / name, LOGGED[name])) == {"a = 1": 3.0, "a = 2": 0.5}
+
+
+def test_conditions_count_as_often_as_they_stand_there(tmp_path: Path) -> None:
+    found = read(tmp_path / "c.txt", "# of a day\na = 1\n\na=1;\n-- more\nt.a = 1 AND TRUE\nupper(s) = 'X'\na = \n")
+    assert filters(found) == {"a = 1": 3.0, "TRUE": 1.0}
+    assert [(each.kind, each.text) for each in found.not_understood] == [
+        ("part", "UPPER(s) = 'X'"),
+        ("statement", "a ="),
+    ]
+
+
+def test_rows_that_cannot_be_used_are_told(tmp_path: Path) -> None:
+    text = (
+        "query,count\nSELECT * FROM t WHERE a = 1,many\nSELECT * FROM t WHERE a = 2,-1\nSELECT * FROM t WHERE a = 3,\n"
+    )
+    found = read(tmp_path / "log.csv", text)
+    assert filters(found) == {"a = 3": 1.0}
+    assert sorted(each.reason for each in found.not_understood) == ["its count is '-1'", "its count is 'many'"]
+    assert list(csv_rows("query,count\nx,nan\n")) == [BadRow("x", "its count is 'nan'")]
+    broken = read(tmp_path / "log.jsonl", '{"sql": "SELECT * FROM t WHERE a = 1"}\n{"sql": "SELECT \n')
+    assert filters(broken) == {"a = 1": 1.0}
+
+
+def test_trinos_events_are_counted_once_and_where_they_ran() -> None:
+    created = {"metadata": {"queryId": "q1", "query": "SELECT 1"}, "context": {"catalog": "lake", "schema": "db"}}
+    events = [{**created, "createTime": "2024-05-17T10:00:00.123456789Z"}, {**created, "endTime": 1715940000000}]
+    events.append({"metadata": {"queryId": "q2", "query": "SELECT 2"}, "createTime": 1715940000.5})
+    at = datetime(2024, 5, 17, 10, 0, 0, 123456, timezone.utc)
+    assert list(json_rows(events)) == [
+        Row("SELECT 1", 1.0, ("db",), at),
+        Row("SELECT 2", 1.0, (), datetime(2024, 5, 17, 10, 0, 0, 500000, timezone.utc)),
+    ]
+
+
+def test_current_date_is_that_of_the_log_or_the_one_given(tmp_path: Path) -> None:
+    rows = (
+        'query_id,query,created,state\n20240517_1,"SELECT * FROM t WHERE d = current_date",2024-05-17 10:00:00.000 UTC,FINISHED\n'
+        '20240518_1,"SELECT * FROM t WHERE d = current_date",2024-05-18 23:59:59.999 UTC,FINISHED\n'
+    )
+    path = tmp_path / "runtime.csv"
+    assert filters(read(path, rows, dialect="trino")) == {"d = DATE '2024-05-17'": 1.0, "d = DATE '2024-05-18'": 1.0}
+    as_of = datetime(2030, 1, 1, tzinfo=timezone.utc)
+    assert filters(read(path, dialect="trino", as_of=as_of)) == {"d = DATE '2030-01-01'": 2.0}
+    lines = "day > current_date - 1\nday > current_date - 1\n"
+    assert filters(read(tmp_path / "c.txt", lines, as_of=as_of)) == {"day > DATE '2029-12-31'": 2.0}
+    today = datetime.now(timezone.utc).date()
+    (without,) = read(tmp_path / "q.sql", "SELECT * FROM t WHERE d = current_date").queries
+    assert without.filter in (f"d = DATE '{today}'", f"d = DATE '{datetime.now(timezone.utc).date()}'")
+
+
+@pytest.mark.parametrize("name", ["duckdb-logs.csv", "duckdb-logs.json"])
+def test_logs_of_duckdb(name: str) -> None:
+    """As DuckDB 1.5 writes them: ``COPY (FROM duckdb_logs) TO ...``."""
+    found = read_workload([LOGS / name], TABLE, dialect="duckdb")
+    assert filters(found) == {"a = 5": 2.0, "TRUE": 1.0}
+    assert [each.reason for each in found.not_understood] == ["there is no column b in db.t"]
+    (only,) = found.columns_only
+    assert (only.columns, only.filter) == ((("a", "="),), "d > DATE '2026-11-17'")
+
+
+@pytest.mark.parametrize("name", ["scan-reports.jsonl", "scan-reports.log"])
+def test_scan_reports_tell_columns_only(name: str) -> None:
+    """As Iceberg 1.12 sends them to a REST catalog, and logs them, cut to what is read."""
+    found = read_workload([LOGS / name], TABLE)
+    assert filters(found) == {"TRUE": 3.0}  # two without a filter, and an OR of two columns
+    assert {(each.columns, each.filter) for each in found.columns_only} == {
+        ((("id", "="),), "TRUE"),
+        ((("at", "range"), ("day", "range"), ("id", "range"), ("s", "=")), "TRUE"),
+        ((("i", "other"), ("id", "in"), ("s", "other")), "st.`y z` IS NULL"),
+        ((("s", "other"),), "TRUE"),
+    }
+    assert [each.reason for each in found.not_understood] == [
+        "it compares different columns with values that are not known"
+    ]
+
+
+def test_reports_of_other_tables_and_expressions_nobody_knows(tmp_path: Path) -> None:
+    reports = [
+        {"table-name": "lake.db.other", "filter": True},
+        {"table-name": "lake.db.t", "filter": {"type": "eq", "term": {"type": "transform"}, "value": "x"}},
+        {"table-name": "lake.db.t", "filter": {"type": "near", "term": "id"}},
+        {"report-type": "commit-report", "table-name": "lake.db.t"},
+    ]
+    found = read(tmp_path / "r.jsonl", "\n".join(map(json.dumps, reports)))
+    assert (filters(found), found.elsewhere) == ({"TRUE": 2.0}, 1.0)
+    assert len(found.not_understood) == 2
+    logged = (
+        'x ScanReport{tableName=lake.db.t, snapshotId=1, filter=bucket(ref(name="id")) == "(h)", schemaId=0, projected'
+    )
+    (missed,) = read(tmp_path / "r.log", logged).not_understood
+    assert missed.kind == "part"
+
+
+def test_a_workload_is_read_again(tmp_path: Path) -> None:
+    first = read(tmp_path / "q.sql", "SELECT * FROM t WHERE a = 1; SELECT * FROM t WHERE upper(s) = 'X'; SELECT 1")
+    (tmp_path / "w.json").write_text(to_json(first))
+    assert read(tmp_path / "w.json") == first
+    both = read_workload([tmp_path / "w.json", tmp_path / "q.sql"], TABLE)
+    assert both == first.joined(first)
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd", "lz4", "bz2", "lz4 of Java"])
+def test_compressed_files(tmp_path: Path, codec: str) -> None:
+    text = b"SELECT * FROM t WHERE a = 1;\n" * 1_000
+    suffixes = {"gzip": "gz", "zstd": "zstd", "lz4": "lz4", "bz2": "bz2", "lz4 of Java": "lz4"}
+    path = tmp_path / f"q.sql.{suffixes[codec]}"
+    if codec == "gzip":
+        path.write_bytes(gzip.compress(text))
+    elif codec == "lz4 of Java":
+        path.write_bytes(
+            b"".join(java_block(text[start : start + 5_000]) for start in range(0, len(text), 5_000)) + java_block(b"")
+        )
+    else:
+        with pa.CompressedOutputStream(str(path), codec) as stream:
+            stream.write(text)
+    assert filters(read(path)) == {"a = 1": 1_000.0}
+
+
+def java_block(part: bytes) -> bytes:
+    """A block as Java's LZ4BlockOutputStream writes it, with an empty checksum, which nobody looks at."""
+    packed = pa.compress(part, "lz4_raw", asbytes=True) if part else b""
+    sizes = len(packed).to_bytes(4, "little") + len(part).to_bytes(4, "little")
+    return b"LZ4Block" + bytes([0x25 if part else 0x15]) + sizes + bytes(4) + packed
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("q.SQL.txt", "-- one\n/* two */ (SELECT 1)", "sql"),
+        ("q.txt", "\ufeffWITH x AS (SELECT 1) SELECT 1", "sql"),
+        ("c.txt", "a = 1\nselected = 2", "conditions"),
+        ("c.txt", "a = 1, 2", "conditions"),
+        ("r.csv", "a,query\n1,2", "rows"),
+        ("r.txt", "query\nSELECT 1", "rows"),
+        ("r.json", '  [{"query": "SELECT 1"}]', "rows"),
+        ("w", '{"version": 1,\n "queries": []}', "workload"),
+        ("e", '{"Event":"SparkListenerLogStart","Spark Version":"4.1.4"}\n', "event-log"),
+        ("s.json", '{"report-type":"scan-report","table-name":"x","filter":true}', "scan-reports"),
+        ("app.log", "a\nINFO ScanReport{tableName=x, snap", "scan-reports"),
+    ],
+)
+def test_the_kind_of_a_file_is_found_out(tmp_path: Path, name: str, text: str, kind: Format) -> None:
+    (tmp_path / name).write_text(text)
+    assert [each.kind for each in sources(tmp_path / name, None)] == [kind]
+    assert [each.kind for each in sources(tmp_path / name, "rows")] == ["rows"]
+
+
+def test_directories_are_searched(tmp_path: Path) -> None:
+    log = tmp_path / "eventlog_v2_app-1"
+    log.mkdir()
+    for name in ("events_1_app-1", "appstatus_app-1.inprogress", ".events_1.crc"):
+        (log / name).write_text('{"Event":"SparkListenerLogStart"}\n')
+    (tmp_path / "q.sql").write_text("SELECT 1")
+    assert [(each.path.name, each.kind) for each in sources(tmp_path, None)] == [
+        ("events_1_app-1", "event-log"),
+        ("q.sql", "sql"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "how", "why"),
+    [
+        ("no.sql", None, {}, "because there is no such file"),
+        ("x.csv", "a,b\n1,2\n", {}, "because its first line names no column of queries: a,b"),
+        ("x.csv", "a,b\n1,2\n", {"kind": "rows"}, "because a,b has no column named query, "),
+        ("x.json", "[{]", {}, "because it is no JSON"),
+        ("x.json", '{"a": 1}', {}, "because it has no column named query, "),
+        ("x.gz", b"\x1f\x8bno", {}, "because "),
+        ("x.log", "nothing\n", {"kind": "event-log"}, "because it has no events of Spark"),
+        (
+            "x.sql",
+            "SELECT 1",
+            {"dialect": "klingon"},
+            "Cannot read the dialect 'klingon', because it is none of athena, ",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_refused(
+    tmp_path: Path, name: str, text: str | bytes | None, how: dict[str, str], why: str
+) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        read(tmp_path / name, text, **how)
+    assert why in str(refused.value)
+    assert str(refused.value).startswith("Cannot read ")
+
+
+def test_an_empty_directory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="because there are no files in it"):
+        read(tmp_path)
+
+
+def test_deep_and_long_statements(tmp_path: Path) -> None:
+    deep = f"SELECT * FROM t WHERE {'(' * 3_000}a = 1{')' * 3_000};\n"
+    many = f"SELECT * FROM t WHERE a IN ({', '.join(map(str, range(5_000)))});\n"
+    ors = f"SELECT * FROM t WHERE {' OR '.join(f'a = {each}' for each in range(3_000))};\n"
+    doubling = "WITH c0 AS (SELECT a FROM t), " + ", ".join(
+        f"c{each} AS (SELECT x.a FROM c{each - 1} x, c{each - 1} y)" for each in range(1, 30)
+    )
+    found = read(tmp_path / "q.sql", f"{deep}{many}{ors}{doubling} SELECT * FROM c29;\nSELECT * FROM t WHERE a = 1;")
+    assert len(found.queries) == 3
+    assert {each.reason for each in found.not_understood} <= {
+        "it is nested too deeply",
+        "it reads too many tables to be followed",
+    }
+    assert "it reads too many tables to be followed" in {each.reason for each in found.not_understood}
