@@ -1,0 +1,198 @@
+"""Advice on the layout of a table: figures of every candidate, the pick, its cost, warnings, and what to paste."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class JudgedLayout:
+    """A layout, and what the queries of the half that judges read of it.
+
+    Parameters
+    ----------
+    kind : str
+        ``today``, ``sort``, ``zorder`` or ``partition``.
+    layout : str
+        The sort order, or the partition field; empty for today's.
+    columns : tuple of str
+        Its columns.
+    files : int
+        Data files of the table.
+    bytes_per_query, files_per_query : float
+        Bytes and number of the data files that a query with a filter reads on average, weighted.
+    chosen_by_bytes : float
+        The same bytes for the half that chooses.
+    """
+
+    kind: str
+    layout: str
+    columns: tuple[str, ...]
+    files: int
+    bytes_per_query: float
+    files_per_query: float
+    chosen_by_bytes: float
+
+
+@dataclass(frozen=True)
+class RewriteCost:
+    """What a rewrite costs, and when it has paid.
+
+    Parameters
+    ----------
+    read_bytes, written_bytes : int
+        Bytes of data files.
+    saved_bytes_per_query : float
+        What a query with a filter reads less.
+    pays_after_queries : float or None
+        After so many such queries what they have read less is what was read and written; None if they read no less.
+    pays_after_days : float or None
+        The same in days, where it is known how many queries there are a day.
+    """
+
+    read_bytes: int
+    written_bytes: int
+    saved_bytes_per_query: float
+    pays_after_queries: float | None
+    pays_after_days: float | None
+
+
+@dataclass(frozen=True)
+class FileSize:
+    """The layout that is shown, with files of another size.
+
+    Parameters
+    ----------
+    target_file_size_bytes, files : int
+        The size, and how many files there are then.
+    bytes_per_query, files_per_query : float
+        As of a layout.
+    """
+
+    target_file_size_bytes: int
+    files: int
+    bytes_per_query: float
+    files_per_query: float
+
+
+@dataclass(frozen=True)
+class ColumnGain:
+    """What a column is worth.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    alone_bytes_per_query : float
+        What a query reads where the table is sorted by it alone.
+    gain_bytes_per_query : float or None
+        What a query reads less with the column than without it among the columns of the best set; below 0 if more.
+        None where the set without it, or with it, is none that was simulated.
+    is_in_best_set : bool
+        Whether the best set has it.
+    """
+
+    name: str
+    alone_bytes_per_query: float
+    gain_bytes_per_query: float | None
+    is_in_best_set: bool
+
+
+@dataclass(frozen=True)
+class Caution:
+    """A warning with its reason.
+
+    Parameters
+    ----------
+    kind : str
+        ``never-filtered``, ``few-values``, ``correlated``, ``full-scans``, ``point-lookups``, ``no-bounds``,
+        ``small-table``, ``partitions-do-it`` or ``not-judged``.
+    columns : tuple of str
+        The columns that it is about, maybe none.
+    message : str
+        What is so, and what follows.
+    statement : str or None
+        What to paste, if anything.
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    message: str
+    statement: str | None = None
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Advice on a table.
+
+    Parameters
+    ----------
+    table : str
+        Its name, the catalog's in front.
+    snapshot_id : int
+        The snapshot.
+    scans, full_scans : float
+        How many scans of the workload were judged: with filters, and without.
+    choosing_queries, judging_queries : int
+        How many different filters chose, and judged.
+    is_held_out : bool
+        Whether no filter did both.
+    table_bytes, target_file_size_bytes : int
+        Bytes of the data files, and how large new ones are to be.
+    queries_per_day : float or None
+        Scans with filters a day, where that is known.
+    today : JudgedLayout
+        The table as it is.
+    candidates : tuple of JudgedLayout
+        What was simulated, the best for the half that chooses first.
+    pick : JudgedLayout or None
+        What is advised; None to do nothing.
+    reason : str
+        Why.
+    cost : RewriteCost or None
+        Of the pick, or of the best candidate.
+    file_sizes : tuple of FileSize
+        The pick, or the best candidate, with files of several sizes.
+    columns : tuple of ColumnGain
+        The columns that were tried.
+    warnings : tuple of Caution
+        What else is to be known.
+    statement, command : str or None
+        What to paste into Spark SQL, and into a shell; None to do nothing, or where there is no command.
+    """
+
+    table: str
+    snapshot_id: int
+    scans: float
+    full_scans: float
+    choosing_queries: int
+    judging_queries: int
+    is_held_out: bool
+    table_bytes: int
+    target_file_size_bytes: int
+    queries_per_day: float | None
+    today: JudgedLayout
+    candidates: tuple[JudgedLayout, ...]
+    pick: JudgedLayout | None
+    reason: str
+    cost: RewriteCost | None
+    file_sizes: tuple[FileSize, ...]
+    columns: tuple[ColumnGain, ...]
+    warnings: tuple[Caution, ...]
+    statement: str | None
+    command: str | None
+
+    def best(self, *kinds: str) -> JudgedLayout | None:
+        """Find the best candidate of some kinds, for the half that chooses."""
+        return next((each for each in self.candidates if each.kind in kinds), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe it in values that JSON has."""
+        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return found
+
+    def to_json(self) -> str:
+        """Write it as JSON on one line."""
+        return json.dumps(self.to_dict())

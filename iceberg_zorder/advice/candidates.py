@@ -1,0 +1,203 @@
+"""Layouts that a table may get, each simulated on sampled rows.
+
+One more kind of layout is one more class with what :class:`Candidate` asks for, and its place in ``candidates_of``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from iceberg_zorder.advice.judged_queries import JudgedQuery
+from iceberg_zorder.advice.sampled_table import SampledTable
+from iceberg_zorder.advice.simulated_files import BucketedBy, SimulatedFiles
+from iceberg_zorder.advice.transforms import IDENTITY, partitions_of, transforms
+from iceberg_zorder.layout.fit import LayoutRequest, fit
+
+ExpectedFiles = Callable[[int], int]
+"""From bytes that are written together to the number of their files."""
+
+MOST_COLUMNS = 4
+_MOST_TRIED = 6
+"""Of so many columns every set is tried: 56 sets of one to four."""
+_LEAST_SHARE = 0.01
+"""A column in fewer of the scans is not tried."""
+_SMALL_PARTITION = 0.25
+"""Partitions are not to be smaller than this share of a file, on average."""
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Candidate(Protocol):
+    """A layout that a table may get."""
+
+    @property
+    def kind(self) -> str:
+        """``sort``, ``zorder`` or ``partition``."""
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The places of its columns."""
+
+    def text(self, table: SampledTable) -> str:
+        """Write it as a sort order, or as a partition field."""
+
+    def files(self, table: SampledTable, expected_files: ExpectedFiles) -> SimulatedFiles:
+        """Simulate its files."""
+
+
+@dataclass(frozen=True)
+class ColumnSet:
+    """Files that are boxes over columns; over a single one it is a sort.
+
+    Parameters
+    ----------
+    columns : tuple of int
+        The places of the columns, one at least.
+    """
+
+    columns: tuple[int, ...]
+
+    @property
+    def kind(self) -> str:
+        """``sort`` of one column, else ``zorder``."""
+        return "zorder" if len(self.columns) > 1 else "sort"
+
+    def text(self, table: SampledTable) -> str:
+        """Write it as a sort order.
+
+        Rows that are alike in the one column of a sort may lie in several files.
+        """
+        return f"zorder({', '.join(table.columns[place].name for place in self.columns)})"
+
+    def files(self, table: SampledTable, expected_files: ExpectedFiles) -> SimulatedFiles:
+        """Fit a layout to the rows of each group, as a rewrite does, and send them to its files.
+
+        They say nothing of how far the files go beyond them, see :mod:`iceberg_zorder.advice.tails`, and need not be
+        held out as for predictions of rows' own values: the values that are looked for are those of queries.
+        """
+        found = np.empty(table.sample.rows, np.int64)
+        columns = [table.columns[place] for place in self.columns]
+        start = 0
+        for rows, size in zip(table.rows_of_groups, table.group_bytes.tolist(), strict=True):
+            files = expected_files(size) if len(rows) else 0
+            if files > 1:
+                sample = table.of_columns(self.columns).take(rows)
+                layout = fit(columns, sample, LayoutRequest(files))
+                # Any number that differs from row to row, for rows that nothing else tells apart.
+                spread = (np.arange(len(rows), dtype=np.uint64) * _GOLDEN).view(np.int64)
+                found[rows] = start + layout.file(sample, spread)
+            else:
+                found[rows] = start
+            start += files
+        return SimulatedFiles.of(table, found)
+
+
+@dataclass(frozen=True)
+class PartitionBy:
+    """A partition field beside those that the table has, and files of each partition in the order of today.
+
+    Parameters
+    ----------
+    column : int
+        The place of its column.
+    transform : str
+        As Iceberg writes it.
+    """
+
+    column: int
+    transform: str
+
+    @property
+    def kind(self) -> str:
+        """``partition``."""
+        return "partition"
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The place of its column."""
+        return (self.column,)
+
+    def text(self, table: SampledTable) -> str:
+        """Write it as Spark SQL has partition fields."""
+        name, (act, _, width) = table.columns[self.column].name, self.transform.rstrip("]").partition("[")
+        return name if act == IDENTITY else f"{act}({width}, {name})" if width else f"{act}({name})"
+
+    def files(self, table: SampledTable, expected_files: ExpectedFiles) -> SimulatedFiles:
+        """Fill the files of each partition one after the other."""
+        codes = partitions_of(table, self.column, self.transform)
+        partition = _joined(table.groups, codes)
+        order = np.argsort(partition, kind="stable")
+        sizes = np.bincount(partition, table.row_bytes)
+        counts = np.array([expected_files(round(size)) for size in sizes.tolist()], np.int64)
+        ends = np.searchsorted(partition[order], np.arange(len(sizes) + 1))
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        rows = np.diff(ends)[partition]
+        within = (rank - ends[partition]) * counts[partition] // rows
+        file = (np.cumsum(counts) - counts)[partition] + within
+        if not self.transform.startswith("bucket"):
+            return SimulatedFiles.of(table, file)
+        width = int(self.transform[len("bucket[") : -1])
+        return SimulatedFiles.of(table, file, buckets=codes, bucketed_by=BucketedBy(self.column, width))
+
+    def is_sensible(self, table: SampledTable, target: int) -> bool:
+        """Tell whether it divides groups, into partitions that fill a good part of a file on average."""
+        partitions = int(_joined(table.groups, partitions_of(table, self.column, self.transform)).max()) + 1
+        groups = len(np.unique(table.groups))
+        return groups < partitions <= max(1.0, table.bytes / (_SMALL_PARTITION * target))
+
+
+def candidates_of(table: SampledTable, queries: Sequence[JudgedQuery], target: int, files: int) -> Iterator[Candidate]:
+    """List the layouts that are worth a try.
+
+    Parameters
+    ----------
+    table : SampledTable
+        The rows.
+    queries : sequence of JudgedQuery
+        The queries that choose.
+    target : int
+        The size that files are to have.
+    files : int
+        How many of these the table comes to.
+
+    Yields
+    ------
+    Candidate
+        Every set of one to four of the columns that filters use most, and of these each partition that serves.
+    """
+    places = tried_columns(table, queries)
+    for count in range(1, MOST_COLUMNS + 1):
+        yield from (ColumnSet(each) for each in combinations(places, count))
+    for place in places:
+        kinds = frozenset(kind for query in queries for name, kind in query.kinds if name == table.columns[place].parts)
+        partitions = (PartitionBy(place, each) for each in transforms(table, place, kinds, files))
+        yield from (each for each in partitions if each.is_sensible(table, target))
+
+
+def tried_columns(table: SampledTable, queries: Sequence[JudgedQuery]) -> list[int]:
+    """Choose the columns that are tried: those in most scans, by their places.
+
+    A column counts that has bounds and more than one value, and that filters ask for by more than ``<>``.
+    """
+    weights: dict[int, float] = {}
+    for query in queries:
+        for name, kind in query.kinds:
+            place = table.place(name)
+            if place is not None and kind != "other" and table.are_bounded[place] and table.separates(place):
+                weights[place] = weights.get(place, 0.0) + query.weight
+    least = _LEAST_SHARE * sum(query.weight for query in queries)
+    heaviest = sorted((each for each in weights if weights[each] >= least), key=lambda each: (-weights[each], each))
+    return heaviest[:_MOST_TRIED]
+
+
+def _joined(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Give each pair that occurs a number."""
+    codes = np.unique(other, return_inverse=True)[1].astype(np.int64)
+    found: npt.NDArray[np.int64] = np.unique(one * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1]
+    return found

@@ -1,0 +1,185 @@
+"""Warnings: what the figures of candidates do not say by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from iceberg_zorder.advice.advice import Caution, JudgedLayout
+from iceberg_zorder.advice.facts import Facts
+from iceberg_zorder.advice.sampled_table import SampledTable
+from iceberg_zorder.advice.statements import bloom_filter_statement
+
+_FEW_VALUES = 16
+_CORRELATED = 0.9
+_MANY_FULL_SCANS = 0.2
+_FEW_ROWS = 10
+"""A value that so few rows have is looked up."""
+_MANY_LOOKUPS = 0.05
+_FEW_FILES = 8
+_AS_GOOD = 1.05
+
+
+def cautions(
+    facts: Facts, tried: Sequence[int], today: JudgedLayout, candidates: Sequence[JudgedLayout]
+) -> tuple[Caution, ...]:
+    """Find what to warn of.
+
+    Parameters
+    ----------
+    facts : Facts
+        The table and its workload.
+    tried : sequence of int
+        The places of the columns that were tried.
+    today : JudgedLayout
+        The table as it is.
+    candidates : sequence of JudgedLayout
+        What was simulated, the best first.
+
+    Returns
+    -------
+    tuple of Caution
+        Maybe none.
+    """
+    found = [*_of_workload(facts), *_never_filtered(facts), *_no_bounds(facts), *_small_table(facts)]
+    if facts.rows is not None:
+        found += [*_few_values(facts.rows, tried), *_correlated(facts.rows, tried), *_lookups(facts, facts.rows)]
+    return (*found, *_partitions(facts, today, candidates))
+
+
+def _of_workload(facts: Facts) -> Iterator[Caution]:
+    today = facts.today
+    full = sum(query.weight for query in today.queries if query.is_full_scan)
+    scans = sum(query.weight for query in today.queries)
+    if scans and full >= _MANY_FULL_SCANS * scans:
+        yield Caution(
+            "full-scans",
+            (),
+            f"{full / scans:.0%} of the scans have no filter that files could be chosen by, and read everything "
+            "whatever the layout: all savings are of the others",
+        )
+    parts = [
+        (today.columns_only, "scans are known by their columns only"),
+        (today.not_understood, "statements or parts of filters were not understood"),
+    ]
+    for weight, what in parts:
+        if weight:
+            yield Caution("not-judged", (), f"{weight:,.0f} {what}, and have no part in the figures")
+
+
+def _never_filtered(facts: Facts) -> Iterator[Caution]:
+    used = {".".join(name) for query in facts.today.queries for name, _ in query.kinds}
+    for names, what in ((facts.table.laid_out_by, "clustered or sorted"), (facts.table.partitioned_by, "partitioned")):
+        for name in names:
+            if used and name not in used:
+                yield Caution(
+                    "never-filtered",
+                    (name,),
+                    f"the table is {what} by {name}, and no query of the workload filters by it",
+                )
+
+
+def _no_bounds(facts: Facts) -> Iterator[Caution]:
+    for name, statement in facts.table.unbounded.items():
+        yield Caution(
+            "no-bounds",
+            (name,),
+            f"queries filter by {name}, and the table keeps no lower/upper bounds of it, so that no file is skipped by "
+            "it: keep them, and rewrite",
+            statement,
+        )
+
+
+def _small_table(facts: Facts) -> Iterator[Caution]:
+    files = facts.expected_files(facts.table.target_file_size)(facts.table.bytes)
+    if files < _FEW_FILES:
+        yield Caution(
+            "small-table",
+            (),
+            f"at {facts.table.target_file_size:,} bytes a file the table comes to {files} of them, of which little can "
+            "be skipped: files of fewer bytes may be, if their number does not matter",
+        )
+
+
+def _few_values(rows: SampledTable, tried: Sequence[int]) -> Iterator[Caution]:
+    for place in tried:
+        distinct = len(rows.ranked[place].distinct)
+        if distinct <= _FEW_VALUES:
+            name = rows.columns[place].name
+            yield Caution(
+                "few-values",
+                (name,),
+                f"{name} has {distinct} different values among {rows.sample.rows:,} sampled rows: at most that many "
+                "parts of the table can be told apart by it, as partitions do as well",
+            )
+
+
+def _correlated(rows: SampledTable, tried: Sequence[int]) -> Iterator[Caution]:
+    """Find pairs of columns whose ranks go together; source: Spearman's coefficient of rank correlation."""
+    for one, other in combinations(tried, 2):
+        pair = [rows.ranked[place].ranks for place in (one, other)]
+        both = (pair[0] >= 0) & (pair[1] >= 0)
+        ranks = [_mid_ranks(each[both]) for each in pair]
+        if both.sum() < 2 or not all(each.std() for each in ranks):
+            continue
+        coefficient = float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+        if abs(coefficient) >= _CORRELATED:
+            names = rows.columns[one].name, rows.columns[other].name
+            yield Caution(
+                "correlated",
+                names,
+                f"{names[0]} and {names[1]} go together (rank correlation {coefficient:.2f}): files that are narrow in "
+                "one are narrow in the other, so take one of them",
+            )
+
+
+def _mid_ranks(ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Rank rows, equal ones by the mean of their ranks."""
+    _, places, counts = np.unique(ranks, return_inverse=True, return_counts=True)
+    found: npt.NDArray[np.float64] = (np.cumsum(counts) - (counts - 1) / 2)[places]
+    return found
+
+
+def _lookups(facts: Facts, rows: SampledTable) -> Iterator[Caution]:
+    """Find columns by which queries look single rows up."""
+    queries = [query for query in facts.today.queries if not query.is_full_scan]
+    scans = sum(query.weight for query in queries)
+    whole = int(rows.group_rows.sum())
+    for place, column in enumerate(rows.columns):
+        asked = sum(
+            each.weight for each in queries if (column.parts, "=") in each.kinds or (column.parts, "in") in each.kinds
+        )
+        ranked = rows.ranked[place]
+        # Of rows that share a value with few others hardly two are sampled.
+        valued = int((ranked.ranks >= 0).sum())
+        alike = valued / max(1, len(ranked.distinct)) - 1
+        rows_of_value = 1 + alike * whole / max(1, rows.sample.rows)
+        if scans and asked >= _MANY_LOOKUPS * scans and rows_of_value <= _FEW_ROWS:
+            yield Caution(
+                "point-lookups",
+                (column.name,),
+                f"{asked / scans:.0%} of the filters look up single values of {column.name}, which few rows have: a "
+                "Parquet bloom filter skips the row groups that do not have the value, whatever the layout",
+                bloom_filter_statement(facts.table, ".".join(column.parts)),
+            )
+
+
+def _partitions(facts: Facts, today: JudgedLayout, candidates: Sequence[JudgedLayout]) -> Iterator[Caution]:
+    sets = [each.chosen_by_bytes for each in candidates if each.kind != "partition"]
+    is_as_good = today.chosen_by_bytes <= _AS_GOOD * min(sets, default=facts.table.bytes / 2)
+    if facts.table.partitioned_by and facts.today.queries and is_as_good:
+        names = facts.table.partitioned_by
+        yield Caution(
+            "partitions-do-it", names, f"the partitions by {', '.join(names)} do what a layout by columns would do"
+        )
+    best = next((each for each in candidates if each.kind == "partition"), None)
+    if best is not None and sets and best.chosen_by_bytes <= _AS_GOOD * min(sets):
+        yield Caution(
+            "partitions-do-it",
+            best.columns,
+            f"partitions by {best.layout} read no more than the best set of columns, and new files are in them "
+            "without a rewrite",
+        )

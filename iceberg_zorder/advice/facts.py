@@ -1,0 +1,99 @@
+"""What is known of a table and its workload before candidates are simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from iceberg_zorder.advice.candidates import ExpectedFiles
+from iceberg_zorder.advice.judged_queries import JudgedQuery
+from iceberg_zorder.advice.sampled_table import SampledTable
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """What metadata tell of a table.
+
+    Parameters
+    ----------
+    catalog : str
+        The catalog's name.
+    identifier : tuple of str
+        The table's name in it.
+    snapshot_id : int
+        The snapshot.
+    files, bytes : int
+        Its data files, and their bytes.
+    target_file_size : int
+        Bytes that new files are to have.
+    options : mapping of str to str
+        The options of a rewrite that this is by.
+    laid_out_by, partitioned_by : tuple of str
+        The columns of its newest layout, or of its sort order; and those of its partitions.
+    unbounded : mapping of str to str
+        By the name of a column that filters use and of which the table keeps no bounds, the statement that changes it.
+    """
+
+    catalog: str
+    identifier: tuple[str, ...]
+    snapshot_id: int
+    files: int
+    bytes: int
+    target_file_size: int
+    options: Mapping[str, str] = field(default_factory=dict)
+    laid_out_by: tuple[str, ...] = ()
+    partitioned_by: tuple[str, ...] = ()
+    unbounded: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class QueriesToday:
+    """The queries of a workload, and what they read of the data files of today.
+
+    Parameters
+    ----------
+    queries : tuple of JudgedQuery
+        Different ones.
+    bytes : ndarray of float64, shape (queries,)
+        The bytes of the data files that each reads, as manifests let engines choose them.
+    files : ndarray of int64, shape (queries,)
+        Their number.
+    columns_only : float
+        The weight of scans of which only the columns are known.
+    not_understood : float
+        The weight of statements and parts of them that were not understood.
+    per_day : float or None
+        How many scans with filters there are a day, if that is known.
+    """
+
+    queries: tuple[JudgedQuery, ...]
+    bytes: npt.NDArray[np.float64]
+    files: npt.NDArray[np.int64]
+    columns_only: float = 0.0
+    not_understood: float = 0.0
+    per_day: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """All that advice is made of.
+
+    Parameters
+    ----------
+    table : TableFacts
+        The table.
+    rows : SampledTable or None
+        Its sampled rows; None if there are none, or no column to simulate.
+    today : QueriesToday
+        The workload.
+    expected_files : callable
+        From a target file size to what tells how many files so many bytes are written to.
+    """
+
+    table: TableFacts
+    rows: SampledTable | None
+    today: QueriesToday
+    expected_files: Callable[[int], ExpectedFiles]

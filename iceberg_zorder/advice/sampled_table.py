@@ -1,0 +1,172 @@
+"""The sampled rows of a table, on which candidates are simulated: keys, and ranks that compare as they do."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
+
+from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.layout.keys import VALUE, KeyColumn
+from iceberg_zorder.layout.sample import Sample
+from iceberg_zorder.report.ranks import Kept
+from iceberg_zorder.workload.boxes.key_ranges import Edge
+
+Hashes = Callable[[Sequence[int | bytes]], npt.NDArray[np.int64]]
+"""From keys to what Iceberg's transform ``bucket`` takes the remainder of."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampledTable:
+    """Sampled rows, and what they stand for.
+
+    Parameters
+    ----------
+    columns : tuple of ClusteringColumn
+        The columns that filters use and that have keys, at least one.
+    sample : Sample
+        The rows' keys, in the order of the data files.
+    kept : tuple of (callable or None)
+        Of each column, what bounds keep of a key of bytes; None if that is all.
+    are_bounded : tuple of bool
+        Of each column, whether new files get bounds of it.
+    groups : ndarray of int64, shape (rows,)
+        The number of each row's file group, from 0: what is written together, as the files of a partition are.
+    group_rows, group_bytes : ndarray of int64, shape (groups,)
+        Rows and bytes of each group, 1 or more.
+    hashes : mapping of int to callable, optional
+        By the place of a column that may be partitioned by ``bucket``, the hashes of its keys.
+    """
+
+    columns: tuple[ClusteringColumn, ...]
+    sample: Sample
+    kept: tuple[Kept | None, ...]
+    are_bounded: tuple[bool, ...]
+    groups: npt.NDArray[np.int64]
+    group_rows: npt.NDArray[np.int64]
+    group_bytes: npt.NDArray[np.int64]
+    hashes: Mapping[int, Hashes] = field(default_factory=dict)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all groups."""
+        return int(self.group_bytes.sum())
+
+    @cached_property
+    def row_bytes(self) -> npt.NDArray[np.float64]:
+        """The bytes that each sampled row stands for."""
+        sampled = np.bincount(self.groups, minlength=len(self.group_bytes))
+        found: npt.NDArray[np.float64] = (self.group_bytes / np.maximum(sampled, 1))[self.groups]
+        return found
+
+    @cached_property
+    def rows_of_sampled(self) -> npt.NDArray[np.float64]:
+        """How many rows each sampled one stands for, at least 1."""
+        sampled = np.bincount(self.groups, minlength=len(self.group_rows))
+        found: npt.NDArray[np.float64] = np.maximum(1.0, self.group_rows / np.maximum(sampled, 1))[self.groups]
+        return found
+
+    @cached_property
+    def ranked(self) -> tuple[RankedColumn, ...]:
+        """The columns' ranks."""
+        return tuple(RankedColumn.of(*each) for each in zip(self.sample.columns, self.kept, strict=True))
+
+    @cached_property
+    def rows_of_groups(self) -> list[npt.NDArray[np.int64]]:
+        """The places of each group's rows, in their order."""
+        order = np.argsort(self.groups, kind="stable")
+        ends = np.searchsorted(self.groups[order], np.arange(len(self.group_bytes) + 1))
+        return [order[start:stop] for start, stop in pairwise(ends.tolist())]
+
+    def thinned(self, most: int) -> SampledTable:
+        """Take every n-th row, so that there are so many at most."""
+        if self.sample.rows <= most:
+            return self
+        rows = np.arange(0, self.sample.rows, -(-self.sample.rows // most))
+        return replace(self, sample=self.sample.take(rows), groups=self.groups[rows])
+
+    def of_columns(self, places: Sequence[int]) -> Sample:
+        """Take some columns."""
+        return Sample(tuple(self.sample.columns[place] for place in places))
+
+    def separates(self, place: int) -> bool:
+        """Tell whether the rows differ in a column."""
+        column = self.ranked[place]
+        return bool(len(column.distinct) > 1 or len(np.unique(column.states)) > 1)
+
+    def place(self, name: tuple[str, ...]) -> int | None:
+        """Find the place of a column; None if it is not sampled."""
+        return next((place for place, each in enumerate(self.columns) if each.parts == name), None)
+
+
+@dataclass(frozen=True, eq=False)
+class RankedColumn:
+    """The ranks of a column's sampled keys, as far as bounds keep them.
+
+    Parameters
+    ----------
+    distinct : list of int or bytes
+        The different keys, increasing.
+    ranks : ndarray of int64, shape (rows,)
+        The place of each row's key among them; -1 of NaN and NULL.
+    states : ndarray of uint8, shape (rows,)
+        The states of the rows.
+    kept : callable or None
+        What is kept of a key of bytes.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from iceberg_zorder.layout.keys import encode
+    >>> column = RankedColumn.of(encode(pa.array(["abc", "b", None, "abd"]), "string"), lambda key: key[:2])
+    >>> column.distinct, column.ranks.tolist(), column.first((VALUE, b"abx")), column.behind((VALUE, b"b"))
+    ([b'ab', b'b'], [0, 1, -1, 0], 0, 1)
+    """
+
+    distinct: list[int | bytes]
+    ranks: npt.NDArray[np.int64]
+    states: npt.NDArray[np.uint8]
+    kept: Kept | None
+
+    @staticmethod
+    def of(column: KeyColumn, kept: Kept | None) -> RankedColumn:
+        """Rank the keys of a column."""
+        ranks = np.full(column.rows, -1, np.int64)
+        values = column.values
+        if isinstance(values, np.ndarray):
+            found, places = np.unique(values, return_inverse=True)
+            distinct: list[int | bytes] = found.tolist()
+        else:
+            encoded = pc.dictionary_encode(values)
+            cut = [key if kept is None else kept(key) for key in encoded.dictionary.to_pylist()]
+            distinct = sorted(set(cut))
+            rank = {key: place for place, key in enumerate(distinct)}
+            of_key = np.array([rank[key] for key in cut], np.int64)
+            indices = encoded.indices.to_numpy(zero_copy_only=False)
+            places = of_key[indices] if len(cut) else np.zeros(0, np.int64)
+        ranks[column.states == VALUE] = places
+        return RankedColumn(distinct, ranks, column.states, kept)
+
+    @cached_property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """How many rows have each of the different keys."""
+        return np.bincount(self.ranks[self.ranks >= 0], minlength=len(self.distinct)).astype(np.int64)
+
+    def first(self, start: Edge) -> int:
+        """Find the rank from which on files may hold what begins at an edge: they are read from there."""
+        if len(start) == 1:
+            return 0 if start[0] == VALUE else len(self.distinct)
+        key = start[1]
+        return bisect_left(self.distinct, self.kept(key) if self.kept and isinstance(key, bytes) else key)
+
+    def behind(self, stop: Edge) -> int:
+        """Find the rank from which on files hold only what is not before an edge."""
+        if len(stop) == 1:
+            return 0 if stop[0] == VALUE else len(self.distinct)
+        return bisect_left(self.distinct, stop[1])

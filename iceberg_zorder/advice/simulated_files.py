@@ -1,0 +1,248 @@
+"""Files that do not exist yet, with the bounds that their sampled rows have, and what queries read of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from iceberg_zorder.advice.judged_queries import JudgedQuery
+from iceberg_zorder.advice.sampled_table import SampledTable
+from iceberg_zorder.advice.tails import lacked, reached
+from iceberg_zorder.layout.keys import NAN, NULL, VALUE
+from iceberg_zorder.workload.boxes.key_ranges import EVERYTHING, KeyRange
+
+_MOST_CELLS = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class BucketedBy:
+    """A column by whose buckets rows are partitioned.
+
+    Parameters
+    ----------
+    column : int
+        Its place.
+    count : int
+        Number of buckets.
+    """
+
+    column: int
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedFiles:
+    """Files that get sampled rows.
+
+    Parameters
+    ----------
+    sizes : ndarray of float64, shape (files,)
+        Bytes of each.
+    lower, upper : ndarray of int64, shape (files, columns)
+        The smallest and the largest rank of each column that their rows are expected to have; without a value the
+        largest integer, and -1.
+    with_nan, with_null : ndarray of bool, shape (files, columns)
+        Whether rows have NaN, and NULL.
+    buckets : ndarray of int64, shape (files,), or None
+        The bucket of each file, if they are partitioned by any.
+    bucketed_by : BucketedBy or None
+        The column that is of.
+    """
+
+    sizes: npt.NDArray[np.float64]
+    lower: npt.NDArray[np.int64]
+    upper: npt.NDArray[np.int64]
+    with_nan: npt.NDArray[np.bool_]
+    with_null: npt.NDArray[np.bool_]
+    buckets: npt.NDArray[np.int64] | None = None
+    bucketed_by: BucketedBy | None = None
+
+    @staticmethod
+    def of(
+        table: SampledTable,
+        files: npt.NDArray[np.int64],
+        *,
+        buckets: npt.NDArray[np.int64] | None = None,
+        bucketed_by: BucketedBy | None = None,
+    ) -> SimulatedFiles:
+        """Describe the files that rows go to.
+
+        Parameters
+        ----------
+        table : SampledTable
+            The rows.
+        files : ndarray of int64, shape (rows,)
+            A number of each row's file.
+        buckets : ndarray of int64, shape (rows,), optional
+            The bucket of each row, the same for all rows of a file.
+        bucketed_by : BucketedBy, optional
+            The column that they are of.
+        """
+        seen, first, file = np.unique(files, return_index=True, return_inverse=True)
+        shape = len(seen), len(table.columns)
+        lower, upper = np.empty((2, *shape), np.int64)
+        with_nan, with_null = np.zeros((2, *shape), np.bool_)
+        scale = table.rows_of_sampled[first]
+        for place, column in enumerate(table.ranked):
+            valued = column.states == VALUE
+            lower[:, place], upper[:, place] = reached(column.ranks[valued], file[valued], column.counts, scale)
+            for flags, state in ((with_nan, NAN), (with_null, NULL)):
+                flags[:, place] = _with_state(column.states == state, file, scale)
+        sizes = np.bincount(file, table.row_bytes, len(seen)).astype(np.float64)
+        of_files = None if buckets is None else buckets[first]
+        return SimulatedFiles(sizes, lower, upper, with_nan, with_null, of_files, bucketed_by)
+
+    @property
+    def count(self) -> int:
+        """Number of files."""
+        return len(self.sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class RankedBoxes:
+    """The boxes of queries in the ranks of a table's sample.
+
+    Parameters
+    ----------
+    queries : ndarray of int64, shape (boxes,)
+        The place of each box's query, not decreasing.
+    count : int
+        Number of queries.
+    limits : tuple of (int, ndarray of int64 of shape (boxes, 2), ndarray of bool of shape (boxes, 3))
+        Of each column that limits boxes its place; the ranks between which, both included, files have to have a value;
+        and whether the box limits it, holds NaN, holds NULL.
+    ranges : tuple of (dict of int to KeyRange)
+        The ranges of each box, by the column's place.
+    """
+
+    queries: npt.NDArray[np.int64]
+    count: int
+    limits: tuple[tuple[int, npt.NDArray[np.int64], npt.NDArray[np.bool_]], ...]
+    ranges: tuple[dict[int, KeyRange], ...]
+
+    @staticmethod
+    def of(table: SampledTable, queries: Sequence[JudgedQuery]) -> RankedBoxes:
+        """Find the ranks of queries' boxes; ranges of columns that are not sampled, or have no bounds, are left out."""
+        owners, ranges = [], []
+        for owner, query in enumerate(queries):
+            for box in query.boxes:
+                places = ((table.place(name), each) for name, each in box.ranges)
+                ranges.append({at: each for at, each in places if at is not None and table.are_bounded[at]})
+                owners.append(owner)
+        limits = []
+        for place in sorted({place for each in ranges for place in each}):
+            column = table.ranked[place]
+            ranks, flags = np.zeros((len(ranges), 2), np.int64), np.zeros((len(ranges), 3), np.bool_)
+            for at, each in enumerate(ranges):
+                found = each.get(place, EVERYTHING)
+                ranks[at] = column.first(found.start), column.behind(found.stop) - 1
+                flags[at] = place in each, _holds_nan(found), not found.met(KeyRange((NULL,), (NULL + 1,))).is_empty
+            limits.append((place, ranks, flags))
+        return RankedBoxes(np.array(owners, np.int64), len(queries), tuple(limits), tuple(ranges))
+
+    def buckets(self, table: SampledTable, by: BucketedBy) -> npt.NDArray[np.int64]:
+        """Find the bucket that each box asks for; -1 if it asks for more than one value."""
+        keys = [_only_key(each.get(by.column, EVERYTHING)) for each in self.ranges]
+        found = np.full(len(keys), -1, np.int64)
+        wanted = [place for place, key in enumerate(keys) if key is not None]
+        if wanted:
+            hashes = table.hashes[by.column]([key for key in keys if key is not None])
+            found[wanted] = hashes % by.count
+        return found
+
+
+def files_read(
+    table: SampledTable, files: SimulatedFiles, boxes: RankedBoxes
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Find what queries read of files, as the bounds in manifests let engines choose them.
+
+    Parameters
+    ----------
+    table : SampledTable
+        The rows that the files are of.
+    files : SimulatedFiles
+        The files.
+    boxes : RankedBoxes
+        The queries.
+
+    Returns
+    -------
+    tuple of ndarray of float64 and ndarray of int64, both of shape (queries,)
+        The bytes and the number of the files that each query reads.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from iceberg_zorder.layout.columns import ClusteringColumn
+    >>> from iceberg_zorder.layout.keys import encode
+    >>> from iceberg_zorder.layout.sample import Sample
+    >>> from iceberg_zorder.request.predicate import parse_predicate
+    >>> from iceberg_zorder.workload.boxes.boxes import boxes_of
+    >>> sample = Sample((encode(pa.array([1, 2, 7, 9]), "long"),))
+    >>> rows, size = np.array([4]), np.array([100])
+    >>> table = SampledTable(
+    ...     (ClusteringColumn(("a",), "long"),), sample, (None,), (True,), np.zeros(4, np.int64), rows, size
+    ... )
+    >>> def query(text):
+    ...     return JudgedQuery(text, 1.0, boxes_of(parse_predicate(text), {("a",): "long"}), ())
+    >>> boxes = RankedBoxes.of(table, [query("a < 3"), query("a = 8"), query("a = 5"), query("TRUE")])
+    >>> size, count = files_read(table, SimulatedFiles.of(table, np.array([0, 0, 0, 1])), boxes)
+    >>> size.tolist(), count.tolist()
+    ([75.0, 0.0, 75.0, 100.0], [1, 0, 1, 2])
+    """
+    size, count = np.zeros(boxes.count), np.zeros(boxes.count, np.int64)
+    bucket = None if files.bucketed_by is None else boxes.buckets(table, files.bucketed_by)
+    for start, stop in _runs(boxes.queries, max(1, _MOST_CELLS // max(1, files.count))):
+        some = slice(start, stop)
+        read = np.ones((stop - start, files.count), np.bool_)
+        for place, ranks, flags in boxes.limits:
+            low, high = ranks[some, :1], ranks[some, 1:]
+            limits, nan, null = flags[some, :1], flags[some, 1:2], flags[some, 2:]
+            found = (files.upper[:, place] >= low) & (files.lower[:, place] <= high)
+            found |= (nan & files.with_nan[:, place]) | (null & files.with_null[:, place])
+            read &= found | ~limits
+        if bucket is not None:
+            read &= (bucket[some, None] < 0) | (bucket[some, None] == files.buckets)
+        owners, begins = np.unique(boxes.queries[some], return_index=True)
+        of_query = np.logical_or.reduceat(read, begins)
+        size[owners], count[owners] = of_query @ files.sizes, of_query.sum(axis=1)
+    return size, count
+
+
+def _with_state(
+    rows: npt.NDArray[np.bool_], file: npt.NDArray[np.int64], scale: npt.NDArray[np.float64]
+) -> npt.NDArray[np.bool_]:
+    """Find the files that have a row of a state, or of which so few rows were sampled that they are expected to."""
+    found: npt.NDArray[np.bool_] = np.bincount(file[rows], minlength=len(scale)) > 0
+    if not rows.any():
+        return found
+    return found | (~found & lacked(np.bincount(file, minlength=len(scale)) * rows.mean(), scale))
+
+
+def _runs(owners: npt.NDArray[np.int64], most: int) -> list[tuple[int, int]]:
+    """Divide boxes into runs of about so many, each with all boxes of its queries."""
+    ends = np.searchsorted(owners, np.unique(owners), side="right")
+    found, start = [], 0
+    for place, end in enumerate(ends.tolist()):
+        if place + 1 == len(ends) or ends[place + 1] - start > most:
+            found.append((start, end))
+            start = end
+    return found
+
+
+def _holds_nan(wanted: KeyRange) -> bool:
+    """Tell whether NaN is asked for: Iceberg does not read a file for it where all that is above a value is."""
+    is_open = len(wanted.start) == 2 and wanted.stop > (NAN,)
+    return not is_open and not wanted.met(KeyRange((NAN,), (NULL,))).is_empty
+
+
+def _only_key(wanted: KeyRange) -> int | bytes | None:
+    """Find the only key of a range; None if it may have others."""
+    if len(wanted.start) == 2 and len(wanted.stop) == 2:
+        key, behind = wanted.start[1], wanted.stop[1]
+        if behind == (key + b"\0" if isinstance(key, bytes) else key + 1):
+            return key
+    return None

@@ -1,0 +1,99 @@
+"""Judge candidates by both halves of the queries: all of them on few rows, and on all rows those that matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from iceberg_zorder.advice.advice import JudgedLayout
+from iceberg_zorder.advice.candidates import Candidate, ExpectedFiles
+from iceberg_zorder.advice.judged_queries import JudgedQuery
+from iceberg_zorder.advice.sampled_table import SampledTable
+from iceberg_zorder.advice.simulated_files import RankedBoxes, files_read
+
+MOST_SCREENED_ROWS = 100_000
+_NEVER_ONLY_SCREENED = 8
+
+
+def mean(queries: Sequence[JudgedQuery], values: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> float:
+    """Average over queries by their weights; 0 without any."""
+    return float(np.average(values, weights=[query.weight for query in queries])) if len(queries) else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """Simulates candidates on some rows.
+
+    Parameters
+    ----------
+    rows : SampledTable
+        The rows.
+    choosing, judging : sequence of JudgedQuery
+        Both halves of the queries.
+    expected_files : callable
+        From a target file size to what tells how many files so many bytes are written to.
+    """
+
+    rows: SampledTable
+    choosing: Sequence[JudgedQuery]
+    judging: Sequence[JudgedQuery]
+    expected_files: Callable[[int], ExpectedFiles]
+
+    def judged(self, candidate: Candidate, target: int) -> JudgedLayout:
+        """Judge a candidate whose files are to have a size."""
+        files = candidate.files(self.rows, self.expected_files(target))
+        chosen_by, _ = files_read(self.rows, files, self._boxes[0])
+        read, count = files_read(self.rows, files, self._boxes[1])
+        return JudgedLayout(
+            candidate.kind,
+            candidate.text(self.rows),
+            tuple(self.rows.columns[place].name for place in candidate.columns),
+            files.count,
+            mean(self.judging, read),
+            mean(self.judging, count),
+            mean(self.choosing, chosen_by),
+        )
+
+    def best_first(self, candidates: Iterable[Candidate], target: int) -> list[tuple[Candidate, JudgedLayout]]:
+        """Judge candidates, the best for the half that chooses first.
+
+        Where there are many rows, all are judged on some of them first, and on all rows those that this leaves among
+        the best, the best of each kind and number of columns, sorts, and the neighbours of the best set: what differs
+        from it by one column.
+        """
+        screen = Simulation(self.rows.thinned(MOST_SCREENED_ROWS), self.choosing, self.judging, self.expected_files)
+        found = {each: screen.judged(each, target) for each in candidates}
+        exact = set(found) if screen.rows is self.rows else set[Candidate]()
+        while True:
+            order = sorted(found, key=lambda each: _place(found[each]))
+            wanted = [each for each in _that_matter(order) if each not in exact]
+            if not wanted:
+                return [(each, found[each]) for each in order]
+            for each in wanted:
+                found[each] = self.judged(each, target)
+                exact.add(each)
+
+    @cached_property
+    def _boxes(self) -> tuple[RankedBoxes, RankedBoxes]:
+        return RankedBoxes.of(self.rows, self.choosing), RankedBoxes.of(self.rows, self.judging)
+
+
+def _place(layout: JudgedLayout) -> tuple[float, int, str]:
+    return layout.chosen_by_bytes, len(layout.columns), layout.layout
+
+
+def _that_matter(order: Sequence[Candidate]) -> Iterable[Candidate]:
+    """Choose among candidates, the best first, those whose figures are to be as good as they can be."""
+    yield from order[:_NEVER_ONLY_SCREENED]
+    seen: set[tuple[str, int]] = set()
+    best = next((set(each.columns) for each in order if each.kind != "partition"), set())
+    for each in order:
+        key = each.kind, len(each.columns)
+        is_neighbour = each.kind != "partition" and len(best ^ set(each.columns)) == 1
+        if key not in seen or each.kind == "sort" or is_neighbour:
+            seen.add(key)
+            yield each

@@ -1,0 +1,80 @@
+"""The command ``advise``: judge layouts of a table by its queries, and tell which is worth a rewrite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from iceberg_zorder.advice.advice import Advice
+from iceberg_zorder.cli.failure import Failure
+from iceberg_zorder.cli.output import Output
+from iceberg_zorder.cli.pyiceberg_engine import failures, warnings
+from iceberg_zorder.cli.request import AdviceRequest
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg import advise
+from iceberg_zorder.pyiceberg.catalog.configuration import load_table
+from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
+from iceberg_zorder.workload.read import read_workload
+
+
+def run(request: AdviceRequest, output: Output) -> int:
+    """Advise on a table; a sample of it is read, and nothing is written to it.
+
+    Parameters
+    ----------
+    request : AdviceRequest
+        Which table, and by which queries.
+    output : Output
+        Where to tell of it.
+
+    Returns
+    -------
+    int
+        The exit code: 0 whatever is advised.
+    """
+    try:
+        found = _advice(request, output)
+        if request.page is not None:
+            _write_page(request.page, found)
+    except Exception as error:  # whatever it is, it ends in a message and an exit code
+        failure = Failure.of(error)
+        output.failure(failure)
+        return failure.exit_code
+    output.advised(found.to_dict())
+    if request.page is not None:
+        output.told(f"Wrote {request.page}")
+    return 0
+
+
+def _advice(request: AdviceRequest, output: Output) -> Advice:
+    queries = request.workload
+    with failures(f"advise on {request.table}"), warnings(output):
+        table = load_table(queries.catalog, request.identifier)
+        with output.progress() as say, output.work() as work:
+            say(f"Reading {len(queries.files)} files of queries on {request.table}")
+            workload = read_workload(
+                queries.files,
+                scanned_table(table, request.identifier),
+                dialect=queries.dialect,
+                as_of=queries.as_of,
+                kind=queries.kind,
+            )
+            say(f"Simulating layouts of {request.table}")
+            return advise(
+                table,
+                workload,
+                options=request.options,
+                branch=request.branch,
+                days=request.days,
+                least_saving=request.least_saving,
+                progress=work,
+            )
+
+
+def _write_page(path: Path, advice: Advice) -> None:
+    # They are an extra, and take a while to import.
+    from iceberg_zorder.render.advice_page import advice_page
+
+    try:
+        path.write_text(advice_page(advice.to_dict()), encoding="utf-8")
+    except OSError as error:
+        raise InvalidInputError(f"Cannot write --html {path}, because {error}") from error

@@ -1,0 +1,196 @@
+"""Advise on the layout of a table by the queries of its workload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
+
+from iceberg_zorder.advice.advice import Advice
+from iceberg_zorder.advice.advise import LEAST_SAVING
+from iceberg_zorder.advice.advise import advise as advise_by
+from iceberg_zorder.advice.candidates import ExpectedFiles
+from iceberg_zorder.advice.facts import Facts, QueriesToday, TableFacts
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.columns import ClusteringColumn
+from iceberg_zorder.layout.keys import domain
+from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
+from iceberg_zorder.pyiceberg.clustering.judged_filters import queries_today
+from iceberg_zorder.pyiceberg.clustering.last_order import last_sort_order
+from iceberg_zorder.pyiceberg.clustering.simulated_rows import sampled_table
+from iceberg_zorder.pyiceberg.display import display_name, sql_name
+from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
+from iceberg_zorder.pyiceberg.partitions import partition_fields
+from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot
+from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner
+from iceberg_zorder.pyiceberg.plan.row_order import remembered_sort_order
+from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
+from iceberg_zorder.pyiceberg.progress import Progress, silent
+from iceberg_zorder.pyiceberg.scan.garbage import without_garbage_collection
+from iceberg_zorder.pyiceberg.scan.history import snapshots_to
+from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
+from iceberg_zorder.report.history import SnapshotFacts
+from iceberg_zorder.request.metrics_check import set_mode
+from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
+from iceberg_zorder.request.sort_order import parse_sort_order
+from iceberg_zorder.workload.read import read_workload
+from iceberg_zorder.workload.workload import Workload
+
+
+def advise(
+    table: Table,
+    workload: Workload | str | Path | Sequence[str | Path],
+    *,
+    options: Mapping[str, object] | None = None,
+    branch: str | None = None,
+    days: float | None = None,
+    least_saving: float = LEAST_SAVING,
+    progress: Progress = silent,
+) -> Advice:
+    """Advise on the layout of a table by the queries of its workload.
+
+    A sample of the columns that queries filter by is read, and nothing is written.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table; it has the newest metadata afterwards.
+    workload : Workload, or one or several paths
+        Its workload, or files of queries to read it from.
+    options : mapping of str to object, optional
+        Options of a rewrite, such as ``target-file-size-bytes`` and ``sample-rows``.
+    branch : str, optional
+        The branch, by default main.
+    days : float, optional
+        Of how many days the workload is, above 0; then it is told what is read a day.
+    least_saving : float, optional
+        The share of what queries read today that a rewrite is to save, in [0, 1]; else nothing is advised.
+    progress : Progress, optional
+        Told of every file that was read.
+
+    Returns
+    -------
+    Advice
+        Figures of all candidates, the pick, warnings, and a statement to paste.
+
+    Raises
+    ------
+    InvalidInputError
+        When an argument or a filter cannot be honoured, or the table has no data file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from pyiceberg.catalog.sql import SqlCatalog
+    >>> from iceberg_zorder.workload.workload import Query
+    >>> directory = tempfile.TemporaryDirectory()
+    >>> catalog = SqlCatalog("lake", uri=f"sqlite:///{directory.name}/catalog.db", warehouse=directory.name)
+    >>> catalog.create_namespace("db")
+    >>> table = catalog.create_table("db.events", pa.schema([("user_id", pa.int64()), ("ts", pa.int64())]))
+    >>> random = np.random.default_rng(1)
+    >>> table.append(pa.table({name: random.integers(0, 1000, 10_000) for name in ("user_id", "ts")}))
+    >>> queries = [Query(f"{name} = {number}", 1.0) for name in ("user_id", "ts") for number in range(100, 900, 50)]
+    >>> found = advise(table, Workload.of(queries), options={"target-file-size-bytes": 4096})
+    >>> found.pick.columns, found.pick.bytes_per_query < found.today.bytes_per_query / 2
+    (('user_id', 'ts'), True)
+    >>> catalog.close(); directory.cleanup()
+    """
+    _check(days, least_saving)
+    written = {
+        name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in (options or {}).items()
+    }
+    with renewed(table), without_garbage_collection():
+        refresh(table)
+        asked = rewrite_options({**written, "rewrite-all": "true"})
+        snapshot = branch_snapshot(table, branch or MAIN_BRANCH, "advise on data files")
+        planner = Planner(table, asked)
+        plan = None if snapshot is None else planner.plan(snapshot)
+        if snapshot is None or plan is None or not plan.groups:
+            raise InvalidInputError(f"Cannot advise on {display_name(table)}, because it has no data file")
+        scanned = scanned_table(table, table.name())
+        found = workload if isinstance(workload, Workload) else read_workload(_paths(workload), scanned)
+        filtered = sum(query.weight for query in found.queries if query.filter != "TRUE")
+        tasks = [task for group in plan.groups for task in group.tasks]
+        today = queries_today(table, found, tasks, per_day=None if days is None else filtered / days)
+        columns = list(_filtered(today, scanned.columns))
+        facts = _table_facts(table, plan, written, columns, snapshots_to(table, snapshot), snapshot.snapshot_id)
+        rows = sampled_table(table, columns, plan.groups, asked.layout, progress)
+
+        def expected_files(target: int) -> ExpectedFiles:
+            return _sizes(target, asked).expected_output_files
+
+        return advise_by(Facts(facts, rows, today, expected_files), least_saving=least_saving)
+
+
+def _check(days: float | None, least_saving: float) -> None:
+    if days is not None and not days > 0:
+        raise InvalidInputError(f"Cannot advise by a workload of {days} days, because it must be more than 0")
+    if not 0 <= least_saving <= 1:
+        raise InvalidInputError(f"Cannot advise to save {least_saving}, because it must be in [0, 1]")
+
+
+def _paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
+    return [Path(each) for each in ([files] if isinstance(files, str | Path) else files)]
+
+
+def _sizes(target: int, options: RewriteOptions) -> SizeRules:
+    # Shares of the target, as Iceberg's defaults are.
+    return SizeRules(target, int(target * 0.75), int(target * 1.8), options)
+
+
+def _filtered(today: QueriesToday, types: Mapping[tuple[str, ...], str]) -> Iterator[ClusteringColumn]:
+    """List the columns that queries filter by and that have keys, in the order of the table."""
+    names = {name for query in today.queries for box in query.boxes for name, _ in box.ranges}
+    names |= {name for query in today.queries for name, _ in query.kinds}
+    for name, kind in types.items():
+        if name in names:
+            try:
+                domain(kind)
+            except InvalidInputError:
+                continue
+            yield ClusteringColumn(name, kind)
+
+
+def _table_facts(
+    table: Table,
+    plan: Plan,
+    options: Mapping[str, str],
+    columns: Sequence[ClusteringColumn],
+    snapshots: Sequence[SnapshotFacts],
+    snapshot_id: int,
+) -> TableFacts:
+    schema = table.schema()
+    fields = [schema.find_column_name(each.source_id) for each in partition_fields(schema, table.spec())]
+    full_names = {each.name: ".".join(each.parts) for each in columns}
+    return TableFacts(
+        table.catalog.name,
+        table.name(),
+        snapshot_id,
+        sum(len(group.tasks) for group in plan.groups),
+        sum(group.input_size for group in plan.groups),
+        plan.target.size,
+        options,
+        tuple(_laid_out_by(table, snapshots)),
+        tuple(dict.fromkeys(name for name in fields if name is not None)),
+        {name: set_mode(sql_name(table), full_names[name], "full") for name in KeptBounds.of(table, columns).missing},
+    )
+
+
+def _laid_out_by(table: Table, snapshots: Sequence[SnapshotFacts]) -> list[str]:
+    """Find the columns that a table is clustered by, or sorted by when it is written."""
+    try:
+        text = remembered_sort_order(table, case_sensitive=False)
+        if text is None:
+            layout = next((each for each in reversed(snapshots) if each.is_layout), None)
+            text = None if layout is None else last_sort_order(table, layout)
+        if text is not None:
+            return [".".join(parts) for parts in parse_sort_order(text).names]
+    except InvalidInputError:
+        # Of columns that are dropped, or are none: the rewrite itself tells of them.
+        return []
+    found = (table.schema().find_column_name(field.source_id) for field in table.sort_order().fields)
+    return [name for name in found if name is not None]

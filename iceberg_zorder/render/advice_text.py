@@ -1,0 +1,183 @@
+"""Advice on the layout of a table, as text for terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import RenderableType
+from rich.filesize import decimal
+from rich.table import Table
+from rich.text import Text
+
+from iceberg_zorder.printable import all_printable, printable_lines
+
+_SHOWN = 8
+"""So many of the candidates are shown, beside the best of each kind."""
+
+
+def advice_renderables(advice: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """Show advice.
+
+    Parameters
+    ----------
+    advice : mapping
+        As :meth:`iceberg_zorder.advice.advice.Advice.to_dict` describes it.
+
+    Yields
+    ------
+    rich.console.RenderableType
+        Lines and tables; texts that must not be wrapped say so.
+    """
+    statement, command = advice["statement"], advice["command"]
+    advice = all_printable(advice)
+    yield Text(headline(advice))
+    yield Text("\n".join(basis(advice)))
+    if advice["candidates"]:
+        yield _layouts(advice)
+    if advice["cost"]:
+        yield Text(cost_text(advice))
+    if advice["file_sizes"]:
+        yield _file_sizes(advice)
+    if advice["columns"]:
+        yield _columns(advice)
+    for each in advice["warnings"]:
+        yield Text(f"{each['kind']}: {each['message']}", style="yellow")
+        if each["statement"]:
+            yield _to_paste(each["statement"])
+    for title, text in (("To paste into Spark SQL:", statement), ("Or on the command line:", command)):
+        if text:
+            yield Text(title)
+            yield _to_paste(text)
+
+
+def _to_paste(text: str) -> Text:
+    # A line that is wrapped cannot be pasted.
+    return Text(printable_lines(text), no_wrap=True)
+
+
+def headline(advice: Mapping[str, Any]) -> str:
+    """Say what is advised, and why.
+
+    Examples
+    --------
+    >>> headline({"table": "lake.db.t", "pick": None, "reason": "nothing is read"})
+    'lake.db.t: do nothing, because nothing is read'
+    """
+    pick = advice["pick"]
+    if pick is None:
+        return f"{advice['table']}: do nothing, because {advice['reason']}"
+    return f"{advice['table']}: {layout_text(pick)}, because {advice['reason']}"
+
+
+def layout_text(layout: Mapping[str, Any]) -> str:
+    """Name a layout.
+
+    Examples
+    --------
+    >>> layout_text({"kind": "sort", "layout": "zorder(a)", "columns": ["a"]})
+    'sort by a'
+    """
+    kind = layout["kind"]
+    if kind == "today":
+        return "as it is"
+    if kind == "sort":
+        return f"sort by {layout['columns'][0]}"
+    return f"partition by {layout['layout']}" if kind == "partition" else str(layout["layout"])
+
+
+def basis(advice: Mapping[str, Any]) -> list[str]:
+    """Say what the figures rest on."""
+    full = f", and {advice['full_scans']:,.0f} without" if advice["full_scans"] else ""
+    lines = [f"{advice['scans']:,.0f} scans with filters{full}; {decimal(advice['table_bytes'])} in data files"]
+    if advice["is_held_out"]:
+        lines.append(
+            f"{advice['choosing_queries']:,} different filters chose, {advice['judging_queries']:,} others judge"
+        )
+    elif advice["choosing_queries"]:
+        lines.append("one filter only: it chose, and judges itself")
+    return lines
+
+
+def shown_layouts(advice: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Choose the layouts that are shown: today's, the pick, the best of each kind and of each number of columns."""
+    candidates: Sequence[Mapping[str, Any]] = advice["candidates"]
+    shown = [advice["pick"]] if advice["pick"] else []
+    seen: set[tuple[str, int]] = set()
+    for each in candidates:
+        key = (each["kind"], len(each["columns"]))
+        if key not in seen:
+            seen.add(key)
+            shown.append(each)
+    shown += candidates[: max(0, _SHOWN - len(shown))]
+    order = {(each["kind"], each["layout"]): place for place, each in enumerate(candidates)}
+    distinct = {(each["kind"], each["layout"]): each for each in shown}
+    return [advice["today"], *(distinct[key] for key in sorted(distinct, key=lambda key: order[key]))]
+
+
+def cost_text(advice: Mapping[str, Any]) -> str:
+    """Say what the best rewrite costs, and when it has paid.
+
+    Examples
+    --------
+    >>> cost = {"read_bytes": 1000, "written_bytes": 1000, "saved_bytes_per_query": 10.0, "pays_after_queries": 200.0}
+    >>> cost_text({"cost": {**cost, "pays_after_days": None}})
+    'A rewrite reads 1.0 kB and writes 1.0 kB; a query reads 10 bytes less, so that it has paid after 200 queries.'
+    """
+    cost = advice["cost"]
+    text = f"A rewrite reads {decimal(cost['read_bytes'])} and writes {decimal(cost['written_bytes'])}"
+    if cost["pays_after_queries"] is None:
+        return f"{text}; queries read no less for it, so that it never pays."
+    days = "" if cost["pays_after_days"] is None else f", {cost['pays_after_days']:,.1f} days"
+    return (
+        f"{text}; a query reads {decimal(round(cost['saved_bytes_per_query']))} less, so that it has paid after "
+        f"{cost['pays_after_queries']:,.0f} queries{days}."
+    )
+
+
+def per_day(advice: Mapping[str, Any], size: float) -> str:
+    """Write what all queries of a day read; a dash where it is not known how many there are."""
+    return "-" if advice["queries_per_day"] is None else decimal(round(size * advice["queries_per_day"]))
+
+
+def _layouts(advice: Mapping[str, Any]) -> Table:
+    table = Table("layout")
+    for name in ("files", "read", "of it", "files read", *(["a day"] if advice["queries_per_day"] else [])):
+        table.add_column(name, justify="right", no_wrap=True)
+    for each in shown_layouts(advice):
+        size = each["bytes_per_query"]
+        row = [
+            f"{'* ' if each == advice['pick'] else ''}{layout_text(each)}",
+            f"{each['files']:,}",
+            decimal(round(size)),
+            f"{100 * size / max(1, advice['table_bytes']):.1f}%",
+            f"{each['files_per_query']:,.1f}",
+        ]
+        table.add_row(*map(Text, [*row, per_day(advice, size)] if advice["queries_per_day"] else row))
+    table.caption = "read: bytes of a query with a filter, on average" + ("; * advised" if advice["pick"] else "")
+    return table
+
+
+def _file_sizes(advice: Mapping[str, Any]) -> Table:
+    table = Table("file size")
+    for name in ("files", "read", "files read"):
+        table.add_column(name, justify="right")
+    for each in advice["file_sizes"]:
+        size, read = each["target_file_size_bytes"], decimal(round(each["bytes_per_query"]))
+        is_now = " (now)" if size == advice["target_file_size_bytes"] else ""
+        table.add_row(f"{decimal(size)}{is_now}", f"{each['files']:,}", read, f"{each['files_per_query']:,.1f}")
+    table.caption = "option target-file-size-bytes"
+    return table
+
+
+def _columns(advice: Mapping[str, Any]) -> Table:
+    table = Table("column")
+    for name in ("sorted by it alone", "gain in the best set"):
+        table.add_column(name, justify="right")
+    for each in advice["columns"]:
+        gain = each["gain_bytes_per_query"]
+        # Bytes of sizes below 0 have no name.
+        worth = "-" if gain is None else f"{'-' if gain < 0 else ''}{decimal(abs(round(gain)))}"
+        mark = "" if each["is_in_best_set"] else " if added"
+        table.add_row(Text(each["name"]), decimal(round(each["alone_bytes_per_query"])), f"{worth}{mark}")
+    return table

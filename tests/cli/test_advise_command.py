@@ -1,0 +1,83 @@
+"""The command ``advise`` in a process of its own, on a real table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import Catalog
+
+from tests.cli.processes import run_without_spark
+
+
+@pytest.fixture(scope="module")
+def queries(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table whose files are narrow in neither of two columns, and queries that filter by both."""
+    rows = pa.table(
+        {"odd name": [i * 37 % 1_000 for i in range(10_000)], "at": [i * 991 % 1_000 for i in range(10_000)]}
+    )
+    table = catalog.create_table("db.clicks", rows.schema)
+    for start in range(0, 10_000, 2_000):
+        table.append(rows.slice(start, 2_000))
+    path = tmp_path_factory.mktemp("queries") / "q.sql"
+    path.write_text(
+        "".join(
+            f"SELECT * FROM clicks WHERE `{name}` = {n};\n" for name in ("odd name", "at") for n in range(0, 900, 30)
+        )
+        + "SELECT * FROM clicks;\nSELECT FROM clicks WHERE;\n"
+    )
+    return path
+
+
+def test_text_json_and_the_page(home: Path, queries: Path, tmp_path: Path) -> None:
+    asked = ["--workload", str(queries), "--dialect", "spark", "--option", "target-file-size-bytes=5000"]
+    page = tmp_path / "advice.html"
+    done = run_without_spark(home, "db.clicks", *asked, "--days", "2", "--html", str(page), "--quiet", command="advise")
+    assert (done.returncode, done.stderr) == (0, "")
+    text, _, pasted = done.stdout.partition("To paste into Spark SQL:")
+    assert "* zorder(`odd name`, at)" in text
+    assert "60 scans with filters, and 1 without" in text
+    assert "30 different filters chose, 30 others judge" in text
+    assert "has paid after" in text
+    assert max(len(line) for line in text.splitlines() if not line.startswith("ALTER TABLE")) <= 80
+    assert "sort_order => 'zorder(`odd name`, at)'" in pasted
+    assert "iceberg-zorder rewrite db.clicks --by 'zorder(`odd name`, at)' --option rewrite-all=true" in pasted
+    html = page.read_text()
+    assert "<svg" in html
+    assert html.count("zorder(`odd name`, at)") >= 3
+    done = run_without_spark(home, "db.clicks", *asked, "--output", "json", command="advise")
+    assert done.returncode == 0
+    told = json.loads(done.stdout)
+    assert (told["table"], told["pick"]["columns"]) == ("files.db.clicks", ["`odd name`", "at"])
+    assert told["statement"] in pasted
+    assert (told["queries_per_day"], told["is_held_out"]) == (None, True)
+
+
+def test_doing_nothing_is_advice_and_exits_with_0(home: Path, queries: Path) -> None:
+    done = run_without_spark(
+        home, "db.clicks", "--workload", str(queries), "--dialect", "spark", "--quiet", command="advise"
+    )
+    assert done.returncode == 0
+    assert "do nothing, because at 16,777,216 bytes a file there is one file" in " ".join(done.stdout.split())
+    assert "To paste" not in done.stdout
+
+
+def test_wrong_usage_is_refused(home: Path, queries: Path, tmp_path: Path) -> None:
+    good = ["--workload", str(queries)]
+    wrong: tuple[tuple[list[str], str], ...] = (
+        (["--workload", "no.sql"], "because there is no such file"),
+        ([*good, "--days", "0"], "Cannot use --days 0, because it must be more than 0"),
+        ([*good, "--least-saving", "2"], "Cannot use --least-saving 2, because it must be in [0, 1]"),
+        ([*good, "--html", str(tmp_path / "no" / "a.html")], "because there is no directory"),
+        ([*good, "--option", "no-such=1"], "no-such"),
+        ([], "Missing option '--workload'"),
+    )
+    for arguments, message in wrong:
+        done = run_without_spark(home, "db.clicks", *arguments, "--output", "json", command="advise")
+        assert done.returncode == 2, arguments
+        assert message in json.loads(done.stdout)["error"]["message"], done.stdout
+    done = run_without_spark(home, "db.no_such_table", *good, command="advise")
+    assert done.returncode == 2
+    assert "there is no such table" in done.stderr

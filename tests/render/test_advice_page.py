@@ -1,0 +1,88 @@
+"""The page and the text of advice, with hostile names."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+from rich.console import Console
+
+from iceberg_zorder.advice.advice import Advice, Caution, ColumnGain, FileSize, JudgedLayout, RewriteCost
+from iceberg_zorder.render.advice_page import advice_page
+from iceberg_zorder.render.advice_text import advice_renderables
+
+EVIL = "<script>document.title='evil'</script>\x1b[31m"
+
+
+def layout(kind: str, read: float) -> JudgedLayout:
+    return JudgedLayout(kind, "" if kind == "today" else f"zorder(`{EVIL}`)", (EVIL,), 64, read, 3.5, read)
+
+
+PICK = layout("sort", 2e8)
+ADVICE = Advice(
+    table=f"lake.db.`{EVIL}`",
+    snapshot_id=1,
+    scans=10.0,
+    full_scans=2.0,
+    choosing_queries=3,
+    judging_queries=3,
+    is_held_out=True,
+    table_bytes=10**9,
+    target_file_size_bytes=16 * 1024**2,
+    queries_per_day=5.0,
+    today=layout("today", 9e8),
+    candidates=(PICK, layout("partition", 5e8)),
+    pick=PICK,
+    reason="it reads less",
+    cost=RewriteCost(10**9, 10**9, 7e8, 2.9, 0.6),
+    file_sizes=(FileSize(1024, 9, 1e8, 2.0),),
+    columns=(ColumnGain(EVIL, 2e8, -1e6, True), ColumnGain("b", 3e8, None, False)),
+    warnings=(Caution("few-values", (EVIL,), f"{EVIL} has few", f"ALTER TABLE `{EVIL}`"),),
+    statement=f"CALL `{EVIL}`\nnext",
+    command="do it",
+)
+
+
+def test_the_page_escapes_names_and_loads_nothing() -> None:
+    page = advice_page(ADVICE.to_dict())
+    assert "<script" not in page
+    assert "\x1b" not in page
+    assert "&lt;script&gt;" in page
+    (svg,) = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+    ElementTree.fromstring(svg)
+    assert re.findall(r"(?:src|href)=\"(?!#|data:)", page) == []
+    assert "1.0 GB" in page
+    assert "CALL" in page
+
+
+def test_text_obeys_nothing_and_what_is_pasted_is_not_wrapped() -> None:
+    console = Console(width=79, record=True, file=io.StringIO())
+    renderables = list(advice_renderables(ADVICE.to_dict()))
+    for each in renderables:
+        console.print(each)
+    text = console.export_text()
+    assert "\x1b" not in text
+    assert "-1.0 MB" in text
+    assert "has paid after 3 queries, 0.6 days" in text
+    kept = [str(each) for each in renderables if getattr(each, "no_wrap", False)]
+    assert [each.split("`")[0] for each in kept] == ["ALTER TABLE ", "CALL ", "do it"]
+    assert kept[1].endswith("\nnext")
+
+
+def test_to_do_nothing_has_a_page_without_layouts() -> None:
+    nothing = replace(
+        ADVICE,
+        candidates=(),
+        pick=None,
+        cost=None,
+        file_sizes=(),
+        columns=(),
+        statement=None,
+        command=None,
+        warnings=(),
+    )
+    page = advice_page(nothing.to_dict())
+    assert "do nothing, because it reads less" in page
+    assert "<svg" not in page
