@@ -16,6 +16,17 @@ class InvalidInputError(ValueError):
     """
 
 
+class StalePlanError(InvalidInputError):
+    """A plan that cannot be executed, because the table has changed since; nothing was begun.
+
+    Examples
+    --------
+    >>> raise StalePlanError("Cannot execute the plan of db.t, because its schema has changed since")
+    Traceback (most recent call last):
+    iceberg_zorder.errors.StalePlanError: Cannot execute the plan of db.t, because its schema has changed since
+    """
+
+
 class RewriteFailedError(RuntimeError):
     """A rewrite that had begun, and could not be completed.
 
@@ -41,6 +52,20 @@ class RewriteConflictError(RewriteFailedError):
     >>> raise RewriteConflictError("Cannot commit rewrite of db.t, because it conflicted with a delete")
     Traceback (most recent call last):
     iceberg_zorder.errors.RewriteConflictError: Cannot commit rewrite of db.t, because it conflicted with a delete
+    """
+
+
+class TakenOverError(RewriteFailedError):
+    """A rewrite that was not committed, because its maintainer was taken for dead, and another has the table.
+
+    What it had not committed yet is left undone, and the new data files of that are deleted.
+
+    Examples
+    --------
+    >>> raise TakenOverError("Cannot commit rewrite of db.t, because another maintainer has taken the table over")
+    Traceback (most recent call last):
+    iceberg_zorder.errors.TakenOverError: Cannot commit rewrite of db.t, because another maintainer has taken the \
+table over
     """
 
 

@@ -15,10 +15,20 @@ PAGES = {
 """Their texts, by their paths in the repository."""
 
 
+RECIPES = "docs/recipes.md"
+"""The page whose blocks are files of their own, which tests of their own run."""
+
+
 def snippets(language: str) -> list[str]:
-    """All fenced blocks of a language, those inside lists without their margin."""
+    """All fenced blocks of a language but those of recipes, those inside lists without their margin."""
+    texts = (text for page, text in PAGES.items() if page != RECIPES)
+    return [block for text in texts for block in blocks(text, language)]
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """The fenced blocks of a language in a text."""
     fence = re.compile(rf"^( *)```{language}\n(.*?)^\1```$", flags=re.DOTALL | re.MULTILINE)
-    return [dedent(found[2]) for text in PAGES.values() for found in fence.finditer(text)]
+    return [dedent(found[2]) for found in fence.finditer(text)]
 
 
 def commands() -> list[str]:

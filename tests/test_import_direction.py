@@ -15,11 +15,13 @@ PACKAGE = Path(__file__).parent.parent / "iceberg_zorder"
 # Each room may import from rooms before it, and from none after or beside it.
 STAGES = [
     {"errors", "printable"},
-    {"layout", "sample"},
+    {"layout.growth", "sample"},
+    {"layout"},
+    {"layout.choice"},
     {"request"},
     {"render"},
-    {"report", "rows"},
-    {"upkeep"},
+    {"report", "rows", "workload"},
+    {"advice", "upkeep"},
     {"maintain.policy"},
     {"maintain"},
     {"spark", "pyiceberg.compat"},
@@ -38,11 +40,12 @@ STAGES = [
     {"pyiceberg.clustering", "pyiceberg.rewrite"},
     {"pyiceberg.maintain"},
     {"pyiceberg"},
-    {"cli"},
+    {"passes"},
+    {"airflow", "cli"},
 ]
 STAGE_OF = {room: stage for stage, rooms in enumerate(STAGES) for room in rooms}
-ENGINES = {"pyspark": "spark", "py4j": "spark", "pyiceberg": "pyiceberg"}
-CORE = {"errors", "printable", "layout", "sample", "request", "report", "rows", "upkeep"}
+ENGINES = {"pyspark": "spark", "py4j": "spark", "pyiceberg": "pyiceberg", "airflow": "airflow"}
+CORE = {"advice", "errors", "printable", "layout", "sample", "request", "report", "rows", "upkeep", "workload"}
 CORE_MAY_IMPORT = {"numpy", "pyarrow", "sqlglot", "iceberg_zorder"} | sys.stdlib_module_names
 LONGEST_MODULE = 350
 LARGEST_PACKAGE = 13  # a dozen modules, and __init__.py
@@ -108,6 +111,8 @@ def test_a_wrong_import_is_noticed() -> None:
     assert faults("layout.boundaries", {"rich"})
     assert faults("maintain.policy.read", {"iceberg_zorder.pyiceberg.rewrite"})
     assert faults("maintain.policy.read", {"pyiceberg.catalog"})
+    assert faults("passes", {"airflow.sdk"})
+    assert faults("cli.app", {"iceberg_zorder.airflow"})
     assert not faults("cli.app", {"iceberg_zorder.pyiceberg.rewrite", "rich", "iceberg_zorder.errors"})
 
 

@@ -7,18 +7,14 @@ by Ctrl-C, 143 by SIGTERM.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
-from typer.core import TyperCommand
 
 from iceberg_zorder import __version__
 from iceberg_zorder.cli.endings import exit_after
-from iceberg_zorder.cli.failure import REFUSED, Failure
 from iceberg_zorder.cli.interruption import Signals
-from iceberg_zorder.cli.output import ConsoleOutput, JsonOutput, Output
 from iceberg_zorder.cli.parameters import (
     Branch,
     By,
@@ -34,6 +30,8 @@ from iceberg_zorder.cli.parameters import (
     Warehouse,
     Where,
 )
+from iceberg_zorder.cli.usage import Command, output_of, pairs
+from iceberg_zorder.cli.workload_commands import advise, workload
 from iceberg_zorder.errors import InvalidInputError
 
 app = typer.Typer(
@@ -65,23 +63,7 @@ def _application(
     pass
 
 
-class _Command(TyperCommand):
-    """A command whose wrong usage is JSON on stdout, too, where JSON is asked for."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse arguments, and raise as Click does."""
-        given = " ".join(args)
-        try:
-            return super().parse_args(ctx, args)
-        except Exception as error:
-            # Typer has Click inside, or beside it, and gives no name of its own to wrong usage.
-            message = getattr(error, "format_message", None)
-            if message and re.search(r"(^| )--output[ =]json( |$)", given):
-                JsonOutput(quiet=True).usage(Failure("UsageError", message(), REFUSED))
-            raise
-
-
-@app.command(cls=_Command)
+@app.command(cls=Command)
 def rewrite(
     table: Table,
     by: By = None,
@@ -107,7 +89,7 @@ def rewrite(
     Exit codes: 0 done, or nothing to do; 1 failed; 2 refused before anything was begun; 3 another operation was in the
     way; 4 nobody knows whether it was committed; 130 and 143 ended by Ctrl-C and SIGTERM.
     """
-    shown = _output(output, quiet=quiet)
+    shown = output_of(output, quiet=quiet)
 
     def work(signals: Signals) -> int:
         # PySpark is an extra, and it and PyIceberg take seconds to import: help and version must not wait for them.
@@ -120,13 +102,13 @@ def rewrite(
             table,
             by=by,
             where=where,
-            options={**_pairs("--option", option), **({"dry-run": "true"} if dry_run else {})},
+            options={**pairs("--option", option), **({"dry-run": "true"} if dry_run else {})},
             branch=branch,
             engine=engine,
             catalog=catalog,
             uri=uri,
             warehouse=warehouse,
-            conf=_pairs("--conf", conf),
+            conf=pairs("--conf", conf),
             predicates=predicate or [],
         )
         return run(request, shown, signals.done)
@@ -134,7 +116,7 @@ def rewrite(
     exit_after(work, f"the rewrite of {table}", shown, leaves_files=True)
 
 
-@app.command(cls=_Command)
+@app.command(cls=Command)
 def plan(
     table: Table,
     by: By = None,
@@ -157,7 +139,7 @@ def plan(
 
     Only manifests are read, unless a sample is asked for. Exit codes are those of rewrite.
     """
-    shown = _output(output, quiet=quiet)
+    shown = output_of(output, quiet=quiet)
 
     def work(_: Signals) -> int:
         from iceberg_zorder.cli.arguments import checked_request
@@ -169,13 +151,13 @@ def plan(
             table,
             by=by,
             where=where,
-            options=_pairs("--option", option),
+            options=pairs("--option", option),
             branch=branch,
             engine=engine,
             catalog=catalog,
             uri=uri,
             warehouse=warehouse,
-            conf=_pairs("--conf", conf),
+            conf=pairs("--conf", conf),
             predicates=predicate or [],
         )
         return run(request, shown, sampled=sampled)
@@ -183,7 +165,7 @@ def plan(
     exit_after(work, f"the plan of {table}", shown, leaves_files=False)
 
 
-@app.command(cls=_Command)
+@app.command(cls=Command)
 def report(
     table: Table,
     by: Annotated[
@@ -218,7 +200,7 @@ def report(
 
     Exit codes: 0 done, whatever was found; 1 failed; 2 refused.
     """
-    shown = _output(output, quiet=quiet)
+    shown = output_of(output, quiet=quiet)
 
     def work(_: Signals) -> int:
         from iceberg_zorder.cli.arguments import checked_report_request, predicates_of
@@ -236,14 +218,14 @@ def report(
             catalog=catalog,
             uri=uri,
             warehouse=warehouse,
-            conf=_pairs("--conf", conf),
+            conf=pairs("--conf", conf),
         )
         return run(request, shown)
 
     exit_after(work, f"the report on {table}", shown, leaves_files=False)
 
 
-@app.command(name="set", cls=_Command)
+@app.command(name="set", cls=Command)
 def set_defaults(
     table: Table,
     by: Annotated[str, typer.Option(help="Clustering columns, or a sort order, as for rewrite.", show_default=False)],
@@ -259,25 +241,64 @@ def set_defaults(
     They are its properties zorder.columns and zorder.options, which both engines look at, and ALTER TABLE sets as well.
     Exit codes: 0 done; 1 failed; 2 refused.
     """
-    shown = _output(output, quiet=quiet)
+    shown = output_of(output, quiet=quiet)
 
     def work(_: Signals) -> int:
         from iceberg_zorder.cli.arguments import checked_defaults
         from iceberg_zorder.cli.commands.table_defaults import run
 
         request = checked_defaults(
-            table, by=by, options=_pairs("--option", option), catalog=catalog, uri=uri, warehouse=warehouse
+            table, by=by, options=pairs("--option", option), catalog=catalog, uri=uri, warehouse=warehouse
         )
         return run(request, shown)
 
     exit_after(work, f"the change of {table}", shown, leaves_files=False)
 
 
-@app.command(cls=_Command)
+@app.command(cls=Command)
+def history(
+    table: Table,
+    branch: Annotated[str | None, typer.Option(help="The branch whose snapshots to read.")] = None,
+    limit: Annotated[int, typer.Option(help="So many of the newest rewrites at most.")] = 20,
+    catalog: Catalog = None,
+    uri: Uri = None,
+    warehouse: Warehouse = None,
+    output: OutputKind = "text",
+    quiet: Quiet = False,
+) -> None:
+    """Show a table's rewrites, as the snapshots that are kept tell: when, why, and what filters read for it.
+
+    Exit codes: 0 done; 1 failed; 2 refused.
+    """
+    shown = output_of(output, quiet=quiet)
+
+    def work(_: Signals) -> int:
+        from iceberg_zorder.cli.arguments import checked_history
+        from iceberg_zorder.cli.commands.history import run
+
+        return run(checked_history(table, branch, limit, catalog=catalog, uri=uri, warehouse=warehouse), shown)
+
+    exit_after(work, f"the history of {table}", shown, leaves_files=False)
+
+
+app.command(cls=Command)(workload)
+app.command(cls=Command)(advise)
+
+
+@app.command(cls=Command)
 def maintain(
     policy: Annotated[Path, typer.Argument(help="The policy, a YAML file.", show_default=False)],
     watch: Annotated[bool, typer.Option("--watch", help="Go on with a pass each interval of the policy.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide, and tell the reasons; write nothing.")] = False,
+    log_file: Annotated[
+        Path | None, typer.Option(help="Add a line of JSON for all that happens to this file.", show_default=False)
+    ] = None,
+    metrics_port: Annotated[
+        int | None, typer.Option(help="With --watch: serve /metrics and /health on 127.0.0.1.", show_default=False)
+    ] = None,
+    metrics_textfile: Annotated[
+        Path | None, typer.Option(help="Write metrics to this file after each pass.", show_default=False)
+    ] = None,
     conf: Conf = None,
     output: OutputKind = "text",
     quiet: Quiet = False,
@@ -288,27 +309,13 @@ def maintain(
     Exit codes: 0 done, also where writers have won; 1 a table or a catalog failed, and the others are done; 2 the
     policy was refused; 130 and 143 ended by Ctrl-C and SIGTERM.
     """
-    shown = _output(output, quiet=quiet)
+    shown = output_of(output, quiet=quiet)
 
-    def work(_: Signals) -> int:
-        from iceberg_zorder.cli.commands.maintain import run
+    def work(signals: Signals) -> int:
+        from iceberg_zorder.cli.commands.maintain import Watching, run
 
-        return run(policy, shown, watch=watch, dry_run=dry_run, conf=_pairs("--conf", conf))
+        watching = Watching(log_file, metrics_port, metrics_textfile)
+        settings = pairs("--conf", conf)
+        return run(policy, shown, signals, watch=watch, dry_run=dry_run, conf=settings, watching=watching)
 
     exit_after(work, "the maintenance", shown, leaves_files=True)
-
-
-def _output(kind: Literal["text", "json"], *, quiet: bool) -> Output:
-    return (JsonOutput if kind == "json" else ConsoleOutput)(quiet=quiet)
-
-
-def _pairs(flag: str, texts: list[str] | None) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for text in texts or []:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip():
-            raise InvalidInputError(f"Cannot read {flag} '{text}', because it is not of the form name=value")
-        if name.strip() in pairs:
-            raise InvalidInputError(f"Cannot set {name.strip()} twice, because {flag} gives it two values")
-        pairs[name.strip()] = value.strip()
-    return pairs

@@ -7,11 +7,21 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from iceberg_zorder.cli.request import DefaultsRequest, Engine, ReportRequest, RewriteRequest
+from iceberg_zorder.cli.parameters import FileKind
+from iceberg_zorder.cli.request import (
+    AdviceRequest,
+    DefaultsRequest,
+    Engine,
+    HistoryRequest,
+    ReportRequest,
+    RewriteRequest,
+    WorkloadRequest,
+)
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, catalog_properties
 from iceberg_zorder.request.arguments import name_parts
+from iceberg_zorder.request.predicate_values import as_timestamp
 from iceberg_zorder.request.sort_order import parse_sort_order
 
 EngineName = Literal["auto", "spark", "pyiceberg"]
@@ -97,6 +107,68 @@ def checked_defaults(
     parts = _identifier(table, "change")
     found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
     return DefaultsRequest(quoted_name((found.name, *parts)), parts, by.strip(), dict(options), found)
+
+
+def checked_history(
+    table: str,
+    branch: str | None,
+    limit: int,
+    *,
+    catalog: str | None = None,
+    uri: str | None = None,
+    warehouse: str | None = None,
+) -> HistoryRequest:
+    """Check the arguments of ``history``; raises InvalidInputError for wrong usage."""
+    if limit < 1:
+        raise InvalidInputError(f"Cannot use --limit {limit}, because it must be at least 1")
+    parts = _identifier(table, "read the history of")
+    found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
+    return HistoryRequest(quoted_name((found.name, *parts)), parts, branch or "main", limit, found)
+
+
+def checked_workload(
+    table: str,
+    files: Sequence[Path],
+    to: Path | None,
+    *,
+    dialect: str | None = None,
+    as_of: str | None = None,
+    kind: FileKind | None = None,
+    catalog: str | None = None,
+    uri: str | None = None,
+    warehouse: str | None = None,
+) -> WorkloadRequest:
+    """Check the arguments of ``workload``; raises InvalidInputError for wrong usage."""
+    parts = _identifier(table, "read the workload of")
+    if to is not None and not to.parent.is_dir():
+        raise InvalidInputError(f"Cannot write --to {to}, because there is no directory {to.parent}")
+    moment = None if as_of is None else as_timestamp(as_of, has_zone=True)
+    if as_of is not None and moment is None:
+        raise InvalidInputError(
+            f"Cannot use --as-of {as_of}, because it is no date or timestamp: write 2024-05-17 10:30:00Z"
+        )
+    found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
+    name = quoted_name((found.name, *parts))
+    return WorkloadRequest(name, parts, tuple(files), to, dialect, moment, kind, found)
+
+
+def checked_advice_request(
+    workload: WorkloadRequest,
+    *,
+    options: Mapping[str, str],
+    branch: str | None,
+    days: float | None,
+    least_saving: float,
+    page: Path | None,
+) -> AdviceRequest:
+    """Check the arguments of ``advise``; raises InvalidInputError for wrong usage."""
+    if page is not None:
+        _check_page(page)
+    if days is not None and not days > 0:
+        raise InvalidInputError(f"Cannot use --days {days:g}, because it must be more than 0")
+    if not 0 <= least_saving <= 1:
+        raise InvalidInputError(f"Cannot use --least-saving {least_saving:g}, because it must be in [0, 1]")
+    return AdviceRequest(workload, dict(options), branch, days, least_saving, page)
 
 
 def predicates_of(texts: Sequence[str], file: Path | None) -> list[str]:

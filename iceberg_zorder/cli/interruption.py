@@ -37,6 +37,10 @@ class Signals:
         """Take note that the work is done: a first signal stops nothing any more, only a second one does."""
         self.is_done = True
 
+    def came(self) -> bool:
+        """Tell whether any has come."""
+        return bool(self.received)
+
     def interrupt(self, number: int, _: FrameType | None) -> None:
         """Handle a signal; raises Interrupted."""
         self.received.append(number)

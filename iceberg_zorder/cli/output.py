@@ -20,9 +20,12 @@ from rich.text import Text
 
 from iceberg_zorder.cli.failure import Failure
 from iceberg_zorder.printable import printable
+from iceberg_zorder.render.advice_text import advice_renderables
+from iceberg_zorder.render.history_text import history_renderable
 from iceberg_zorder.render.pass_text import pass_renderables
 from iceberg_zorder.render.report_text import WIDTH, comparison_renderable, report_renderable
 from iceberg_zorder.render.result_tables import result_tables
+from iceberg_zorder.render.workload_text import workload_renderables
 from iceberg_zorder.request.plan_text import plan_text
 
 
@@ -68,8 +71,23 @@ class Output(ABC):
         """Show what properties a table has got."""
 
     @abstractmethod
+    def history(self, history: Mapping[str, Any]) -> None:
+        """Show the rewrites of a table: ``table``, ``branch`` and ``rewrites``.
+
+        These are as :meth:`iceberg_zorder.maintain.past_rewrites.Rewrite.to_dict` has them.
+        """
+
+    @abstractmethod
     def maintained(self, report: Mapping[str, Any]) -> None:
-        """Show a pass of maintenance, as :meth:`iceberg_zorder.maintain.maintenance_pass.PassReport.to_dict` has it."""
+        """Show a pass of maintenance, as :meth:`iceberg_zorder.maintain.pass_report.PassReport.to_dict` has it."""
+
+    @abstractmethod
+    def workload(self, found: Mapping[str, Any]) -> None:
+        """Show a workload: ``table``, ``written``, and what :func:`iceberg_zorder.workload.summary.summary` has."""
+
+    @abstractmethod
+    def advised(self, advice: Mapping[str, Any]) -> None:
+        """Show advice, as :meth:`iceberg_zorder.advice.advice.Advice.to_dict` describes it."""
 
     def told(self, message: str) -> None:
         """Show what else was done."""
@@ -227,10 +245,24 @@ class ConsoleOutput(Output):
         lines = [f"{table} remembers", *(f"  {name} = {value}" for name, value in properties.items())]
         self._stdout.print(Text("\n".join(map(printable, lines))), soft_wrap=True)
 
+    def history(self, history: Mapping[str, Any]) -> None:
+        """Show a table of the rewrites."""
+        self._stdout.print(history_renderable(history))
+
     def maintained(self, report: Mapping[str, Any]) -> None:
         """Show the tables, what was done about each and why, and what went wrong."""
         for each in pass_renderables(report):
             self._stdout.print(each)
+
+    def workload(self, found: Mapping[str, Any]) -> None:
+        """Show how much was understood, the columns, and what was not understood."""
+        for each in workload_renderables(found):
+            self._stdout.print(each)
+
+    def advised(self, advice: Mapping[str, Any]) -> None:
+        """Show what is advised, the figures of layouts, warnings, and what to paste."""
+        for each in advice_renderables(advice):
+            self._stdout.print(each, soft_wrap=isinstance(each, Text) and bool(each.no_wrap))
 
 
 class JsonOutput(Output):
@@ -256,9 +288,21 @@ class JsonOutput(Output):
         """Write ``table`` and ``properties``."""
         self._object({"table": table, "properties": properties})
 
+    def history(self, history: Mapping[str, Any]) -> None:
+        """Write it as it is."""
+        self._object(history)
+
     def maintained(self, report: Mapping[str, Any]) -> None:
         """Write the pass, a line each."""
         self._object(report)
+
+    def workload(self, found: Mapping[str, Any]) -> None:
+        """Write it as it is."""
+        self._object(found)
+
+    def advised(self, advice: Mapping[str, Any]) -> None:
+        """Write it as it is."""
+        self._object(advice)
 
     def failure(self, failure: Failure) -> None:
         """Write ``error``: its ``class``, ``message`` and ``exit_code``."""

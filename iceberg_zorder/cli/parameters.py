@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -37,6 +38,7 @@ Conf = Annotated[
     list[str] | None,
     typer.Option(metavar="K=V", help="A setting of Spark, as spark.driver.memory=4g; repeat for more."),
 ]
+FileKind = Literal["sql", "rows", "conditions", "event-log", "scan-reports", "workload"]
 OutputKind = Annotated[
     Literal["text", "json"], typer.Option("--output", help="How the result, or the error, is written to stdout.")
 ]
@@ -44,4 +46,21 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Predicate = Annotated[
     list[str] | None,
     typer.Option(help='A condition whose share of the data is told, as "a = 5 AND b > 3"; repeat for more.'),
+]
+QueryFiles = Annotated[
+    list[Path],
+    typer.Option("--from", help="A file of SQL, conditions, a query log, Spark's event log; repeat for more."),
+]
+WorkloadFiles = Annotated[
+    list[Path],
+    typer.Option("--workload", help="A workload, or a file of queries as for workload --from; repeat for more."),
+]
+QueryFileKind = Annotated[
+    FileKind | None, typer.Option("--format", help="What the files are.", show_default="what each looks like")
+]
+Dialect = Annotated[
+    str | None, typer.Option(help="The dialect of SQL, as trino or snowflake.", show_default="what most share")
+]
+AsOf = Annotated[
+    str | None, typer.Option(help="When queries ran, for current_date.", show_default="as a log tells, else now")
 ]

@@ -103,18 +103,18 @@ def failures(act: str) -> Iterator[None]:
 
 
 class _Warnings(logging.Handler):
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, masked: Callable[[str], str]) -> None:
         super().__init__(logging.WARNING)
-        self._output = output
+        self._output, self._masked = output, masked
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._output.warning(record.getMessage())
+        self._output.warning(self._masked(record.getMessage()))
 
 
 @contextmanager
-def warnings(output: Output) -> Iterator[None]:
-    """Pass on what the engine warns of."""
-    handler = _Warnings(output)
+def warnings(output: Output, masked: Callable[[str], str] = str) -> Iterator[None]:
+    """Pass on what the engine warns of, without secrets."""
+    handler = _Warnings(output, masked)
     logger = logging.getLogger("iceberg_zorder")
     logger.addHandler(handler)
     try:

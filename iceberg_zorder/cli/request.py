@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from iceberg_zorder.cli.output import Output
+from iceberg_zorder.cli.parameters import FileKind
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration
 from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.request.result import RewriteResult
@@ -134,6 +136,103 @@ class DefaultsRequest:
     sort_order: str
     options: dict[str, str]
     catalog: CatalogConfiguration
+
+
+@dataclass(frozen=True)
+class HistoryRequest:
+    """A checked request for the rewrites of a table.
+
+    Parameters
+    ----------
+    table : str
+        The table's full name, the catalog in front.
+    identifier : tuple of str
+        Its name in the catalog.
+    branch : str
+        The branch.
+    limit : int
+        So many of the newest at most, at least 1.
+    catalog : CatalogConfiguration
+        Where the table is.
+    """
+
+    table: str
+    identifier: tuple[str, ...]
+    branch: str
+    limit: int
+    catalog: CatalogConfiguration
+
+
+@dataclass(frozen=True)
+class WorkloadRequest:
+    """A checked request for the workload of a table.
+
+    Parameters
+    ----------
+    table : str
+        The table's full name, the catalog in front.
+    identifier : tuple of str
+        Its name in the catalog.
+    files : tuple of Path
+        What is read.
+    to : Path or None
+        The file that the workload is written to.
+    dialect : str or None
+        The dialect of SQL.
+    as_of : datetime or None
+        When queries are taken to run, with a zone.
+    kind : str or None
+        What the files are.
+    catalog : CatalogConfiguration
+        Where the table is.
+    """
+
+    table: str
+    identifier: tuple[str, ...]
+    files: tuple[Path, ...]
+    to: Path | None
+    dialect: str | None
+    as_of: datetime | None
+    kind: FileKind | None
+    catalog: CatalogConfiguration
+
+
+@dataclass(frozen=True)
+class AdviceRequest:
+    """A checked request for advice on a table.
+
+    Parameters
+    ----------
+    workload : WorkloadRequest
+        The table, and the files of its queries.
+    options : dict of str to str
+        Options of a rewrite.
+    branch : str or None
+        The branch.
+    days : float or None
+        Of how many days the queries are.
+    least_saving : float
+        The share that a rewrite is to save.
+    page : Path or None
+        The file that a page is written to.
+    """
+
+    workload: WorkloadRequest
+    options: dict[str, str]
+    branch: str | None
+    days: float | None
+    least_saving: float
+    page: Path | None
+
+    @property
+    def table(self) -> str:
+        """The table's full name, the catalog in front."""
+        return self.workload.table
+
+    @property
+    def identifier(self) -> tuple[str, ...]:
+        """Its name in the catalog."""
+        return self.workload.identifier
 
 
 def with_compared(

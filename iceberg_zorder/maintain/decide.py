@@ -36,6 +36,8 @@ class Decision:
         The file groups that are rewritten, those that are worth most first.
     deferred : tuple of FileGroupNeed
         The file groups that the budget has no room for.
+    room : int or None
+        Bytes that may be rewritten if more are needed by then; None is without limit.
     """
 
     table: TableName
@@ -43,6 +45,7 @@ class Decision:
     reason: str
     groups: tuple[FileGroupNeed, ...] = ()
     deferred: tuple[FileGroupNeed, ...] = ()
+    room: int | None = None
 
     @property
     def size(self) -> int:

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Protocol
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.maintain.maintenance_pass import Done
 from iceberg_zorder.maintain.observation import TableName
+from iceberg_zorder.maintain.pass_report import Done
 from iceberg_zorder.maintain.policy.settings import FollowUp, TableSettings
 
 LARGEST_WITHOUT_SPARK = 50 * 10**9

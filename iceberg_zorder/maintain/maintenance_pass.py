@@ -1,61 +1,55 @@
 """One pass of maintenance: observe, decide, act, report.
 
-Nothing is kept between passes but what is in the tables, and how long tables are left in peace after conflicts, which a
-loop remembers. What happens to one table stops no other.
+Nothing is kept between passes but what is in the tables; how long they are left in peace after conflicts is remembered
+by a loop, too. What happens to one table stops no other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field, replace
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError
 from iceberg_zorder.maintain.decide import Circumstances, Decision, decide
-from iceberg_zorder.maintain.observation import Observation, TableName
+from iceberg_zorder.maintain.events import (
+    PASS_BEGAN,
+    PASS_ENDED,
+    REWRITE_BEGAN,
+    REWRITE_ENDED,
+    TABLE_DECIDED,
+    TABLE_FAILED,
+    Event,
+    Listener,
+    Work,
+)
+from iceberg_zorder.maintain.observation import Conflicts, Observation, TableName
+from iceberg_zorder.maintain.pass_report import Done, PassReport, TableReport, described, reported
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.settings import TableSettings
 
-
-class HeldByAnotherError(Exception):
-    """Another maintainer is at the table: it is left to that one."""
+_LOG = logging.getLogger("iceberg_zorder")
 
 
-@dataclass(frozen=True)
-class Done:
-    """What was done to a table.
+class LeftForNowError(Exception):
+    """A table that is left to the next pass, or to another maintainer; the message says why."""
 
-    Parameters
-    ----------
-    rewritten_files, added_files : int
-        Data files that were replaced, and those that took their place.
-    rewritten_bytes : int
-        Bytes of the former.
-    failed_files : int
-        Data files whose file group could not be rewritten, while others were.
-    message : str or None
-        What else is to be known.
-    follow_ups : tuple of str
-        What was done afterwards.
-    failed_follow_up : str or None
-        Why no more was done afterwards.
-    """
 
-    rewritten_files: int
-    added_files: int
-    rewritten_bytes: int
-    failed_files: int = 0
-    message: str | None = None
-    follow_ups: tuple[str, ...] = ()
-    failed_follow_up: str | None = None
+class PartlyDoneError(Exception):
+    """A rewrite that has failed when a part of it was committed, which stands; it is raised from what went wrong."""
+
+    def __init__(self, done: Done, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.done, self.cause = done, cause
 
 
 class Tables(Protocol):
     """The tables of a policy's catalogs, and what can be done with them."""
 
     def names(self, catalog: str) -> Iterable[TableName]:
-        """List the tables of a catalog; raises whatever the catalog does."""
+        """List the tables of a catalog; raises whatever the catalog does, where only a part of it fails at the end."""
 
     def settings(self, name: TableName) -> TableSettings | None:
         """Find what the policy says of a table, and the table itself; None where no rule is for it."""
@@ -63,101 +57,58 @@ class Tables(Protocol):
     def observe(self, name: TableName, settings: TableSettings, now: datetime) -> Observation:
         """Find out what a table needs, from its metadata; raises InvalidInputError where that cannot be."""
 
-    def rewrite(self, decision: Decision, settings: TableSettings) -> Done:
-        """Rewrite the file groups of a decision; raises as a rewrite does, or HeldByAnotherError."""
+    def rewrite(self, decision: Decision, settings: TableSettings, work: Work, goes_on: Callable[[], bool]) -> Done:
+        """Rewrite the file groups of a decision, and begin none where it is not to go on.
+
+        Raises as a rewrite does, maybe inside a PartlyDoneError, or LeftForNowError.
+        """
+
+    def remember(self, name: TableName, settings: TableSettings, conflicts: Conflicts | None) -> None:
+        """Have a table remember conflicts, or none any more; raises as it may."""
 
     def clean_up(self, name: TableName, settings: TableSettings) -> None:
         """Delete files of a table that maintainers which were killed have left, if it is time; raises as it may."""
 
 
-@dataclass(frozen=True)
-class TableReport:
-    """What a pass did about a table.
-
-    Parameters
-    ----------
-    table : TableName
-        The table.
-    decision : Decision or None
-        What was decided; None where it could not be observed.
-    observation : Observation or None
-        What was found.
-    done : Done or None
-        What was done, if anything was.
-    error : str or None
-        What went wrong.
-    is_conflict : bool
-        Whether writers were in the way: they have won.
-    """
-
-    table: TableName
-    decision: Decision | None = None
-    observation: Observation | None = None
-    done: Done | None = None
-    error: str | None = None
-    is_conflict: bool = False
-
-
-@dataclass(frozen=True)
-class PassReport:
-    """What a pass did.
-
-    Parameters
-    ----------
-    began, ended : datetime.datetime
-        When, with time zones.
-    tables : tuple of TableReport
-        The tables that rules of the policy are for: first those that were rewritten, in this order.
-    errors : tuple of str
-        What went wrong with catalogs.
-    dry_run : bool
-        Whether nothing was to be done.
-    """
-
-    began: datetime
-    ended: datetime
-    tables: tuple[TableReport, ...]
-    errors: tuple[str, ...] = ()
-    dry_run: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Describe the pass by what JSON has; ``docs/maintenance.md`` tells the keys."""
-        return {
-            "version": 1,
-            "began": self.began.isoformat(),
-            "ended": self.ended.isoformat(),
-            "dry_run": self.dry_run,
-            "rewritten_bytes": self.rewritten_bytes,
-            "tables": [_described(each) for each in self.tables],
-            "errors": list(self.errors),
-        }
-
-    @property
-    def rewritten_bytes(self) -> int:
-        """Bytes of data files that were rewritten."""
-        return sum(each.done.rewritten_bytes for each in self.tables if each.done)
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether anything went wrong; that writers have won is no failure."""
-        return bool(self.errors) or any(each.error is not None and not each.is_conflict for each in self.tables)
-
-
 @dataclass
 class Peace:
-    """How long tables are left in peace after conflicts: twice as long after each in a row."""
+    """How long tables are left in peace after conflicts: twice as long after each in a row.
+
+    A rewrite ends the row once it is there still when the table is looked at again: until then a catalog may roll it
+    back for a writer, which is a conflict, too.
+    """
 
     conflicts: dict[TableName, int] = field(default_factory=dict)
     not_before: dict[TableName, datetime] = field(default_factory=dict)
 
     def after(self, report: TableReport, settings: TableSettings, now: datetime) -> None:
         """Take note of what came of a rewrite."""
-        if not report.is_conflict:
-            self.conflicts.pop(report.table, None)
+        if report.is_conflict:
+            self._leave(report.table, settings, now)
+        else:
             self.not_before.pop(report.table, None)
-            return
-        count = self.conflicts[report.table] = self.conflicts.get(report.table, 0) + 1
-        self.not_before[report.table] = now + settings.conflicts.wait(count)
+
+    def seen(self, found: Observation, settings: TableSettings, now: datetime) -> None:
+        """Take note of what a table has become since, and of what others have noted there."""
+        if found.conflicts is not None and found.conflicts.count > self.conflicts.get(found.table, 0):
+            self.conflicts[found.table] = found.conflicts.count
+            self.not_before[found.table] = found.conflicts.until
+        if found.rolled_back:
+            self._leave(found.table, settings, now)
+        elif found.table not in self.not_before:
+            self.conflicts.pop(found.table, None)
+
+    def of(self, table: TableName) -> Conflicts | None:
+        """Tell what is noted of a table that is left in peace."""
+        return Conflicts(self.conflicts[table], self.not_before[table]) if table in self.not_before else None
+
+    def copy(self) -> Peace:
+        """Make one that notes are taken in without consequences."""
+        return Peace(dict(self.conflicts), dict(self.not_before))
+
+    def _leave(self, table: TableName, settings: TableSettings, now: datetime) -> None:
+        count = self.conflicts[table] = self.conflicts.get(table, 0) + 1
+        self.not_before[table] = now + settings.conflicts.wait(count)
 
 
 class MaintenancePass:
@@ -175,6 +126,10 @@ class MaintenancePass:
         Tells the time, with a time zone.
     say : callable, optional
         Told what is done.
+    tell : callable, optional
+        Told each :class:`iceberg_zorder.maintain.events.Event`.
+    work : callable, optional
+        Told how far rewrites are.
     """
 
     def __init__(
@@ -184,8 +139,11 @@ class MaintenancePass:
         peace: Peace,
         clock: Callable[[], datetime],
         say: Callable[[str], None] = lambda _: None,
+        tell: Listener = lambda _: None,
+        work: Work = lambda *_: None,
     ) -> None:
         self._policy, self._tables, self._peace, self._clock, self._say = policy, tables, peace, clock, say
+        self._listener, self._work = tell, work
 
     def run(self, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False) -> PassReport:
         """Run a pass.
@@ -203,34 +161,69 @@ class MaintenancePass:
             What was decided and done.
         """
         began = self._clock()
+        self._tell(PASS_BEGAN, {"dry_run": dry_run})
         names, errors = self._names()
+        if not names and not errors:
+            _LOG.warning("No table matches any rule of %s", self._policy.name)
         found = [each for name in names if not stop() and (each := self._observed(name, began)) is not None]
         settings = {report.table: of for report, of in found}
         seen = [(report.observation, of) for report, of in found if report.observation is not None]
-        circumstances = Circumstances(began, self._policy.budget, self._peace.not_before)
+        peace = self._peace.copy() if dry_run else self._peace
+        for observation, of in seen:
+            peace.seen(observation, of, began)
+            if observation.rolled_back and not dry_run:
+                self._remember(observation, of)
+        circumstances = Circumstances(began, self._policy.budget, peace.not_before)
         observations = {each.table: each for each, _ in seen}
-        reports = []
-        for decision in decide(seen, circumstances):
-            report = TableReport(decision.table, decision, observations[decision.table])
+        reports: list[TableReport] = []
+        decisions = decide(seen, circumstances)
+        spare = self._spare(decisions)
+        for planned in decisions:
+            decision = planned if spare is None else replace(planned, room=planned.size + max(0, spare))
+            report = reported(decision, observations[decision.table])
+            self._tell(TABLE_DECIDED, described(report))
             if decision.action == "rewrite" and not dry_run:
                 report = self._acted(report, settings[decision.table], began, stop)
+            if spare is not None:
+                spare += decision.size - (report.done.rewritten_bytes if report.done else 0)
             if not dry_run:
                 report = self._cleaned(report, settings[decision.table])
             reports.append(report)
         failed = [report for report, _ in found if report.observation is None]
-        return PassReport(began, self._clock(), (*reports, *failed), tuple(errors), dry_run)
+        for report in failed:
+            self._tell(TABLE_FAILED, described(report))
+        done = PassReport(began, self._clock(), (*reports, *failed), tuple(errors), dry_run)
+        self._tell(PASS_ENDED, done.summary())
+        return done
+
+    def _spare(self, decisions: Iterable[Decision]) -> int | None:
+        """Tell how many bytes of the budget are not spoken for; None if there is none."""
+        limit = self._policy.budget.bytes
+        return None if limit is None else limit - sum(each.size for each in decisions)
+
+    def _remember(self, found: Observation, settings: TableSettings) -> None:
+        """Have a table remember how long it is left in peace, for passes elsewhere."""
+        try:
+            self._tables.remember(found.table, settings, self._peace.of(found.table))
+        except Exception as error:  # this loop remembers it
+            self._say(self._policy.masked(f"{found.table} does not remember its conflicts, because {_text(error)}"))
+
+    def _tell(self, name: str, details: Mapping[str, Any]) -> None:
+        self._listener(Event(name, self._clock(), details))
 
     def _names(self) -> tuple[list[TableName], list[str]]:
         names: list[TableName] = []
         errors: list[str] = []
         for catalog in self._policy.catalogs:
             self._say(f"Listing the tables of catalog {catalog}")
+            found: list[TableName] = []
             try:
-                names += sorted(self._tables.names(catalog))
-            except Exception as error:  # the other catalogs go on
+                found.extend(self._tables.names(catalog))
+            except Exception as error:  # the other catalogs go on, and so does what was found of this one
                 errors.append(
                     self._policy.masked(f"Cannot list the tables of catalog {catalog}, because {_text(error)}")
                 )
+            names += sorted(found)
         return names, errors
 
     def _observed(self, name: TableName, now: datetime) -> tuple[TableReport, TableSettings] | None:
@@ -249,12 +242,14 @@ class MaintenancePass:
     def _cleaned(self, report: TableReport, settings: TableSettings) -> TableReport:
         """Clean up where work may be done."""
         is_seen = report.observation is not None and report.observation.snapshot_id is not None
-        if not is_seen or report.error is not None:
+        is_left = report.decision is not None and report.decision.action == "leave"
+        if not is_seen or (report.error is not None and not is_left):
             return report
         try:
             self._tables.clean_up(report.table, settings)
         except Exception as error:  # the other tables go on
-            return replace(report, error=self._policy.masked(f"{report.table}: {_text(error)}"))
+            text = self._policy.masked(f"{report.table}: {_text(error)}")
+            return replace(report, error=text, is_conflict=False)
         return report
 
     def _acted(
@@ -262,44 +257,60 @@ class MaintenancePass:
     ) -> TableReport:
         decision = report.decision
         assert decision is not None  # noqa: S101
-        minutes = self._policy.budget.minutes
-        if stop():
-            return replace(report, decision=replace(decision, action="leave", reason="the pass was ended early"))
-        if minutes is not None and self._clock() - began >= timedelta(minutes=minutes):
-            why = f"the budget of this pass has no time left for it: {minutes:g} minutes"
+        if why := self._too_late(settings, began, stop):
             return replace(report, decision=replace(decision, action="leave", reason=why))
+        begun = 0
+
+        def goes_on() -> bool:
+            # Once a table is sampled, one file group of it is rewritten, lest all time go to samples, pass after pass.
+            nonlocal begun
+            begun += 1
+            return not stop() and (begun == 1 or not self._is_over(began))
+
+        report = replace(report, error=None, is_conflict=False)
         self._say(f"Rewriting {decision.table}: {decision.reason}")
-        try:
-            done = self._tables.rewrite(decision, settings)
-            failed = f"{decision.table}: {done.failed_files:,} data files could not be rewritten"
-            problems = [failed] if done.failed_files else []
-            problems += [f"{decision.table}: {done.failed_follow_up}"] if done.failed_follow_up else []
-            report = replace(report, done=done, error=self._policy.masked("; ".join(problems)) or None)
-        except HeldByAnotherError as error:
-            return replace(report, decision=replace(decision, action="leave", reason=str(error)))
-        except RewriteConflictError as error:
-            report = replace(report, error=self._policy.masked(_text(error)), is_conflict=True)
-        except Exception as error:  # the other tables go on
-            report = replace(report, error=self._policy.masked(f"{decision.table}: {_text(error)}"))
-        self._peace.after(report, settings, self._clock())
+        self._tell(REWRITE_BEGAN, {"table": str(decision.table), "reason": decision.reason, "bytes": decision.size})
+        report = self._rewritten(report, decision, settings, goes_on)
+        if report.decision is not None and report.decision.action == "rewrite":
+            self._peace.after(report, settings, self._clock())
+            if report.observation is not None and (report.is_conflict or report.observation.conflicts):
+                self._remember(report.observation, settings)
+        self._tell(REWRITE_ENDED, described(report))
         return report
 
+    def _too_late(self, settings: TableSettings, began: datetime, stop: Callable[[], bool]) -> str | None:
+        """Say why a table whose turn has come is left all the same."""
+        if stop():
+            return "the pass was ended early"
+        if self._is_over(began):
+            return f"the budget of this pass has no time left for it: {self._policy.budget.minutes:g} minutes"
+        if not settings.allowed_hours.allows(self._clock()):
+            return "its allowed hours were over when its turn came"
+        return None
 
-def _described(report: TableReport) -> dict[str, Any]:
-    decision, found = report.decision, report.observation
-    return {
-        "table": str(report.table),
-        "action": "failed" if report.error and not report.is_conflict else decision.action if decision else "leave",
-        "reason": decision.reason if decision else None,
-        "file_groups": [asdict(each) for each in decision.groups] if decision else [],
-        "deferred_file_groups": [asdict(each) for each in decision.deferred] if decision else [],
-        "expected_saved_bytes": decision.saved_bytes if decision else 0.0,
-        "bytes": found.size if found else None,
-        "data_files": found.files if found else None,
-        "done": asdict(report.done) if report.done else None,
-        "conflict": report.is_conflict,
-        "error": report.error,
-    }
+    def _is_over(self, began: datetime) -> bool:
+        minutes = self._policy.budget.minutes
+        return minutes is not None and self._clock() - began >= timedelta(minutes=minutes)
+
+    def _rewritten(
+        self, report: TableReport, decision: Decision, settings: TableSettings, goes_on: Callable[[], bool]
+    ) -> TableReport:
+        masked = self._policy.masked
+        try:
+            done = self._tables.rewrite(decision, settings, self._work, goes_on)
+        except LeftForNowError as error:
+            return replace(report, decision=replace(decision, action="leave", reason=masked(str(error))))
+        except PartlyDoneError as error:
+            return self._failed(replace(report, done=error.done.shown(masked)), error.cause)
+        except Exception as error:  # the other tables go on
+            return self._failed(report, error)
+        problems = [f"{decision.table}: {each}" for each in (done.why_failed, done.failed_follow_up) if each]
+        return replace(report, done=done.shown(masked), error=masked("; ".join(problems)) or None)
+
+    def _failed(self, report: TableReport, error: Exception) -> TableReport:
+        is_conflict = isinstance(error, RewriteConflictError)
+        text = _text(error) if is_conflict else f"{report.table}: {_text(error)}"
+        return replace(report, error=self._policy.masked(text), is_conflict=is_conflict)
 
 
 def _text(error: Exception) -> str:

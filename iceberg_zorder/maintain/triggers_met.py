@@ -59,8 +59,11 @@ def triggers_met(found: Observation, triggers: Triggers, now: datetime, zone: tz
     TriggersMet(met=('commit-count 7 of 5',), unmet=('data-file-count 3 of 10',))
     """
     told = [*_counted(found, triggers), *_timed(found, triggers, now, zone)]
-    if triggers.scan_ratio is not None:
-        told.insert(0, (found.pays, f"scan-ratio {triggers.scan_ratio:g}: {'a' if found.pays else 'no'} rewrite pays"))
+    least = found.max_scan_ratio
+    ratio = least if triggers == Triggers() else triggers.scan_ratio
+    if ratio is not None:
+        raised = f", raised to max-scan-ratio {least:g}" if ratio < least else ""
+        told.insert(0, (found.pays, f"scan-ratio {ratio:g}{raised}: {'a' if found.pays else 'no'} rewrite pays"))
     return TriggersMet(
         tuple(text for is_met, text in told if is_met), tuple(text for is_met, text in told if not is_met)
     )
@@ -95,7 +98,8 @@ def _figure(value: float | None) -> str:
 
 def _timed(found: Observation, triggers: Triggers, now: datetime, zone: tzinfo) -> list[tuple[bool, str]]:
     last = found.last_rewrite_ms
-    since = None if last is None else datetime.fromtimestamp(last / 1000, timezone.utc)
+    # A table may claim any time.
+    since = None if last is None else datetime.fromtimestamp(max(0, min(last / 1000, now.timestamp())), timezone.utc)
     told = []
     if triggers.interval is not None:
         is_over = since is None or now - since >= triggers.interval

@@ -6,11 +6,13 @@ plan_rewrite        says what it would do, and why
 RewritePlan         that, to look at, to have sampled and to execute
 execute             rewrites what a plan says
 report              says how well a table is clustered, and what a rewrite would attain
+advise              says by what to cluster a table, from its workload, and what that is worth
 """
 
+from iceberg_zorder.pyiceberg.clustering.advice import advise
 from iceberg_zorder.pyiceberg.clustering.report import report
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.rewrite import execute, plan_rewrite, rewrite_data_files
 from iceberg_zorder.request.result import RewriteResult
 
-__all__ = ["RewritePlan", "RewriteResult", "execute", "plan_rewrite", "report", "rewrite_data_files"]
+__all__ = ["RewritePlan", "RewriteResult", "advise", "execute", "plan_rewrite", "report", "rewrite_data_files"]

@@ -6,6 +6,7 @@ Planning, reading and committing match files with each other by these answers, s
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Hashable, Mapping
 from typing import Any, TypeVar
 
@@ -182,7 +183,11 @@ def of_field(kept: Mapping[int, _Kept] | None, field_id: int, otherwise: _Kept) 
 def _decoded(encoded: bytes | None, field: NestedField) -> Any:
     if encoded is None:
         return None
-    value: Any = from_bytes(field.field_type, encoded)  # type: ignore[arg-type]
+    try:
+        value: Any = from_bytes(field.field_type, encoded)  # type: ignore[arg-type]
+    except (ValueError, struct.error):
+        # What is no value of the type bounds nothing.
+        return None
     # Old writers left NaN in the bounds of columns that hold it. It compares with nothing, so it bounds nothing.
     return None if isinstance(value, float) and math.isnan(value) else value
 

@@ -44,9 +44,20 @@ def is_of_write(name: str, write_ids: Collection[str]) -> bool:
     return found is not None and found["id"] in write_ids
 
 
-def new_write_id() -> str:
-    """Make an id that no other write has."""
-    return f"w{uuid.uuid4().hex}"
+def new_write_id(address: str) -> str:
+    """Make an id that no other write has, for one of a table that is found at an address: 8 hexadecimal digits.
+
+    Examples
+    --------
+    >>> is_written_at(new_write_id("0badf00d"), "0badf00d"), is_written_at(new_write_id("0badf00d"), "f00dfeed")
+    (True, False)
+    """
+    return f"w{address}{uuid.uuid4().hex}"
+
+
+def is_written_at(write_id: str, address: str) -> bool:
+    """Tell whether a write was one of the table at an address."""
+    return re.fullmatch(f"w{re.escape(address)}[0-9a-f]{{32}}", write_id) is not None
 
 
 def _tag(write_id: str) -> str:

@@ -13,12 +13,13 @@ The stages, in order:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table import Table
 
 from iceberg_zorder.pyiceberg.catalog.renewal import renewed
+from iceberg_zorder.pyiceberg.commit.batches import Tally
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
@@ -102,7 +103,7 @@ column: it has user_id, ts
     """
     plan = plan_rewrite(table, columns, where=where, options=options, branch=branch, case_sensitive=case_sensitive)
     with renewed(table):
-        return RewriteRunner(plan.request, progress).run(plan)
+        return RewriteRunner(plan.request, progress, Tally(), lambda: True).run(plan)
 
 
 def plan_rewrite(
@@ -156,7 +157,7 @@ on average over the columns 20.0% today, 20.6% after. To rewrite them anyway, se
     5
     >>> execute(sampled)
     Traceback (most recent call last):
-    iceberg_zorder.errors.InvalidInputError: Cannot execute the plan of lake.db.events, because data file ...
+    iceberg_zorder.errors.StalePlanError: Cannot execute the plan of lake.db.events, because data file ...
     >>> catalog.close(); directory.cleanup()
     """
     written = {name: option_text(name, value) for name, value in (options or {}).items()}
@@ -188,6 +189,35 @@ def execute(plan: RewritePlan, *, progress: Progress = silent) -> RewriteResult:
     RewriteFailedError
         As :func:`rewrite_data_files`.
     """
+    return execute_counting(plan, Tally(), progress)
+
+
+def execute_counting(
+    plan: RewritePlan, tally: Tally, progress: Progress = silent, goes_on: Callable[[], bool] = lambda: True
+) -> RewriteResult:
+    """Execute a plan as :func:`execute` does, for a caller who wants to know what stands however that ends.
+
+    Parameters
+    ----------
+    plan : RewritePlan
+        The plan.
+    tally : Tally
+        What is done is counted here.
+    progress : Progress, optional
+        Told of what is done.
+    goes_on : callable, optional
+        With partial progress, asked before each file group whether to begin it: where not, the others are committed.
+
+    Returns
+    -------
+    RewriteResult
+        As of :func:`execute`.
+
+    Raises
+    ------
+    InvalidInputError, RewriteFailedError
+        As :func:`execute` does.
+    """
     with renewed(plan.request.table):
         plan.check_is_current()
-        return RewriteRunner(plan.request, progress).run(plan)
+        return RewriteRunner(plan.request, progress, tally, goes_on).run(plan)

@@ -127,6 +127,30 @@ def scan_chart(columns: Sequence[Mapping[str, Any]]) -> str:
     return svg[0]
 
 
+def read_chart(shares: Sequence[tuple[str, float]]) -> str:
+    """Draw what a query reads of each layout, the first one being that of today.
+
+    Parameters
+    ----------
+    shares : sequence of (str, float)
+        Names of layouts, and the share of the table's bytes, in [0, 1].
+
+    Returns
+    -------
+    str
+        An SVG.
+    """
+    with _chart("read", (_SIZE[0], 1.0 + 0.3 * len(shares))) as (svg, chart):
+        places = np.arange(len(shares))
+        colours = [_NOW] + [_ATTAINABLE] * (len(shares) - 1)
+        bars = chart.barh(places, [100 * share for _, share in shares], height=0.6, color=colours)
+        chart.bar_label(bars, [f"{100 * share:.1f}%" for _, share in shares], padding=3, fontsize=8, color=_INK)
+        chart.set_yticks(places, [name for name, _ in shares], fontsize=8)
+        chart.invert_yaxis()
+        chart.set(xlim=(0, 118), xlabel="percent of the bytes that a query reads")
+    return svg[0]
+
+
 def _legend(chart: Axes) -> None:
     chart.legend(
         loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, ncols=2, frameon=False, fontsize=8, labelcolor=_INK

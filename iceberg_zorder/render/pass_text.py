@@ -19,7 +19,7 @@ def pass_renderables(report: Mapping[str, Any]) -> Iterator[RenderableType]:
     Parameters
     ----------
     report : mapping
-        A :class:`iceberg_zorder.maintain.maintenance_pass.PassReport` as a dictionary.
+        A :class:`iceberg_zorder.maintain.pass_report.PassReport` as a dictionary.
 
     Yields
     ------

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Any, Protocol
-
-from jinja2 import Environment
-from rich.filesize import decimal
 
 from iceberg_zorder.printable import printable_lines
 from iceberg_zorder.render.charts import Axis, boxes_chart, depth_chart, scan_chart, sizes_chart
+from iceberg_zorder.render.page import template
 
 _MOST_PARTITIONS = 30
 
@@ -40,14 +37,7 @@ def report_page(reports: Sequence[tuple[Mapping[str, Any], Boxes | None]]) -> st
     str
         HTML that loads nothing; names and values in it are escaped.
     """
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(
-        size=decimal,
-        percent=lambda share: "–" if share is None else f"{100 * share:.1f}%",
-        decimals=lambda number: "–" if number is None else f"{number:,.2f}",
-    )
-    template = environment.from_string(files(__package__).joinpath("report_page.html").read_text(encoding="utf-8"))
-    page = template.render(
+    page = template("report_page.html").render(
         reports=[report for report, _ in reports],
         charts=[_charts(report, boxes) for report, boxes in reports],
         most_partitions=_MOST_PARTITIONS,

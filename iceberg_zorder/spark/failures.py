@@ -7,7 +7,13 @@ import re
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException
 
-from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
+from iceberg_zorder.errors import (
+    InvalidInputError,
+    RewriteConflictError,
+    RewriteFailedError,
+    StalePlanError,
+    UnknownOutcomeError,
+)
 
 # The class of a Java exception that Spark Connect has no Python class for.
 _JAVA_CLASS = re.compile(r"^\([\w.$]+\) ")
@@ -59,7 +65,7 @@ def rewrite_error(error: Exception) -> InvalidInputError | RewriteFailedError:
     >>> rewrite_error(RuntimeError("Cannot tell whether the rewrite of db.t was committed, because it is silent"))
     UnknownOutcomeError('Cannot tell whether the rewrite of db.t was committed, because it is silent')
     >>> rewrite_error(RuntimeError("Cannot execute the plan of db.t, because its schema has changed since"))
-    InvalidInputError('Cannot execute the plan of db.t, because its schema has changed since')
+    StalePlanError('Cannot execute the plan of db.t, because its schema has changed since')
     >>> rewrite_error(RuntimeError("Cannot sample db.t, because a file does not exist. Nothing was written."))
     RewriteFailedError('Cannot sample db.t, because a file does not exist. Nothing was written.')
     """
@@ -72,8 +78,9 @@ def rewrite_error(error: Exception) -> InvalidInputError | RewriteFailedError:
     if has_begun and "because it conflicted with another operation" in message:
         return RewriteConflictError(message)
     is_refusal = isinstance(error, AnalysisException | ParseException | IllegalArgumentException)
-    # A plan that has gone stale is refused before anything is begun.
-    if not has_begun and (is_refusal or message.startswith("Cannot execute the plan ")):
+    if message.startswith("Cannot execute the plan "):
+        return StalePlanError(message)
+    if not has_begun and is_refusal:
         return InvalidInputError(message)
     return RewriteFailedError(message)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TypeVar
@@ -13,8 +13,8 @@ from pyspark.sql import Row, SparkSession
 
 from iceberg_zorder.errors import RewriteFailedError
 from iceberg_zorder.layout.columns import quoted_identifier
-from iceberg_zorder.maintain.maintenance_pass import Done
 from iceberg_zorder.maintain.observation import TableName
+from iceberg_zorder.maintain.pass_report import Done
 from iceberg_zorder.maintain.policy.settings import (
     ExpireSnapshots,
     FollowUp,
@@ -71,12 +71,14 @@ class SparkMaintenance:
                     options=options,
                     branch=settings.branch,
                 )
+            failed = done.failed_data_files_count
             return Done(
                 done.rewritten_data_files_count,
                 done.added_data_files_count,
                 done.rewritten_bytes_count,
-                done.failed_data_files_count,
+                failed,
                 done.message,
+                f"{failed:,} data files could not be rewritten" if failed else None,
             )
 
         return self._in_spark(work)
@@ -103,8 +105,12 @@ class SparkMaintenance:
         call = SparkCall(nullcontext(self._session()), work)
         try:
             return call.result()
-        except KeyboardInterrupt:
-            call.cancel()
+        except BaseException as error:
+            # What interrupts is no Exception: Ctrl-C, or a scheduler whose limit of time has come. That is raised, and
+            # not what became of the call: a pass goes on after a table that fails.
+            if not isinstance(error, Exception):
+                with suppress(Exception):
+                    call.cancel()
             raise
 
     def _session(self) -> SparkSession:

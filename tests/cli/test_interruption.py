@@ -23,7 +23,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 from typer.testing import CliRunner
 
-from iceberg_zorder.cli import app as application
+from iceberg_zorder.cli import usage
 from iceberg_zorder.cli.app import app
 from iceberg_zorder.cli.interruption import Interrupted, interruptible
 from iceberg_zorder.cli.output import JsonOutput
@@ -265,7 +265,7 @@ class Rewritten(JsonOutput):
 def test_a_rewrite_that_is_done_is_not_called_cancelled(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str
 ) -> None:
-    monkeypatch.setattr(application, "JsonOutput", lambda quiet: Rewritten(place))
+    monkeypatch.setattr(usage, "JsonOutput", lambda quiet: Rewritten(place))
     outcome = CliRunner().invoke(app, [*lake.command("", "pyiceberg")[3:], "--output", "json"])
     assert outcome.exit_code == 143
     assert json.loads(outcome.stdout)["rewritten_data_files_count"] == 4

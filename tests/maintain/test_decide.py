@@ -39,6 +39,7 @@ def decided(
     ("triggers", "action", "reason"),
     [
         ({"scan_ratio": 1.3}, "rewrite", "scan-ratio 1.3: a rewrite pays"),
+        ({}, "rewrite", "scan-ratio 1.2: a rewrite pays"),
         ({"depth": 3.0}, "rewrite", "depth 3.5 of 3"),
         ({"depth": 4.0}, "leave", "no trigger is met: depth 3.5 of 4"),
         ({"commit_count": 7}, "rewrite", "commit-count 7 of 7"),
@@ -78,6 +79,14 @@ def test_triggers(triggers: dict[str, Any], action: str, reason: str) -> None:
 def test_a_table_that_was_never_rewritten_is_due_by_time() -> None:
     for triggers in (Triggers(interval=timedelta(days=9)), Triggers(cron="0 3 1 1 *")):
         assert decided(table("t", NEED, last_rewrite_ms=None), TableSettings(triggers=triggers)).action == "rewrite"
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York"])
+@pytest.mark.parametrize("claimed", [-(10**18), -1, 10**18])
+def test_a_time_that_cannot_be_is_no_reason_to_fail(zone: str, claimed: int) -> None:
+    found = replace(table("t", NEED), last_rewrite_ms=claimed)
+    settings = TableSettings(triggers=Triggers(cron="0 3 * * *", interval=timedelta(days=1)), time_zone=zone)
+    assert decided(found, settings).action == ("rewrite" if claimed < 0 else "leave")
 
 
 def test_what_is_not_known_meets_no_trigger() -> None:

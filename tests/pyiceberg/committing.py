@@ -102,11 +102,13 @@ def new_file(
     """Write a Parquet file that no snapshot has yet."""
     schema = schema or table.schema()
     path = f"{table.location()}/data/{content.name.lower()}-{next(_numbers)}-{table.metadata.new_snapshot_id()}.parquet"
-    local = Path(urlparse(path).path)
-    local.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(rows.cast(schema_to_pyarrow(schema)), local)
+    output = table.io.new_output(path)
+    with output.create() as stream:
+        pq.write_table(rows.cast(schema_to_pyarrow(schema)), stream)
+    with output.to_input_file().open() as stream:
+        footer = pq.read_metadata(stream)
     statistics = data_file_statistics_from_parquet_metadata(
-        pq.read_metadata(local),
+        footer,
         compute_statistics_plan(schema, {"write.metadata.metrics.default": "full"}),
         parquet_path_to_id_mapping(schema),
     )
@@ -116,7 +118,7 @@ def new_file(
         file_path=path,
         file_format=FileFormat.PARQUET,
         partition=Record(*partition),
-        file_size_in_bytes=local.stat().st_size,
+        file_size_in_bytes=len(output),
         equality_ids=equality_ids,
         sort_order_id=None,
         key_metadata=None,

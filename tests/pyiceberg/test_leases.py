@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,14 +21,21 @@ from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import UnknownOutcomeError
-from iceberg_zorder.maintain.maintenance_pass import HeldByAnotherError, MaintenancePass, PassReport, Peace
+from iceberg_zorder.maintain.maintenance_pass import LeftForNowError, MaintenancePass, Peace
+from iceberg_zorder.maintain.pass_report import PassReport
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import parse_policy
-from iceberg_zorder.pyiceberg.maintain import maintained_tables
+from iceberg_zorder.pyiceberg.commit import attempts
+from iceberg_zorder.pyiceberg.commit.validation import LEASE
+from iceberg_zorder.pyiceberg.compat import catalogs
+from iceberg_zorder.pyiceberg.maintain import carry_out, clean_up
+from iceberg_zorder.pyiceberg.maintain import lease as lease_module
 from iceberg_zorder.pyiceberg.maintain.abandoned_files import delete_abandoned_files
-from iceberg_zorder.pyiceberg.maintain.lease import ABANDONED, LEASE, Lease, Leases, Maintainer, abandoned_writes
+from iceberg_zorder.pyiceberg.maintain.lease import Lease, Leases, Maintainer
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
-from iceberg_zorder.pyiceberg.rewrite import execute
+from iceberg_zorder.pyiceberg.maintain.table_notes import ABANDONED, AbandonedWrite, abandoned_writes
+from iceberg_zorder.pyiceberg.rewrite import execute_counting
+from iceberg_zorder.pyiceberg.run import rewrite_group
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
 HERE, THERE = Maintainer.here(), Maintainer("elsewhere", 7, "f00ba4")
@@ -81,7 +90,7 @@ def loaded(catalog: Catalog) -> Table:
 def test_one_at_a_time(catalog: Catalog, table: Table) -> None:
     mine = leases().take(table, 0)
     assert mine.until == NOW + timedelta(minutes=2)
-    with pytest.raises(HeldByAnotherError) as refused:
+    with pytest.raises(LeftForNowError) as refused:
         leases(THERE).take(loaded(catalog), 0)
     assert str(refused.value) == (
         f"another maintainer rewrites it, process {os.getpid()} on {HERE.host}, until "
@@ -99,7 +108,7 @@ def test_a_lease_that_has_run_out_is_free_and_its_write_is_noted(catalog: Catalo
     mine = leases(now=late).take(loaded(catalog), 0)
     properties = loaded(catalog).properties
     assert Lease.of(properties) == mine
-    assert abandoned_writes(properties) == {theirs.write_id: late}
+    assert abandoned_writes(properties) == {theirs.write_id: AbandonedWrite(late, 8)}
     # Whose time was up does not take away what is another's.
     leases(THERE).give_back(loaded(catalog), theirs, is_clean=True)
     assert Lease.of(loaded(catalog).properties) == mine
@@ -108,9 +117,29 @@ def test_a_lease_that_has_run_out_is_free_and_its_write_is_noted(catalog: Catalo
 def test_nobody_waits_for_a_process_that_is_gone(catalog: Catalog, table: Table) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    theirs = leases(replace(HERE, process=ended.pid, instance="other")).take(table, 10**12)
+    place = HERE.instance.partition("-")[0]
+    theirs = leases(replace(HERE, process=ended.pid, instance=f"{place}-other-one")).take(table, 10**12)
     leases().take(loaded(catalog), 0)
     assert list(abandoned_writes(loaded(catalog).properties)) == [theirs.write_id]
+
+
+@pytest.mark.parametrize("process", [1, None, 2**22], ids=["first", "own", "none"])
+def test_of_containers_with_one_name_it_is_not_known_whether_their_processes_are_gone(
+    catalog: Catalog, table: Table, process: int | None
+) -> None:
+    process = process or os.getpid()
+    theirs = leases(replace(HERE, process=process, instance="0ther-f00ba4-1")).take(table, 0)
+    with pytest.raises(LeftForNowError, match=f"process {process} on {HERE.host}"):
+        leases().take(loaded(catalog), 0)
+    assert Lease.of(loaded(catalog).properties) == theirs
+
+
+def test_maintainers_in_one_process_take_turns_too(catalog: Catalog, table: Table) -> None:
+    """As threads of a service, or of a scheduler, have them."""
+    theirs = leases(Maintainer.here()).take(table, 0)
+    with pytest.raises(LeftForNowError):
+        leases(Maintainer.here()).take(loaded(catalog), 0)
+    assert Lease.of(loaded(catalog).properties) == theirs
 
 
 def test_of_two_that_take_it_at_once_the_later_has_it(catalog: Catalog, table: Table) -> None:
@@ -121,7 +150,7 @@ def test_of_two_that_take_it_at_once_the_later_has_it(catalog: Catalog, table: T
         with loaded(catalog).transaction() as transaction:
             transaction.set_properties({LEASE: str(theirs)})
 
-    with pytest.raises(HeldByAnotherError, match="process 7 on elsewhere"):
+    with pytest.raises(LeftForNowError, match="process 7 on elsewhere"):
         leases(sleep=meanwhile).take(table, 0)
     assert Lease.of(loaded(catalog).properties) == theirs
 
@@ -168,7 +197,7 @@ def test_two_maintainers_at_once_do_the_work_once(catalog: Catalog, table: Table
         each.start()
     for each in both:
         each.join()
-    assert [report.has_failed for report in reports] == [False, False]
+    assert [report.failures for report in reports] == [(), ()]
     operations = [each.summary.operation.value for each in loaded(catalog).snapshots() if each.summary]
     assert operations.count("replace") == 1, reports
     assert sorted(report.rewritten_bytes > 0 for report in reports) == [False, True]
@@ -244,19 +273,164 @@ def test_what_a_killed_maintainer_has_left_is_cleaned_up(
     assert loaded(catalog).scan().count() == 16_000
 
 
+@pytest.mark.parametrize("is_cleaned", [False, True])
+def test_a_maintainer_that_was_stopped_for_long_commits_nothing_that_others_may_have_cleaned(
+    catalog: Catalog, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_cleaned: bool
+) -> None:
+    """As with SIGSTOP, or with a machine that is suspended."""
+    write = rewrite_group._GroupRewrite.write
+
+    def stopped(*args: Any) -> Any:
+        written = write(*args)
+        assert any(name.endswith("zorder.parquet") for name in files(tmp_path))
+        theirs = leases(THERE, NOW + timedelta(hours=3)).take(loaded(catalog), 0)
+        leases(THERE, NOW + timedelta(hours=3)).give_back(loaded(catalog), theirs, is_clean=True)
+        if is_cleaned:
+            loaded(catalog).append(pa.table({"x": [7], "y": [7]}))
+            idle = policy_of(tmp_path, ", triggers: {scan-ratio: 1000000}")
+            (report,) = run(idle, NOW + LATER, THERE).tables
+            assert (report.error, report.done) == (None, None)
+            assert not any(name.endswith("zorder.parquet") for name in files(tmp_path))
+        return written
+
+    monkeypatch.setattr(rewrite_group._GroupRewrite, "write", stopped)
+    (report,) = run(policy_of(tmp_path)).tables
+    assert (report.error, report.done) == (None, None)
+    assert report.decision is not None
+    assert "because another maintainer has taken the table over" in report.decision.reason
+    assert loaded(catalog).scan().count() == 16_000 + is_cleaned
+    assert files(tmp_path) == known(loaded(catalog))
+
+
+@pytest.mark.parametrize("is_other_commit", [False, True])
+def test_what_the_catalog_may_still_grant_is_not_cleaned_up(
+    catalog: Catalog, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_other_commit: bool
+) -> None:
+    """A maintainer is stopped when it has looked at its lease, and before the catalog gets what it asks for."""
+    submit, idle = catalogs.submit, policy_of(tmp_path, ", triggers: {scan-ratio: 1000000}")
+
+    def stopped(*args: Any) -> None:
+        if not is_other_commit or "stopped" not in asked:
+            asked.append("stopped")
+            late = NOW + timedelta(hours=3)
+            theirs = leases(THERE, late).take(loaded(catalog), 0)
+            leases(THERE, late).give_back(loaded(catalog), theirs, is_clean=True)
+            if is_other_commit:
+                loaded(catalog).append(pa.table({"x": [7], "y": [7]}))
+            for days in (3, 6):
+                (report,) = run(idle, NOW + timedelta(days=days), THERE).tables
+                assert (report.error, report.done) == (None, None)
+            left = files(tmp_path) - known(loaded(catalog))
+            assert any(name.endswith("zorder.parquet") for name in left) is not is_other_commit
+        submit(*args)
+
+    asked: list[str] = []
+    monkeypatch.setattr(attempts, "submit", stopped)
+    (report,) = run(policy_of(tmp_path)).tables
+    assert (report.done is not None) is not is_other_commit
+    assert report.error is None
+    assert known(loaded(catalog)) <= files(tmp_path)
+    assert loaded(catalog).scan().count() == 16_000 + is_other_commit
+
+
+def test_a_lease_is_prolonged_while_work_is_done_and_not_once_it_has_run_out(catalog: Catalog, table: Table) -> None:
+    times = [NOW]
+    mine = Leases(HERE, lambda: times[-1], lambda _: None)
+    lease = mine.take(table, 0)
+    mine._prolong(table, lease, timedelta(minutes=2))
+    times.append(NOW + timedelta(seconds=110))
+    mine._prolong(table, lease, timedelta(minutes=2))
+    now = Lease.of(loaded(catalog).properties)
+    assert now == replace(lease, until=NOW + timedelta(seconds=230))
+    times.append(NOW + timedelta(seconds=231))
+    mine._prolong(table, lease, timedelta(minutes=2))
+    assert Lease.of(loaded(catalog).properties) == now
+    mine.give_back(table, lease, is_clean=True)
+    assert LEASE not in loaded(catalog).properties
+
+
+def test_the_keeper_of_a_lease_prolongs_it(catalog: Catalog, table: Table) -> None:
+    mine = Leases(HERE, lambda: datetime.now(timezone.utc), lambda _: None)
+    lease = replace(mine.take(table, 0), until=datetime.now(timezone.utc) + timedelta(seconds=3))
+    with table.transaction() as transaction:
+        transaction.set_properties({LEASE: str(lease)})
+    with mine.kept(table, lease):
+        time.sleep(5)
+        now = Lease.of(loaded(catalog).properties)
+    assert now is not None
+    assert now.until > lease.until
+
+
+@pytest.mark.parametrize("is_noted", [False, True])
+@pytest.mark.parametrize("is_address_known", [False, True])
+def test_a_copy_of_the_metadata_deletes_nothing_of_the_table_that_it_was_copied_from(
+    catalog: Catalog,
+    table: Table,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_noted: bool,
+    is_address_known: bool,
+) -> None:
+    """As registered in another catalog while a maintainer is at work, or after one was killed."""
+    if not is_address_known:
+        for module in (lease_module, clean_up):
+            monkeypatch.setattr(module, "table_address", lambda _: "0badf00d")
+    address = f"sqlite:///{tmp_path}/other.db"
+    other = load_catalog("lake", type="sql", uri=address, warehouse=f"file://{tmp_path}/warehouse")
+    other.create_namespace("db")
+    copied: list[Table] = []
+
+    def copy(*_: Any) -> None:
+        while not copied:
+            made = loaded(catalog)
+            if is_noted:
+                lease = Lease.of(made.properties)
+                assert lease is not None
+                with made.transaction() as transaction:
+                    transaction.set_properties({ABANDONED: f"{lease.write_id}@2026-01-01T00:00:00Z"})
+            copied.append(other.register_table("db.t", made.metadata_location))
+
+    policy = policy_of(tmp_path)
+    tables = PyIcebergTables(policy, lambda: NOW, HERE)
+    (report,) = MaintenancePass(policy, tables, Peace(), lambda: NOW, work=copy).run().tables
+    assert report.done is not None
+    assert report.done.rewritten_files == 8
+
+    theirs = parse_policy(
+        f"""
+        version: 1
+        catalogs: {{lake: {{type: sql, uri: "{address}", warehouse: "file://{tmp_path}/warehouse"}}}}
+        tables: {{"*": {{by: [x, y], options: {{min-age-seconds: 0, target-file-size-bytes: 40000}}}}}}
+        """,
+        "policy.yaml",
+        {},
+    )
+    for days in (2, 4, 6):
+        other.load_table("db.t").append(pa.table({"x": [days], "y": [days]}))
+        (report,) = run(theirs, NOW + timedelta(days=days), THERE).tables
+        assert report.error is None
+    there = files(tmp_path)
+    assert known(loaded(catalog)) | known(other.load_table("db.t")) <= there
+    assert (loaded(catalog).scan().count(), other.load_table("db.t").scan().count()) == (16_000, 16_003)
+    other.close()
+
+
 def test_a_write_of_unknown_outcome_is_noted_and_what_was_committed_of_it_stays(
     catalog: Catalog, table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     policy = policy_of(tmp_path)
 
-    def silent(*args: object) -> None:
-        execute(*args)  # type: ignore[arg-type]
+    def silent(*args: Any, **named: Any) -> None:
+        execute_counting(*args, **named)
         raise UnknownOutcomeError("Cannot tell whether the rewrite of lake.db.t was committed")
 
-    monkeypatch.setattr(maintained_tables, "execute", silent)
+    monkeypatch.setattr(carry_out, "execute_counting", silent)
     assert run(policy).has_failed
     monkeypatch.undo()
-    assert list(abandoned_writes(loaded(catalog).properties).values()) == [NOW]
+    assert [each.since for each in abandoned_writes(loaded(catalog).properties).values()] == [NOW]
+    run(policy, NOW)
+    loaded(catalog).append(pa.table({"x": [7], "y": [7]}))
     there = files(tmp_path)
     run(policy, NOW + LATER)
     assert files(tmp_path) == there

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import ForbiddenError, NoSuchNamespaceError
 from pyiceberg.table import Table
+from pyiceberg.transforms import TruncateTransform
 
+from iceberg_zorder.errors import InvalidInputError, RewriteConflictError
 from iceberg_zorder.maintain.decide import Circumstances, Decision, decide
-from iceberg_zorder.maintain.maintenance_pass import HeldByAnotherError, MaintenancePass, Peace
+from iceberg_zorder.maintain.maintenance_pass import LeftForNowError, MaintenancePass, Peace
 from iceberg_zorder.maintain.observation import TableName
-from iceberg_zorder.maintain.policy.policy import Policy
+from iceberg_zorder.maintain.pass_report import TableReport
+from iceberg_zorder.maintain.policy.policy import Budget, Policy
 from iceberg_zorder.maintain.policy.read import parse_policy
 from iceberg_zorder.maintain.policy.settings import TableSettings
 from iceberg_zorder.pyiceberg import rewrite_data_files
+from iceberg_zorder.pyiceberg.commit import attempts
+from iceberg_zorder.pyiceberg.compat import catalogs
+from iceberg_zorder.pyiceberg.maintain import carry_out
+from iceberg_zorder.pyiceberg.maintain.catalog_tables import FileLocations
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.run import rewrite_group
 
 NOW = datetime(2026, 11, 23, tzinfo=timezone.utc)
 NAME = TableName("lake", ("a", "b"), "t")
@@ -79,7 +91,7 @@ def test_what_another_pass_has_done_is_not_done_again(catalog: Catalog, policy: 
     decision, settings = decided(tables, policy)
     rewrite_data_files(made, "x, y", options=OPTIONS)
     at = made.current_snapshot()
-    with pytest.raises(HeldByAnotherError, match="^another maintainer has rewritten it since it was looked at$"):
+    with pytest.raises(LeftForNowError, match="^another maintainer has rewritten it since it was looked at$"):
         tables.rewrite(decision, settings)
     assert made.refresh().current_snapshot() == at
 
@@ -91,11 +103,74 @@ def test_what_has_come_since_is_planned_again_within_the_budget(catalog: Catalog
     made.delete("x < 1000000000")
     append(made)
     rows = made.scan().count()
-    done = tables.rewrite(decision, settings)
-    assert done.rewritten_files == 0, "all of it is more than was decided on"
-    done = tables.rewrite(replace(decision, groups=(replace(decision.groups[0], size=10**9),)), settings)
+    with pytest.raises(
+        LeftForNowError, match="it has changed .* and what it needs now is more than the budget has left"
+    ):
+        tables.rewrite(replace(decision, room=decision.size), settings)
+    done = tables.rewrite(replace(decision, room=10**9), settings)
     assert done.rewritten_files > 0
     assert made.refresh().scan().count() == rows
+
+
+def test_a_writer_that_comes_at_the_last_moment_has_won(
+    catalog: Catalog, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = table(catalog, "a.b.t")
+    tables = PyIcebergTables(policy)
+    decision, settings = decided(tables, policy)
+    check = RewritePlan.check_is_current
+    checked: list[RewritePlan] = []
+
+    def then_delete(plan: RewritePlan) -> None:
+        check(plan)
+        if not checked:
+            made.delete("x < 1000000000")
+        checked.append(plan)
+
+    monkeypatch.setattr(RewritePlan, "check_is_current", then_delete)
+    with pytest.raises(RewriteConflictError, match=r"because data file \S+ is no longer in the table. Nothing was rew"):
+        tables.rewrite(decision, settings)
+
+
+@pytest.mark.parametrize("lease", [True, False])
+def test_a_table_that_had_conflicts_is_left_in_peace_by_other_processes_too(
+    catalog: Catalog, policy: Policy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lease: bool
+) -> None:
+    made = table(catalog, "a.b.t")
+    if not lease:
+        text = (
+            f'version: 1\ncatalogs: {{lake: {{type: sql, uri: "sqlite:///{tmp_path}/catalog.db"}}}}\n'
+            'tables: {"*": {by: [x, y], options: {min-age-seconds: 0}, conflicts: {lease: false}}}'
+        )
+        policy = parse_policy(text, "policy.yaml", {})
+
+    def conflict(*_: object, **__: object) -> None:
+        raise RewriteConflictError("a writer was first")
+
+    def one_pass(minutes: int) -> tuple[str, bool]:
+        """What a process decides and whether it rewrites, so many minutes after the first one."""
+        now = NOW + timedelta(minutes=minutes)
+        (found,) = MaintenancePass(policy, PyIcebergTables(policy, lambda: now), Peace(), lambda: now).run().tables
+        assert found.decision is not None
+        return found.decision.reason, found.done is not None
+
+    def noted() -> str | None:
+        return made.refresh().properties.get("zorder.conflicts")
+
+    pays = "scan-ratio 1.2: a rewrite pays", False
+    with monkeypatch.context() as context:
+        context.setattr(carry_out, "execute_counting", conflict)
+        assert one_pass(0) == pays
+        assert noted() == ("1 2026-11-23T00:10:00Z" if lease else None)
+        if not lease:
+            return
+        assert one_pass(9) == ("it is left in peace until 2026-11-23 00:10:00Z after a conflict", False)
+        assert one_pass(11) == pays
+        assert noted() == "2 2026-11-23T00:31:00Z"
+        assert one_pass(30)[1] is False
+        assert noted() == "2 2026-11-23T00:31:00Z"
+    assert one_pass(32) == (pays[0], True)
+    assert noted() is None
 
 
 def test_appends_since_do_not_matter(catalog: Catalog, policy: Policy) -> None:
@@ -105,6 +180,292 @@ def test_appends_since_do_not_matter(catalog: Catalog, policy: Policy) -> None:
     append(made)
     assert tables.rewrite(decision, settings).rewritten_files == 8
     assert made.refresh().scan().count() == 32_000
+
+
+def passed(policy: Policy, **how: Any) -> TableReport:
+    """Run a pass over the only table, with ``clock``, ``work`` or ``stop``."""
+    clock, work = how.get("clock", lambda: NOW), how.get("work", lambda *_: None)
+    tables = PyIcebergTables(policy, clock)
+    (found,) = (
+        MaintenancePass(policy, tables, Peace(), clock, work=work).run(stop=how.get("stop", lambda: False)).tables
+    )
+    return found
+
+
+def parts(catalog: Catalog, count: int) -> Table:
+    """Make a table of so many partitions, each of which needs a rewrite."""
+    schema = pa.schema([("x", pa.int64()), ("y", pa.int64())])
+    made = catalog.create_table("a.b.t", schema)
+    with made.update_spec() as update:
+        update.add_field("x", TruncateTransform(1), "part")
+    for seed in range(8):
+        draw = np.random.default_rng(seed)
+        rows = count * 2_000
+        made.append(pa.table({"x": np.arange(rows) % count, "y": draw.integers(0, 1 << 40, rows)}))
+    return made
+
+
+def test_what_a_table_says_wins_over_the_defaults_of_maintenance(
+    catalog: Catalog, policy: Policy, tmp_path: Path
+) -> None:
+    made = table(catalog, "a.b.t")
+    with made.transaction() as transaction:
+        transaction.set_properties({"zorder.options": "min-age-seconds=86400; max-scan-ratio=1.7"})
+    text = f"""
+        version: 1
+        catalogs: {{lake: {{type: sql, uri: "sqlite:///{tmp_path}/catalog.db", warehouse: "{tmp_path}/warehouse"}}}}
+        tables: {{"*": {{by: [x, y], options: {{target-file-size-bytes: 40000}}}}}}
+    """
+    found = passed(parse_policy(text, "policy.yaml", {}), clock=lambda: datetime.now(timezone.utc))
+    assert found.done is None
+    assert found.decision is not None
+    assert found.decision.reason == "no trigger is met: scan-ratio 1.7: no rewrite pays"
+    found = passed(policy, clock=lambda: datetime.now(timezone.utc))
+    assert found.done is not None
+
+
+@pytest.mark.parametrize("option", ["spill-directory=/tmp/anywhere", "memory-limit-bytes=9223372036854775807"])
+def test_what_is_for_the_machine_no_table_says(catalog: Catalog, policy: Policy, option: str) -> None:
+    made = table(catalog, "a.b.t")
+    with made.transaction() as transaction:
+        transaction.set_properties({"zorder.options": option})
+    name = option.partition("=")[0]
+    assert passed(policy).error == (
+        f"lake.a.b.t: Cannot maintain lake.a.b.t with option {name} of its property zorder.options, because that is for "
+        "the maintainer's machine to say: set it in the policy, and take it out of the property"
+    )
+
+
+def test_a_trigger_below_what_rewrites_act_on_is_told(catalog: Catalog, policy: Policy) -> None:
+    table(catalog, "a.b.t")
+    raised = "scan-ratio 1.02, raised to max-scan-ratio 1.2: {} rewrite pays"
+    policy = replace(policy, defaults={"triggers": {"scan-ratio": 1.02}})
+    for reason in (raised.format("a"), f"no trigger is met: {raised.format('no')}"):
+        found = passed(policy)
+        assert found.decision is not None
+        assert (found.decision.reason, found.error) == (reason, None)
+
+
+def test_tables_whose_owners_opt_out_are_left_whatever_else_they_say(catalog: Catalog, policy: Policy) -> None:
+    made = table(catalog, "a.b.t")
+    with made.transaction() as transaction:
+        transaction.set_properties({"zorder.options": "memory-limit-bytes=1; nonsense", "maintenance.disabled": "true"})
+    found = passed(policy)
+    assert found.decision is not None
+    assert (found.decision.reason, found.error) == ("the table property maintenance.disabled is true", None)
+
+
+def test_no_work_begins_once_the_allowed_hours_are_over(catalog: Catalog, policy: Policy) -> None:
+    table(catalog, "a.b.t")
+    policy = replace(policy, defaults={"allowed-hours": "00:00-00:01"})
+    times = iter([NOW])
+    found = passed(policy, clock=lambda: next(times, NOW + timedelta(minutes=2)))
+    assert found.decision is not None
+    assert (found.decision.reason, found.done) == ("its allowed hours were over when its turn came", None)
+
+
+def test_no_file_group_begins_once_the_minutes_are_over(catalog: Catalog, policy: Policy) -> None:
+    made = parts(catalog, 12)
+    begun: list[str] = []
+
+    def clock() -> datetime:
+        return NOW + timedelta(minutes=10 if "write" in begun else 0)
+
+    policy = replace(policy, budget=Budget(minutes=5), defaults={"options": {"max-concurrent-file-group-rewrites": 1}})
+    found = passed(policy, clock=clock, work=lambda stage, *_: begun.append(stage))
+    assert found.error is None
+    assert found.done is not None
+    assert (found.done.rewritten_files, found.done.message) == (
+        8, "11 file groups were not begun, because there was no time left."
+    )  # fmt: skip
+    rest = passed(policy)
+    assert rest.done is not None
+    assert rest.done.rewritten_files == 88
+    assert made.refresh().scan().count() == 12 * 16_000
+
+
+def test_what_was_committed_before_a_failure_is_told(
+    catalog: Catalog, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts(catalog, 4)
+    submit, commits = catalogs.submit, iter(range(10))
+
+    def silent(*arguments: Any) -> None:
+        submit(*arguments)
+        if next(commits) == 2:
+            monkeypatch.setattr(attempts.CommitAttempts, "_load", lambda _: (_ for _ in ()).throw(OSError("no answer")))
+            raise OSError("no answer")
+
+    monkeypatch.setattr(attempts, "submit", silent)
+    found = passed(replace(policy, defaults={"options": {"max-concurrent-file-group-rewrites": 1}}))
+    assert found.error is not None
+    assert "Cannot tell whether the rewrite" in found.error
+    assert found.done is not None
+    assert found.done.rewritten_files == 16
+    assert found.done.rewritten_bytes > 0
+    assert not found.is_conflict
+
+
+@pytest.mark.parametrize(
+    ("kept", "why"), [(0, "other operations changed the data files"), (10_000, "conflicted with another operation")]
+)
+def test_to_lose_all_to_writers_is_a_conflict(
+    catalog: Catalog, policy: Policy, monkeypatch: pytest.MonkeyPatch, kept: int, why: str
+) -> None:
+    made = table(catalog, "a.b.t")
+    write = rewrite_group._GroupRewrite.write
+
+    def meanwhile(*arguments: Any) -> Any:
+        found = write(*arguments)
+        made.refresh().overwrite(made.scan().to_arrow()[:kept])
+        return found
+
+    monkeypatch.setattr(rewrite_group._GroupRewrite, "write", meanwhile)
+    found = passed(policy)
+    assert found.is_conflict
+    assert found.error is not None
+    assert why in found.error
+    assert made.refresh().properties["zorder.conflicts"].startswith("1 ")
+
+
+def test_to_lose_a_part_to_writers_is_a_conflict_that_tells_what_stands(
+    catalog: Catalog, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = parts(catalog, 3)
+    write = rewrite_group._GroupRewrite.write
+
+    def meanwhile(*arguments: Any) -> Any:
+        found = write(*arguments)
+        made.refresh().overwrite(made.scan("x = 1").to_arrow(), "x = 1")
+        return found
+
+    monkeypatch.setattr(rewrite_group._GroupRewrite, "write", meanwhile)
+    found = passed(policy)
+    assert found.is_conflict
+    assert found.done is not None
+    assert (found.done.rewritten_files, found.done.why_failed) == (16, None)
+    assert made.refresh().properties["zorder.conflicts"].startswith("1 ")
+    assert made.scan().count() == 3 * 16_000
+
+
+def test_what_has_grown_since_it_was_looked_at_is_rewritten_where_there_is_no_budget(
+    catalog: Catalog, policy: Policy
+) -> None:
+    made = table(catalog, "a.b.t")
+    tables = PyIcebergTables(policy)
+    decision, settings = decided(tables, policy)
+    made.delete("x < 1000000000")
+    append(made)
+    assert tables.rewrite(decision, settings).rewritten_files == 16
+
+
+def test_the_last_rewrite_is_known_when_its_snapshot_has_expired(catalog: Catalog, policy: Policy) -> None:
+    made = table(catalog, "a.b.t")
+    policy = replace(policy, defaults={"triggers": {"interval": "3 weeks"}})
+    now = datetime.now(timezone.utc)
+    assert passed(policy, clock=lambda: now).done is not None
+    first = made.refresh().current_snapshot()
+    assert first is not None
+    append(made)
+    assert passed(policy, clock=lambda: now + timedelta(days=22)).done is not None
+    last = made.refresh().current_snapshot()
+    assert last is not None
+    append(made)
+    # Tags keep rewrites.
+    made.refresh().manage_snapshots().create_tag(last.snapshot_id, "weekly").commit()
+    made.refresh().manage_snapshots().create_tag(first.snapshot_id, "monthly").commit()
+    for snapshot in made.refresh().snapshots()[:-1]:
+        if snapshot not in (first, last):
+            made.maintenance.expire_snapshots().by_id(snapshot.snapshot_id).commit()
+    assert passed(policy, clock=lambda: now + timedelta(days=20)).done is None
+    assert passed(policy, clock=lambda: now + timedelta(days=22)).done is not None
+
+
+def test_a_pass_takes_more_than_was_decided_on_where_its_budget_has_room(catalog: Catalog, policy: Policy) -> None:
+    made = table(catalog, "a.b.t")
+    came: list[str] = []
+
+    class Late(PyIcebergTables):
+        def rewrite(self, *arguments: Any) -> Any:
+            if not came:
+                came.append("a writer")
+                append(made)
+                made.delete("x < 1000000000")
+            return super().rewrite(*arguments)
+
+    for room, is_room in ((1.01, False), (1000, True)):
+        came.clear()
+        size = sum(made.refresh().inspect.files()["file_size_in_bytes"].to_pylist())
+        limited = replace(policy, budget=Budget(bytes=int(room * size)))
+        (found,) = MaintenancePass(limited, Late(limited), Peace(), lambda: NOW).run().tables
+        assert found.error is None
+        assert (found.done is not None) == is_room
+
+
+def test_a_rewrite_that_was_rolled_back_is_none(catalog: Catalog, policy: Policy) -> None:
+    made = table(catalog, "a.b.t")
+    policy = replace(policy, defaults={"triggers": {"interval": "3 weeks"}})
+    assert passed(policy).done is not None
+    before = made.current_snapshot()
+    assert before is not None
+    made.refresh().manage_snapshots().set_current_snapshot(before.snapshot_id).commit()
+    assert passed(policy).done is not None
+
+
+def test_an_append_that_has_copied_a_summary_is_no_rewrite(catalog: Catalog, policy: Policy) -> None:
+    made = table(catalog, "a.b.t")
+    made.append(pa.table({"x": [1], "y": [1]}), snapshot_properties={"zorder.columns": "x,y"})
+    policy = replace(policy, defaults={"triggers": {"interval": "3 weeks"}})
+    assert passed(policy).done is not None
+
+
+def test_a_namespace_that_cannot_be_listed_keeps_no_other_from_it(
+    catalog: Catalog, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table(catalog, "a.b.t")
+    table(catalog, "c.v")
+    list_tables, asked = SqlCatalog.list_tables, []
+
+    def some(self: SqlCatalog, namespace: tuple[str, ...]) -> Any:
+        asked.append(namespace)
+        if namespace == ("c",):
+            raise ForbiddenError("not yours")
+        if namespace == ("a",):
+            raise NoSuchNamespaceError("dropped")
+        return list_tables(self, namespace)
+
+    monkeypatch.setattr(SqlCatalog, "list_tables", some)
+    report = MaintenancePass(policy, PyIcebergTables(policy), Peace(), lambda: NOW).run()
+    assert [str(each.table) for each in report.tables] == ["lake.a.b.t"]
+    assert report.errors == (
+        "Cannot list the tables of catalog lake, because RewriteFailedError: Cannot list namespace c: ForbiddenError: "
+        "not yours",
+    )
+    asked.clear()
+    rules = replace(policy, tables=(replace(policy.tables[0], pattern="a.b.*"),))
+
+    def each(self: SqlCatalog, namespace: tuple[str, ...]) -> Any:
+        asked.append(namespace)
+        return list_tables(self, namespace)
+
+    monkeypatch.setattr(SqlCatalog, "list_tables", each)
+    report = MaintenancePass(rules, PyIcebergTables(rules), Peace(), lambda: NOW).run()
+    assert (report.errors, [str(each.table) for each in report.tables]) == ((), ["lake.a.b.t"])
+    assert sorted(asked) == [("a",), ("a", "b")]
+
+
+@pytest.mark.parametrize("where", ["inside", "the same", "its data"])
+def test_orphans_are_not_looked_for_where_another_table_has_files(catalog: Catalog, where: str) -> None:
+    made = table(catalog, "a.b.t")
+    schema = pa.schema([("x", pa.int64())])
+    location = {"inside": f"{made.location()}/child", "the same": made.location()}.get(where)
+    properties = {"write.data.path": f"{made.location().replace('file://', 'file:')}/data/of"} if not location else {}
+    FileLocations(catalog).check_alone(made)
+    catalog.create_table("c.other", schema, location=location, properties=properties)
+    with pytest.raises(
+        InvalidInputError, match=r"orphan files of a\.b\.t, because c\.other has files inside its location"
+    ):
+        FileLocations(catalog).check_alone(made)
 
 
 def test_file_groups_that_fail_are_told(catalog: Catalog, policy: Policy) -> None:
@@ -117,3 +478,50 @@ def test_file_groups_that_fail_are_told(catalog: Catalog, policy: Policy) -> Non
     assert (report.has_failed, report.rewritten_bytes, made.refresh().current_snapshot()) == (True, 0, at)
     assert only.error is not None
     assert only.error.startswith("lake.a.b.t: ")
+
+
+def test_columns_that_no_policy_names_are_those_of_the_last_rewrite(catalog: Catalog, tmp_path: Path) -> None:
+    uri, warehouse = f"sqlite:///{tmp_path}/catalog.db", f"{tmp_path}/warehouse"
+    policy = parse_policy(
+        f"""
+        version: 1
+        catalogs: {{lake: {{type: sql, uri: "{uri}", warehouse: "{warehouse}"}}}}
+        tables: {{"*": {{options: {{min-age-seconds: 0, target-file-size-bytes: 40000}}}}}}
+        """,
+        "policy.yaml",
+        {},
+    )
+    made, property_says = table(catalog, "a.b.t"), table(catalog, "c.says")
+    table(catalog, "c.silent")
+    with property_says.transaction() as transaction:
+        transaction.set_properties({"zorder.columns": "y"})
+    rewrite_data_files(made, "hilbert(y, x)", options={**OPTIONS, "rewrite-all": "true"})
+    with made.update_schema() as update:
+        update.rename_column("x", "x of today")
+    renamed = pa.table({"x of today": np.arange(2_000) << 20, "y": np.arange(2_000)[::-1] << 20})
+    for _ in range(8):
+        made.append(renamed)
+    found = {
+        each.table: each for each in MaintenancePass(policy, PyIcebergTables(policy), Peace(), lambda: NOW).run().tables
+    }
+    assert {str(name): each.done is not None for name, each in found.items()} == {
+        "lake.a.b.t": True, "lake.c.says": True, "lake.c.silent": False,
+    }  # fmt: skip
+    left = found[TableName("lake", ("c",), "silent")]
+    assert left.decision is not None
+    assert left.error is None
+    assert left.decision.reason == (
+        "nobody says by which columns: neither the policy (by), nor the table property zorder.columns, nor a rewrite "
+        "before this"
+    )
+    summaries = [each.refresh().current_snapshot().summary for each in (made, property_says)]  # type: ignore[union-attr]
+    assert [each and each["zorder.columns"] for each in summaries] == ["y,`x of today`", "y"]
+
+    with made.update_schema() as update:
+        update.delete_column("x of today")
+    (failed,) = [
+        each.error
+        for each in MaintenancePass(policy, PyIcebergTables(policy), Peace(), lambda: NOW).run().tables
+        if each.error
+    ]
+    assert "Cannot maintain lake.a.b.t, because column 'x of today' of the last rewrite (snapshot " in failed

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from pyiceberg.catalog import Catalog
@@ -12,11 +16,14 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.maintain.engine import choose_engine
-from iceberg_zorder.maintain.maintenance_pass import MaintenancePass, Peace, TableReport
+from iceberg_zorder.maintain.maintenance_pass import MaintenancePass, Peace
+from iceberg_zorder.maintain.pass_report import TableReport
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import parse_policy
-from iceberg_zorder.pyiceberg.maintain.lease import ABANDONED, LEASE
+from iceberg_zorder.pyiceberg.commit.markers import MARKERS
+from iceberg_zorder.pyiceberg.commit.validation import LEASE
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
+from iceberg_zorder.pyiceberg.maintain.table_notes import ABANDONED
 from iceberg_zorder.spark.maintenance import SparkMaintenance
 from tests.conftest import CATALOG
 
@@ -28,12 +35,17 @@ ROWS = "SELECT id, hash(id) AS a, hash(id, 1) AS b, 'text ' || id AS c FROM rang
 @pytest.fixture
 def work(spark: SparkSession) -> Iterator[SparkMaintenance]:
     """Maintenance in the session of the tests."""
-    made = SparkMaintenance(list, {})
-    made._spark = spark
+    made = maintenance_in(spark)
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.kept")
     yield made
     spark.sql(f"REFRESH TABLE {FULL}")
     spark.sql(f"DROP TABLE IF EXISTS {FULL} PURGE")
+
+
+def maintenance_in(spark: SparkSession) -> SparkMaintenance:
+    made = SparkMaintenance(list, {})
+    made._spark = spark
+    return made
 
 
 def policy_of(lake_dir: Path, settings: str = "", budget: str = "{}") -> Policy:
@@ -99,11 +111,46 @@ def test_what_pyiceberg_cannot_do_spark_does(
     assert (report.error, report.done and report.done.rewritten_files) == (None, 8)
     told = summary(spark)
     assert told["zorder.reason"].startswith("scan-ratio")
-    assert told["lakekeeper.rollbackable"] == "true"
-    assert told["polaris.internal.conflict-resolution.by-operation-type.replace"] == "rollback"
+    assert {key: told[key] for key in MARKERS if key in told} == (MARKERS if beyond == "ORC" else {})
     assert spark.table(FULL).count() == 8000
     assert not {LEASE, ABANDONED} & set(catalog.load_table(f"kept.{NAME}").properties)
     assert not [key for key, _ in spark.conf.getAll.items() if key.startswith("spark.sql.iceberg.snapshot-property.")]
+
+
+class _OutOfTime(BaseException):
+    """As a scheduler raises it in the main thread when its limit of time has come."""
+
+
+@pytest.mark.parametrize("kind", [_OutOfTime, KeyboardInterrupt])
+def test_what_interrupts_spark_ends_the_pass(spark: SparkSession, kind: type[BaseException]) -> None:
+    def interrupt(number: int, _: FrameType | None) -> None:
+        raise kind
+
+    def at_work(session: SparkSession) -> None:
+        main = threading.main_thread().ident
+        assert main is not None
+        tracker = session.sparkContext.statusTracker()
+
+        def once_it_runs() -> None:
+            while not tracker.getActiveJobsIds():
+                time.sleep(0.01)
+            signal.pthread_kill(main, signal.SIGUSR1)
+
+        threading.Thread(target=once_it_runs).start()
+        # It would take days.
+        session.range(10**15).selectExpr("sum(hash(id))").collect()
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        with pytest.raises(kind):
+            maintenance_in(spark)._in_spark(at_work)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    # Spark tells a moment later that a job is over.
+    tracker, deadline = spark.sparkContext.statusTracker(), time.monotonic() + 60
+    while tracker.getActiveJobsIds() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert tracker.getActiveJobsIds() == []
 
 
 def test_spark_has_no_more_room_than_the_budget(spark: SparkSession, lake_dir: Path, work: SparkMaintenance) -> None:

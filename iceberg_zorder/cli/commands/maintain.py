@@ -2,28 +2,65 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
-from collections.abc import Mapping
-from contextlib import closing, nullcontext
-from datetime import datetime, timezone
-from importlib.util import find_spec
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iceberg_zorder.cli.failure import FAILED
+from iceberg_zorder.cli.interruption import Interrupted, Signals
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.pyiceberg_engine import warnings
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.maintain.events import Event, JsonLog, Work
 from iceberg_zorder.maintain.maintenance_pass import MaintenancePass, Peace
+from iceberg_zorder.maintain.pass_report import PassReport
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import read_policy
-from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables, properties_of
+from iceberg_zorder.passes import now, policy_tables
 
 if TYPE_CHECKING:
-    from iceberg_zorder.spark.maintenance import SparkMaintenance
+    from iceberg_zorder.maintain.metrics import PassMetrics
+
+_LOG = logging.getLogger("iceberg_zorder")
+_LONGEST_PASS = timedelta(hours=6)
+"""Where the budget sets no minutes: a maintainer whose pass takes longer is told to be ill."""
 
 
-def run(path: Path, output: Output, *, watch: bool, dry_run: bool, conf: Mapping[str, str]) -> int:
+@dataclass(frozen=True)
+class Watching:
+    """Where passes can be watched.
+
+    Parameters
+    ----------
+    log_file : Path or None
+        The log to add to.
+    metrics_port : int or None
+        The port of ``/metrics`` and ``/health``, on 127.0.0.1.
+    metrics_textfile : Path or None
+        The file that metrics are written to after each pass.
+    """
+
+    log_file: Path | None = None
+    metrics_port: int | None = None
+    metrics_textfile: Path | None = None
+
+
+def run(
+    path: Path,
+    output: Output,
+    signals: Signals,
+    *,
+    watch: bool,
+    dry_run: bool,
+    conf: Mapping[str, str],
+    watching: Watching = Watching(),
+) -> int:
     """Run a pass, or with ``watch`` one after the other until a signal comes.
 
     Parameters
@@ -32,12 +69,16 @@ def run(path: Path, output: Output, *, watch: bool, dry_run: bool, conf: Mapping
         The policy.
     output : Output
         Where to tell of it.
+    signals : Signals
+        What has asked it to end.
     watch : bool
         Whether to go on.
     dry_run : bool
         Whether to decide only.
     conf : mapping of str to str
         Settings of Spark, should a table ask for it.
+    watching : Watching, optional
+        Where passes can be watched.
 
     Returns
     -------
@@ -47,36 +88,98 @@ def run(path: Path, output: Output, *, watch: bool, dry_run: bool, conf: Mapping
     Raises
     ------
     InvalidInputError
-        When the policy is wrong; nothing was looked at then.
+        When the policy or what to watch by is wrong; nothing was looked at then.
+    Interrupted
+        When a signal has come, whatever the work has made of it.
     """
+    if watching.metrics_port is not None and not watch:
+        raise InvalidInputError(
+            "Cannot use --metrics-port, because it is for --watch: --metrics-textfile is for a pass"
+        )
     policy = read_policy(path, os.environ)
-    with closing(_spark(policy, conf)) if find_spec("pyspark") else nullcontext() as spark:
-        return _passes(policy, PyIcebergTables(policy, spark=spark), output, watch=watch, dry_run=dry_run)
+    with ExitStack() as stack:
+        ended, tell = _watched(policy, watching, stack)
+        tables = stack.enter_context(policy_tables(policy, conf))
+
+        def one(say: Callable[[str], None], work: Work) -> MaintenancePass:
+            return MaintenancePass(tables.policy, tables, peace, now, say, tell, work)
+
+        peace = Peace()
+        return _passes(tables.policy, one, ended, output, signals, watch=watch, dry_run=dry_run)
 
 
-def _passes(policy: Policy, tables: PyIcebergTables, output: Output, *, watch: bool, dry_run: bool) -> int:
-    peace = Peace()
+def _watched(
+    policy: Policy, watching: Watching, stack: ExitStack
+) -> tuple[Callable[[PassReport], None], Callable[[Event], None]]:
+    """Begin what is watched by; returns what is told of the end of each pass, and of what happens in it."""
+    tell: Callable[[Event], None] = lambda _: None  # noqa: E731
+    if watching.log_file is not None:
+        try:
+            tell = JsonLog(watching.log_file)
+        except OSError as error:
+            raise InvalidInputError(f"Cannot write --log-file {watching.log_file}, because {error}") from error
+    if watching.metrics_port is None and watching.metrics_textfile is None:
+        return lambda _: None, tell
+    # It is an extra.
+    from iceberg_zorder.maintain.metrics import Health, PassMetrics, serve
+
+    metrics = PassMetrics()
+    limit = timedelta(minutes=policy.budget.minutes) if policy.budget.minutes is not None else _LONGEST_PASS
+    health = Health(2 * policy.interval + limit, now)
+    if watching.metrics_textfile is not None:
+        _continue(metrics, watching.metrics_textfile)
+    if watching.metrics_port is not None:
+        stack.callback(serve(watching.metrics_port, metrics, health).shutdown)
+
+    def ended(report: PassReport) -> None:
+        metrics.count(report)
+        health.ended(report)
+        if watching.metrics_textfile is not None:
+            try:
+                metrics.write(watching.metrics_textfile)
+            except OSError as error:
+                # What was done is done, and the next pass may be luckier.
+                _LOG.warning("Cannot write --metrics-textfile %s, because %s", watching.metrics_textfile, error)
+
+    return ended, tell
+
+
+def _continue(metrics: PassMetrics, path: Path) -> None:
+    """Go on from the metrics that are in a file, and see whether it can be written."""
+    try:
+        there = path.read_bytes() if path.exists() else b""
+        try:
+            metrics.go_on_from(there.decode())
+        except ValueError as error:
+            if b"iceberg_zorder" not in there and there.strip(b"\0"):
+                raise InvalidInputError(
+                    f"Cannot use --metrics-textfile {path}, because a file of that name holds no metrics: {error}"
+                ) from error
+            _LOG.warning("Counted from nothing, because --metrics-textfile %s cannot be read: %s", path, error)
+        metrics.write(path)
+    except OSError as error:
+        raise InvalidInputError(f"Cannot write --metrics-textfile {path}, because {error}") from error
+
+
+def _passes(
+    policy: Policy,
+    one: Callable[[Callable[[str], None], Work], MaintenancePass],
+    ended: Callable[[PassReport], None],
+    output: Output,
+    signals: Signals,
+    *,
+    watch: bool,
+    dry_run: bool,
+) -> int:
     while True:
         began = time.monotonic()
-        with output.progress() as say, warnings(output):
-            report = MaintenancePass(policy, tables, peace, _now, say).run(dry_run=dry_run)
+        with output.progress() as say, output.work() as work, warnings(output, policy.masked):
+            report = one(say, work).run(dry_run=dry_run, stop=signals.came)
+        # What Python raises in a finaliser, or a library takes for its own, does not come so far.
+        if signals.came():
+            raise Interrupted
+        ended(report)
         output.maintained(report.to_dict())
         if not watch:
             return FAILED if report.has_failed else 0
         time.sleep(max(0.0, began + policy.interval.total_seconds() - time.monotonic()))
-
-
-def _spark(policy: Policy, conf: Mapping[str, str]) -> SparkMaintenance:
-    """Prepare Spark with the catalogs of a policy; it is started for the first table that asks for it."""
-    from iceberg_zorder.spark.catalogs import SparkCatalog, spark_catalog
-    from iceberg_zorder.spark.maintenance import SparkMaintenance
-
-    def catalogs() -> list[SparkCatalog]:
-        found = [(name, properties_of(policy, name)) for name in policy.catalogs]
-        return [spark_catalog(name, properties) for name, properties in found]
-
-    return SparkMaintenance(catalogs, conf)
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 from iceberg_zorder.maintain.policy.problems import Path, Problems
 
@@ -12,7 +14,7 @@ _VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{")
 _SECRET_NAME = re.compile(
     r"credential|token|secret|passw|passphrase|key|auth|sas|connection-string|jwt|cert", re.IGNORECASE
 )
-_PASSWORD = re.compile(r"://[^/@\s]*:([^/@\s]+)@")
+_PASSWORD = re.compile(r"://[^/@\s]*:[^\s]+@")
 _MASK = "***"
 _SHORTEST = 4
 """Shorter texts are no secrets, and stand in many others."""
@@ -54,11 +56,38 @@ def masked(text: str, secrets: Iterable[str]) -> str:
     >>> masked("cannot connect to postgresql://me:hunter2@db/x", ["hunter2"])
     'cannot connect to postgresql://me:***@db/x'
     """
+    forms = {form for secret in secrets for form in _forms(secret) if len(form) >= _SHORTEST}
     # Longer ones first, of which others may be parts.
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _SHORTEST:
-            text = text.replace(secret, _MASK)
+    for form in sorted(forms, key=len, reverse=True):
+        text = text.replace(form, _MASK)
     return text
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Write a secret in the ways that messages have it: as it is, quoted by Python, JSON or in an address, in parts."""
+    stripped = secret.strip()
+    # An id and its secret, or a user and a password.
+    for each in (secret, stripped, stripped.partition(":")[2]):
+        yield each
+        yield repr(each)[1:-1]
+        yield repr(each.encode())[2:-1]
+        yield repr(each.encode("latin-1", "backslashreplace"))[2:-1]
+        yield json.dumps(each)[1:-1]
+        yield quote(each, safe="")
+        yield quote_plus(each)
+        yield unquote(each)
+
+
+def secrets_of(properties: Mapping[str, object]) -> frozenset[str]:
+    """Find what is not to be shown of a catalog's properties: credentials by their names, and passwords in addresses.
+
+    Examples
+    --------
+    >>> found = {"type": "rest", "token": "t0ken", "uri": "https://me:hunter2@lake.example/x?password=pw00"}
+    >>> sorted(secrets_of({**found, "token-refresh-enabled": "true", "auth": {"type": "basic"}}))
+    ['hunter2', 'pw00', 't0ken']
+    """
+    return frozenset({*_named_secrets(properties, "")} - {""})
 
 
 def catalog_of(
@@ -92,8 +121,9 @@ def catalog_of(
     """
     secrets: set[str] = set()
     properties = _substituted(raw, environment, problems, path, secrets)
-    secrets.update(_named_secrets(properties, ""))
-    return CatalogProperties(name, properties, frozenset(secrets - {""}))
+    for value in tuple(secrets):
+        secrets.update(_passwords(value))
+    return CatalogProperties(name, properties, frozenset(secrets - {""}) | secrets_of(properties))
 
 
 def _substituted(
@@ -132,10 +162,29 @@ def _named_secrets(properties: Mapping[str, object], around: str) -> Iterator[st
         name = f"{around}.{key}"
         if isinstance(value, Mapping):
             yield from _named_secrets(value, name)
-        elif _SECRET_NAME.search(name):
+        elif _SECRET_NAME.search(name) and not name.endswith(".type") and str(value).lower() not in ("true", "false"):
             yield str(value)
         else:
-            yield from _PASSWORD.findall(str(value))
+            yield from _passwords(str(value))
+
+
+def _passwords(text: str) -> Iterator[str]:
+    """Find passwords in an address; where one may end in several places, all that it may be.
+
+    Examples
+    --------
+    >>> sorted(set(_passwords("pg://me:hunter2@db/x?name=z@prod")) - {""})
+    ['hunter2', 'hunter2@db/x?name=z']
+    """
+    *parts, _ = text.partition("://")[2].split("@")
+    if parts:
+        yield "@".join(parts).partition(":")[2]
+    for part in parts:
+        yield part.partition(":")[2]
+        yield part.rpartition(":")[2] if ":" in part else ""
+    if "://" in text:
+        query = urlsplit(text).query
+        yield from (value for key, value in parse_qsl(query) if _SECRET_NAME.search(key))
 
 
 def _shown(properties: Mapping[str, object], secrets: frozenset[str], around: str) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -12,6 +13,8 @@ from iceberg_zorder.maintain.policy.catalogs import CatalogProperties, masked
 from iceberg_zorder.maintain.policy.problems import Problems
 from iceberg_zorder.maintain.policy.settings import TableSettings
 from iceberg_zorder.maintain.policy.settings_reader import merged, settings_of
+
+_WILD = re.compile(r"[*?[]")
 
 
 @dataclass(frozen=True)
@@ -56,9 +59,12 @@ class Rule:
 
     def matches(self, catalog: str, name: str, default: Any = None) -> bool:
         """Tell whether a name of a catalog matches; ``default`` names the catalogs where the rule does not."""
+        return self.is_of(catalog, default) and fnmatchcase(name, self.pattern)
+
+    def is_of(self, catalog: str, default: Any = None) -> bool:
+        """Tell whether it is for a catalog; ``default`` names the catalogs where the rule does not."""
         named = self.settings.get("catalog", default)
-        of_catalog = named is None or catalog in ([named] if isinstance(named, str) else named)
-        return of_catalog and fnmatchcase(name, self.pattern)
+        return named is None or catalog in ([named] if isinstance(named, str) else named)
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,8 @@ class Policy:
         Settings of all tables, as written.
     namespaces, tables : tuple of Rule
         Rules over the dotted names of namespaces, and over those of tables with their namespaces.
+    polaris_policies : tuple of str
+        The catalogs that are asked for policies of Polaris.
 
     Examples
     --------
@@ -86,6 +94,8 @@ class Policy:
     >>> policy.settings("lake", ("sales",), "orders").by
     'a, b'
     >>> policy.settings("lake", ("hr",), "people") is None
+    True
+    >>> policy.settings("lake", ("hr",), "people", {"enabled": True}).enabled
     True
     """
 
@@ -96,6 +106,7 @@ class Policy:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     namespaces: tuple[Rule, ...] = ()
     tables: tuple[Rule, ...] = ()
+    polaris_policies: tuple[str, ...] = ()
 
     def settings(
         self, catalog: str, namespace: Sequence[str], table: str, polaris: Mapping[str, Any] | None = None
@@ -111,13 +122,13 @@ class Policy:
         table : str
             The table's name.
         polaris : mapping, optional
-            What :func:`~iceberg_zorder.maintain.policy.polaris.from_polaris` read of the table's policies; it wins over
-            the defaults, and the rules win over it.
+            What :func:`~iceberg_zorder.maintain.policy.polaris.from_polaris` read of the table's policies: a rule for
+            this table, which wins over the defaults; the other rules win over it.
 
         Returns
         -------
         TableSettings or None
-            The settings; None where no rule matches.
+            The settings; None where no rule matches, and there is no policy of Polaris.
 
         Raises
         ------
@@ -131,7 +142,7 @@ class Policy:
             *(rule for rule in self.namespaces if rule.matches(catalog, of_namespace, default)),
             *(rule for rule in self.tables if rule.matches(catalog, of_table, default)),
         ]
-        if not matching:
+        if not matching and not polaris:
             return None
         found = merged(self.defaults, polaris or {})
         for rule in matching:
@@ -140,6 +151,20 @@ class Policy:
         settings = settings_of(found, problems)
         problems.raise_any()
         return settings
+
+    def may_be_for(self, catalog: str, namespace: Sequence[str]) -> bool:
+        """Tell whether any rule may be for a table of a namespace, or of one inside it: if not, nobody need list them.
+
+        Examples
+        --------
+        >>> policy = Policy("policy.yaml", {}, namespaces=(Rule("sales"),), tables=(Rule("logs.*_daily"),))
+        >>> [policy.may_be_for("lake", namespace) for namespace in (("sales", "eu"), ("logs",), ("tmp",))]
+        [True, True, False]
+        """
+        inside, default = f"{'.'.join(namespace)}.", self.defaults.get("catalog")
+        rules = (rule for rule in (*self.namespaces, *self.tables) if rule.is_of(catalog, default))
+        beginnings = (_WILD.split(rule.pattern, maxsplit=1)[0] for rule in rules)
+        return any(each.startswith(inside) or inside.startswith(each) for each in beginnings)
 
     def masked(self, text: str) -> str:
         """Write a text without the secrets of the catalogs: for logs, and for errors of libraries."""

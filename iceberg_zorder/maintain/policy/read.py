@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path as File
@@ -13,7 +13,7 @@ from iceberg_zorder.maintain.policy.catalogs import catalog_of
 from iceberg_zorder.maintain.policy.measures import duration, size
 from iceberg_zorder.maintain.policy.policy import Budget, Policy, Rule
 from iceberg_zorder.maintain.policy.problems import Path, Problems, reason, unknown_key
-from iceberg_zorder.maintain.policy.settings_reader import merged, settings_of
+from iceberg_zorder.maintain.policy.settings_reader import merged, names_of, settings_of
 
 _LIBRARIES = {"yaml": "PyYAML", "jsonschema": "jsonschema", "cronsim": "cronsim"}
 
@@ -33,13 +33,17 @@ def read_policy(path: str | PathLike[str], environment: Mapping[str, str]) -> Po
     iceberg_zorder.errors.InvalidInputError: Cannot use /no/such/policy.yaml, because it cannot be read: No such file \
 or directory
     """
+    return parse_policy(policy_text(path), str(path), environment)
+
+
+def policy_text(path: str | PathLike[str]) -> str:
+    """Read the text of a policy from a file, which is not looked at yet; raises InvalidInputError if it cannot be."""
     try:
-        text = File(path).read_text(encoding="utf-8")
+        return File(path).read_text(encoding="utf-8")
     except OSError as error:
         raise InvalidInputError(f"Cannot use {path}, because it cannot be read: {error.strerror}") from error
     except UnicodeDecodeError:
         raise InvalidInputError(f"Cannot use {path}, because it is no text in UTF-8") from None
-    return parse_policy(text, str(path), environment)
 
 
 def parse_policy(text: str, name: str, environment: Mapping[str, str]) -> Policy:
@@ -111,9 +115,10 @@ def _policy(raw: Mapping[str, Any], name: str, environment: Mapping[str, str], p
         defaults,
         _rules(raw, "namespaces", defaults, problems),
         _rules(raw, "tables", defaults, problems),
+        _read(raw, ("polaris-policies",), names_of, problems) or (),
     )
     # Where something else is wrong, a section of tables may be meant by it.
-    if not policy.namespaces + policy.tables and not problems.has(()):
+    if not (policy.namespaces or policy.tables or policy.polaris_policies) and not problems.has(()):
         problems.add(("tables",), 'no table is named: write rules under namespaces or tables, such as "*": {} for all')
     _check_catalogs(policy, problems)
     return policy
@@ -153,14 +158,16 @@ def _rules(raw: Mapping[str, Any], section: str, defaults: Mapping[str, Any], pr
 
 
 def _check_catalogs(policy: Policy, problems: Problems) -> None:
-    places: list[tuple[Path, Mapping[str, Any]]] = [(("defaults",), policy.defaults)]
-    places += [(("namespaces", rule.pattern), rule.settings) for rule in policy.namespaces]
-    places += [(("tables", rule.pattern), rule.settings) for rule in policy.tables]
-    for place, settings in places:
-        path = (*place, "catalog")
-        named = settings.get("catalog", [])
-        if problems.has(path) or problems.has(("catalogs",)):
-            continue
-        for each in [named] if isinstance(named, str) else named:
+    places: list[tuple[Path, Sequence[str]]] = [(("polaris-policies",), policy.polaris_policies)]
+    settings: list[tuple[Path, Mapping[str, Any]]] = [(("defaults",), policy.defaults)]
+    settings += [(("namespaces", rule.pattern), rule.settings) for rule in policy.namespaces]
+    settings += [(("tables", rule.pattern), rule.settings) for rule in policy.tables]
+    for path, said in settings:
+        if "catalog" in said and not problems.has((*path, "catalog")):
+            places.append(((*path, "catalog"), names_of(said["catalog"])))
+    if problems.has(("catalogs",)):
+        return
+    for path, names in places:
+        for each in names:
             if each not in policy.catalogs:
                 problems.add(path, f"catalog '{each}' {unknown_key(each, list(policy.catalogs))}")

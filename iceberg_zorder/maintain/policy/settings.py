@@ -16,7 +16,7 @@ DISABLED_PROPERTY = "maintenance.disabled"
 
 @dataclass(frozen=True)
 class Triggers:
-    """When a table is due: where any of them is met. None is not set.
+    """When a table is due: where any of them is met. None is not set; if all are, it is due where a rewrite pays.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Triggers:
     data_file_size : int or None
         Bytes of data files added since the last rewrite.
     pos_delete_file_count, pos_delete_record_count, eq_delete_file_count, eq_delete_record_count : int or None
-        Delete files, and deletes in them.
+        Delete files added since the last rewrite, and deletes in them.
     small_file_count : int or None
         Data files below the size that is in order.
     bytes_appended : int or None

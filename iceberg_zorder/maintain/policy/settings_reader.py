@@ -57,6 +57,17 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def names_of(value: str | list[str]) -> tuple[str, ...]:
+    """Read one name, or a list of them.
+
+    Examples
+    --------
+    >>> names_of("lake"), names_of(["lake", "pond"])
+    (('lake',), ('lake', 'pond'))
+    """
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
 def settings_of(raw: Mapping[str, Any], problems: Problems, path: Path = ()) -> TableSettings:
     """Read settings.
 
@@ -77,8 +88,8 @@ def settings_of(raw: Mapping[str, Any], problems: Problems, path: Path = ()) -> 
     Examples
     --------
     >>> problems = Problems("policy.yaml")
-    >>> settings_of({"by": ["a", "b"], "options": {"max-scan-ratio": 1.5}}, problems).triggers.scan_ratio
-    1.5
+    >>> settings_of({"by": ["a", "b"], "options": {"max-scan-ratio": 1.5}}, problems).options
+    {'max-scan-ratio': '1.5'}
     >>> _ = settings_of({"conflicts": {"back-off": "1 fortnight"}}, problems, ("defaults",))
     >>> problems.raise_any()
     Traceback (most recent call last):
@@ -92,13 +103,13 @@ def settings_of(raw: Mapping[str, Any], problems: Problems, path: Path = ()) -> 
     return TableSettings(
         enabled=enabled,
         disabled_because="" if enabled else "the policy says enabled: false",
-        catalog=fields.read("catalog", _names, ()),
+        catalog=fields.read("catalog", names_of, ()),
         by=fields.read("by", _sort_order, None),
         engine=fields.read("engine", str, "auto"),
         branch=fields.read("branch", str, None),
         where=fields.read("where", _condition, None),
         options=options,
-        triggers=_triggers(fields.inside("triggers"), options),
+        triggers=_triggers(fields.inside("triggers")),
         time_zone=zone,
         allowed_hours=AllowedHours(fields.read("allowed-hours", _hours, ()), zone),
         follow_ups=_follow_ups(fields.inside("follow-ups")),
@@ -139,10 +150,6 @@ def _zone_name(name: str) -> str:
     return name
 
 
-def _names(value: str | list[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
 def _sort_order(value: str | list[str]) -> str:
     return sort_order_text("the table", value)
 
@@ -154,7 +161,7 @@ def _condition(text: str) -> str:
 
 
 def _hours(value: str | list[str]) -> tuple[HourRange, ...]:
-    return tuple(HourRange.parse(text) for text in _names(value))
+    return tuple(HourRange.parse(text) for text in names_of(value))
 
 
 def _cron(expression: str) -> str:
@@ -201,8 +208,8 @@ def _checked_options(options: tuple[tuple[str, str], ...]) -> RewriteOptions:
     return read
 
 
-def _triggers(fields: _Fields, options: Mapping[str, str]) -> Triggers:
-    found = Triggers(
+def _triggers(fields: _Fields) -> Triggers:
+    return Triggers(
         scan_ratio=fields.read("scan-ratio", float, None),
         depth=fields.read("depth", float, None),
         commit_count=fields.read("commit-count", int, None),
@@ -217,14 +224,6 @@ def _triggers(fields: _Fields, options: Mapping[str, str]) -> Triggers:
         interval=fields.read("interval", duration, None),
         cron=fields.read("cron", _cron, None),
     )
-    return Triggers(scan_ratio=_max_scan_ratio(options)) if found == Triggers() else found
-
-
-def _max_scan_ratio(options: Mapping[str, str]) -> float:
-    try:
-        return _checked_options(tuple(options.items())).max_scan_ratio
-    except InvalidInputError:
-        return RewriteOptions().max_scan_ratio  # what is wrong is noted
 
 
 def _follow_ups(fields: _Fields) -> FollowUps:

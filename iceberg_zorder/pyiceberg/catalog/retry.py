@@ -109,8 +109,10 @@ def _was_locked(error: BaseException) -> bool:
     return str(getattr(error, "orig", "")) in ("database is locked", "database table is locked")
 
 
-def load_first(load: Callable[[], Table]) -> Table:
-    """Load a table for the first time, and again if that fails, but not for long: nothing is lost yet.
+def load_first(load: Callable[[], _T]) -> _T:
+    """Load a table, or what is known of it, for the first time; again if that fails, but not for long.
+
+    Nothing is lost yet.
 
     Parameters
     ----------
@@ -119,8 +121,8 @@ def load_first(load: Callable[[], Table]) -> Table:
 
     Returns
     -------
-    pyiceberg.table.Table
-        The table.
+    object
+        What was loaded.
     """
     return _retrying({}, is_transient, _FIRST_PATIENCE)(load)
 

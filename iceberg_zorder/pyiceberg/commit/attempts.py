@@ -19,7 +19,7 @@ from pyiceberg.table.snapshots import Snapshot
 from iceberg_zorder.pyiceberg.catalog.renewal import adopt
 from iceberg_zorder.pyiceberg.catalog.retry import is_not_committed, is_transient, load, retry_commit
 from iceberg_zorder.pyiceberg.commit.snapshot import NewSnapshot, SnapshotWriter
-from iceberg_zorder.pyiceberg.commit.validation import ConflictError, check_version, is_overtaken
+from iceberg_zorder.pyiceberg.commit.validation import ConflictError, check_lease, check_version, is_overtaken
 from iceberg_zorder.pyiceberg.compat.catalogs import submit
 from iceberg_zorder.pyiceberg.display import display_name
 
@@ -80,7 +80,9 @@ class CommitAttempts:
         # An attempt that was refused may have been let in after all, and late.
         landed = self._landed()
         if landed is None:
-            check_version(display_name(self._table), self._table.metadata)
+            name, metadata = display_name(self._table), self._table.metadata
+            check_version(name, metadata)
+            check_lease(name, metadata, self._writer.write_id)
             head = self._head()
             new = self._still_pending(head) or self._prepare(head)
             if new is None:

@@ -10,7 +10,7 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
-from iceberg_zorder.errors import RewriteConflictError, UnknownOutcomeError
+from iceberg_zorder.errors import RewriteConflictError, TakenOverError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg.commit.replacement import Replacement, commit_replacement
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
@@ -39,6 +39,10 @@ class Tally:
     conflicts: list[RewriteConflictError] = field(default_factory=list)
     """Of the last attempt: what took the file groups in ``lost``."""
     lost: list[FileGroup] = field(default_factory=list)
+    lost_in_all: int = 0
+    """File groups that conflicts took at any attempt, whatever became of them then."""
+    waiting: int = 0
+    """File groups that were not begun, because the caller wanted no more."""
 
 
 class BatchCommits:
@@ -83,6 +87,8 @@ class BatchCommits:
         ------
         UnknownOutcomeError
             When the catalog gave no clear answer. Nothing is deleted.
+        TakenOverError
+            When the maintainer that writes has lost its lease of the table.
         Exception
             Whatever else was in the way, unless partial progress tolerates that.
         """
@@ -103,8 +109,9 @@ class BatchCommits:
         except RewriteConflictError as error:
             tally.conflicts.append(error)
             tally.lost += [group for group, _ in batch]
+            tally.lost_in_all += len(batch)
             return False
-        except UnknownOutcomeError:
+        except (TakenOverError, UnknownOutcomeError):
             raise
         except Exception as error:
             if not self._options.partial_progress:

@@ -96,6 +96,8 @@ def commit_replacement(
         the branch's history, or when others committed first at every try. The new files are deleted.
     UnknownOutcomeError
         When the catalog gave no clear answer, or Ctrl-C came before it did. Nothing is deleted.
+    TakenOverError
+        When the maintainer that writes has lost its lease of the table. The new files are deleted.
     InvalidInputError
         When the table's format version is not supported, there is no such branch, or the files cannot be right.
 

@@ -74,7 +74,7 @@ class SnapshotWriter:
         self._table = table
         self._added = added
         self._properties = properties
-        self._write_id = properties.get(WRITE_ID, "")
+        self.write_id = properties.get(WRITE_ID, "")
         self._manifests: dict[tuple[int, str], ManifestFile] = {}
 
     def write(self, head: Head, dropped: Collection[EntryKey], data_sequence_number: int | None = None) -> NewSnapshot:
@@ -106,7 +106,7 @@ class SnapshotWriter:
             {
                 "snapshot-id": self.snapshot_id,
                 "parent-snapshot-id": head.snapshot.snapshot_id,
-                "manifest-list": self._new_path(manifest_list_name(self.snapshot_id, self._write_id)),
+                "manifest-list": self._new_path(manifest_list_name(self.snapshot_id, self.write_id)),
                 "sequence-number": metadata.next_sequence_number(),
                 "summary": self._summary(head, dropped_files),
                 "schema-id": metadata.current_schema_id,
@@ -126,7 +126,7 @@ class SnapshotWriter:
     ) -> ManifestFile:
         return write_entries(
             entries,
-            self._table.io.new_output(self._new_path(manifest_name(self._write_id))),
+            self._table.io.new_output(self._new_path(manifest_name(self.write_id))),
             metadata=self._table.metadata,
             spec_id=spec_id,
             snapshot_id=self.snapshot_id,

@@ -16,9 +16,13 @@ from pyiceberg.table.metadata import TableMetadata, TableMetadataV1
 from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
-from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.errors import InvalidInputError, TakenOverError
 from iceberg_zorder.pyiceberg.commit.head import Head
+from iceberg_zorder.pyiceberg.commit.markers import may_come_back
 from iceberg_zorder.pyiceberg.content_files import is_unpartitioned, partition_of, sequence_number, single_path
+
+LEASE = "zorder.maintained-by"
+"""The table property: host, process, instance, id of the write, and until when, with blanks between them."""
 
 
 class ConflictError(Exception):
@@ -86,6 +90,30 @@ def check_version(name: str, metadata: TableMetadata) -> None:
         )
 
 
+def check_lease(name: str, metadata: TableMetadata, write_id: str) -> None:
+    """Refuse a write whose maintainer has lost the lease of the table: its new files may be deleted as abandoned.
+
+    Parameters
+    ----------
+    name : str
+        The table's name.
+    metadata : pyiceberg.table.metadata.TableMetadata
+        The table's newest.
+    write_id : str
+        The write; the empty string of those that have no lease.
+
+    Raises
+    ------
+    TakenOverError
+        When the table's lease is another's, or nobody's.
+    """
+    if write_id and write_id not in metadata.properties.get(LEASE, "").split():
+        raise TakenOverError(
+            f"Cannot commit rewrite of {name}, because another maintainer has taken the table over: this one was"
+            " stopped for longer than its lease, or has worked for longer. What it had not committed was left undone."
+        )
+
+
 def starting_snapshot(metadata: TableMetadata, head: Snapshot, starting_snapshot_id: int, branch: str) -> Snapshot:
     """Find the snapshot that a rewrite started from in the history of a branch.
 
@@ -123,11 +151,11 @@ def is_overtaken(snapshot: Snapshot, metadata: TableMetadata) -> bool:
     """Tell whether a snapshot that a table does not have can never get there, for its sequence number is taken.
 
     So ends an attempt during which another branch was written, for which PyIceberg's catalogs raise no exception of
-    their own.
+    their own. A number that only marked rewrites have taken may be free again.
     """
-    return not isinstance(metadata, TableMetadataV1) and metadata.last_sequence_number >= (
-        snapshot.sequence_number or 0
-    )
+    if isinstance(metadata, TableMetadataV1) or metadata.last_sequence_number < (snapshot.sequence_number or 0):
+        return False
+    return not may_come_back(snapshot.parent_snapshot_id, metadata)
 
 
 def check_files(head: Head, removed: Collection[DataFile], start: Snapshot) -> None:

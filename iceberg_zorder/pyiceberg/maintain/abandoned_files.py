@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import gzip
+import re
+from collections.abc import Collection, Iterable, Iterator
 
 from pyiceberg.table import Table
 
@@ -10,12 +12,17 @@ from iceberg_zorder.pyiceberg.catalog.renewal import RenewedIO, refresh
 from iceberg_zorder.pyiceberg.compat.listing import list_files
 from iceberg_zorder.pyiceberg.file_names import is_of_write
 
+_METADATA = re.compile(r"\.metadata\.json(\.gz)?$|\.gz\.metadata\.json$")
+_GZIP = b"\x1f\x8b"
 
-def delete_abandoned_files(table: Table, write_ids: Collection[str]) -> list[str]:
+
+def delete_abandoned_files(table: Table, write_ids: Collection[str], rolled_back: Collection[str] = ()) -> list[str]:
     """Delete what writes have left that no snapshot has.
 
     Files are known by the id of the write in their names, so that nobody else's are looked at, whoever shares the
-    directories. Whether a snapshot has one is asked by its name alone, for a path may be written in several ways.
+    directories. Whether a snapshot has one is asked by its name alone, for a path may be written in several ways. A
+    write that other metadata in the directory has a snapshot of is left: it may be that of another table, which this
+    one's was copied from, or the other way round.
 
     Parameters
     ----------
@@ -23,6 +30,8 @@ def delete_abandoned_files(table: Table, write_ids: Collection[str]) -> list[str
         The table; it has the newest metadata afterwards.
     write_ids : collection of str
         The writes, none of which may be under way.
+    rolled_back : collection of str, optional
+        Those of them that the catalog had granted before: what was the table's metadata then has them.
 
     Returns
     -------
@@ -35,14 +44,29 @@ def delete_abandoned_files(table: Table, write_ids: Collection[str]) -> list[str
         When the table's FileIO lists no files.
     """
     io = table.io.current if isinstance(table.io, RenewedIO) else table.io
-    listed = (path for root in _roots(table) for path in list_files(io, root))
+    listed = [path for root in _roots(table) for path in list_files(io, root)]
     found = [path for path in listed if is_of_write(_name(path), write_ids)]
     refresh(table)
     known = set(_known(table)) if found else set()
-    gone = [path for path in found if _name(path) not in known]
+    elsewhere = _committed_elsewhere(table, listed, set(write_ids) - set(rolled_back)) if found else set()
+    gone = [path for path in found if _name(path) not in known and not is_of_write(_name(path), elsewhere)]
     for path in gone:
         table.io.delete(path)
     return gone
+
+
+def _committed_elsewhere(table: Table, listed: Iterable[str], write_ids: Collection[str]) -> set[str]:
+    """Find the writes whose manifest lists stand in metadata of the directory that is not the table's own."""
+    own = {_name(table.metadata_location), *(_name(each.metadata_file) for each in table.metadata.metadata_log)}
+    waiting, found = set(write_ids), set()
+    for path in listed:
+        if waiting and _METADATA.search(path) and _name(path) not in own:
+            with table.io.new_input(path).open() as file:
+                content = file.read()
+            text = gzip.decompress(content) if content.startswith(_GZIP) else content
+            found |= {each for each in waiting if f"-{each}-".encode() in text}
+            waiting -= found
+    return found
 
 
 def _roots(table: Table) -> list[str]:

@@ -1,37 +1,54 @@
 """Have one maintainer at a time rewrite a table, and remember what killed ones may have left.
 
-A lease is a property of the table, so that schedulers need nothing else in common. It saves work and guards nothing:
-commits are safe without it. A catalog may let the later of two writers win, so that a lease counts once it is still
-there a moment after it was taken.
+A lease is a property of the table, so that schedulers need nothing else in common. Two rewrites at once are safe
+without it; it saves their work, and keeps a maintainer that was taken for dead from committing files that were cleaned
+up. A catalog may let the later of two writers win, so that a lease counts once it is still there a moment after it was
+taken.
 """
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import os
 import socket
+import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import ancestors_of
 
-from iceberg_zorder.maintain.maintenance_pass import HeldByAnotherError
+from iceberg_zorder.maintain.maintenance_pass import LeftForNowError
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh
+from iceberg_zorder.pyiceberg.catalog.retry import load
 from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
-from iceberg_zorder.pyiceberg.file_names import new_write_id
+from iceberg_zorder.pyiceberg.commit.validation import LEASE
+from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.file_names import is_written_at, new_write_id
+from iceberg_zorder.pyiceberg.maintain.marked_writes import MARKED, marked_text, noted, snapshots_of
+from iceberg_zorder.pyiceberg.maintain.table_address import table_address
+from iceberg_zorder.pyiceberg.maintain.table_notes import (
+    ABANDONED,
+    LAST_REWRITE,
+    AbandonedWrite,
+    abandoned_text,
+    abandoned_writes,
+    last_rewrite_text,
+    time_of,
+    time_text,
+)
 
-LEASE = "zorder.maintained-by"
-"""The table property: host, process, instance, id of the write, and until when, with blanks between them."""
-ABANDONED = "zorder.abandoned-writes"
-"""The table property: writes that may have left files, each as ``id@time``, with blanks between them."""
-
+_LOG = logging.getLogger("iceberg_zorder")
+_PROCESS = uuid.uuid4().hex[:8]
 _LEAST = timedelta(minutes=2)
 _BYTES_A_SECOND = 4_000_000
 _LEAST_PAUSE = 0.2
-_TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 @dataclass(frozen=True)
@@ -41,17 +58,19 @@ class Maintainer:
     Parameters
     ----------
     host : str
-        Its machine.
+        The name of its machine.
     process : int
         Its number there.
     instance : str
-        What tells it from others that have had the same number.
+        Where that number means this process, what tells the process from others that have had the number, and the
+        maintainer from others in the process, with ``-`` between them.
 
     Examples
     --------
-    >>> one, other = Maintainer("a", 1, "f0"), Maintainer("a", 1, "07")
-    >>> one.knows_is_gone(other), one.knows_is_gone(Maintainer("b", 1, "07")), one.knows_is_gone(one)
-    (True, False, False)
+    >>> one, before = Maintainer("a", 1, "e4-f0-1"), Maintainer("a", 1, "e4-07-1")
+    >>> beside, elsewhere = Maintainer("a", 1, "e4-f0-2"), Maintainer("a", 1, "b6-07-1")
+    >>> [one.knows_is_gone(other) for other in (before, beside, elsewhere, one)]
+    [True, False, False, False]
     """
 
     host: str
@@ -61,13 +80,30 @@ class Maintainer:
     @classmethod
     def here(cls) -> Maintainer:
         """Make that of this process."""
-        return cls("".join(socket.gethostname().split()) or "-", os.getpid(), uuid.uuid4().hex[:8])
+        host = "".join(socket.gethostname().split()) or "-"
+        return cls(host, os.getpid(), f"{_place()}-{_PROCESS}-{uuid.uuid4().hex[:8]}")
 
     def knows_is_gone(self, other: Maintainer) -> bool:
-        """Tell whether another maintainer is known to have ended; of other machines it is not known."""
-        if other.host != self.host or other == self:
+        """Tell whether another maintainer is known to have ended; of other machines and containers it is not known."""
+        (place, process), (there, theirs) = _identity(self), _identity(other)
+        if (other.host, there) != (self.host, place):
             return False
-        return other.process == self.process or not _is_running(other.process)
+        return theirs != process if other.process == self.process else not _is_running(other.process)
+
+
+def _identity(of: Maintainer) -> tuple[str, str]:
+    place, _, rest = of.instance.partition("-")
+    return place, rest.partition("-")[0]
+
+
+def _place() -> str:
+    """Name where a process has one number: this boot of a machine, and one of its namespaces of processes."""
+    # Containers may have the name of their machine, or one name.
+    try:
+        known = Path("/proc/sys/kernel/random/boot_id").read_text() + str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        known = f"{uuid.getnode():x}"
+    return hashlib.sha256(known.encode()).hexdigest()[:8]
 
 
 def _is_running(process: int) -> bool:
@@ -111,37 +147,12 @@ class Lease:
         """Read it; None where there is none, or nothing that is to be read."""
         with suppress(ValueError):
             host, process, instance, write_id, until = properties.get(LEASE, "").split()
-            return cls(Maintainer(host, int(process), instance), write_id, _time(until))
+            return cls(Maintainer(host, int(process), instance), write_id, time_of(until))
         return None
 
     def __str__(self) -> str:
         holder = self.holder
-        return f"{holder.host} {holder.process} {holder.instance} {self.write_id} {self.until:{_TIME}}"
-
-
-def abandoned_writes(properties: Mapping[str, str]) -> dict[str, datetime]:
-    """Read since when which writes are abandoned; what cannot be read is none.
-
-    Examples
-    --------
-    >>> abandoned_writes({"zorder.abandoned-writes": "w1@2026-11-23T12:00:00Z nonsense"})
-    {'w1': datetime.datetime(2026, 11, 23, 12, 0, tzinfo=datetime.timezone.utc)}
-    """
-    found = {}
-    for each in properties.get(ABANDONED, "").split():
-        write_id, _, since = each.partition("@")
-        with suppress(ValueError):
-            found[write_id] = _time(since)
-    return found
-
-
-def abandoned_text(writes: Mapping[str, datetime]) -> str:
-    """Write the property that :func:`abandoned_writes` reads."""
-    return " ".join(f"{write_id}@{since.astimezone(timezone.utc):{_TIME}}" for write_id, since in writes.items())
-
-
-def _time(text: str) -> datetime:
-    return datetime.strptime(text, _TIME).replace(tzinfo=timezone.utc)
+        return f"{holder.host} {holder.process} {holder.instance} {self.write_id} {time_text(self.until)}"
 
 
 class Leases:
@@ -179,7 +190,7 @@ class Leases:
 
         Raises
         ------
-        HeldByAnotherError
+        LeftForNowError
             When another maintainer has it.
         RewriteFailedError
             When the table's properties cannot be changed.
@@ -189,11 +200,13 @@ class Leases:
         found, now = Lease.of(table.properties), self._clock().astimezone(timezone.utc)
         self._check_is_free(found, now)
         until = now + max(_LEAST, timedelta(seconds=size / _BYTES_A_SECOND))
-        mine = Lease(self._holder, new_write_id(), until.replace(microsecond=0))
+        address = table_address(table)
+        mine = Lease(self._holder, new_write_id(address), until.replace(microsecond=0))
         changes = {LEASE: str(mine)}
-        if found is not None:
-            # Nobody has given it back.
-            changes[ABANDONED] = abandoned_text({**abandoned_writes(table.properties), found.write_id: now})
+        if found is not None and is_written_at(found.write_id, address):
+            # Nobody has given it back. One that came with a copy of the metadata is of the table that it is from.
+            before = abandoned_writes(table.properties)
+            changes[ABANDONED] = abandoned_text({**before, found.write_id: AbandonedWrite(now)})
         change_properties(table, changes)
         # Who has looked before that has written by then.
         self._sleep(max(_LEAST_PAUSE, 2 * (time.monotonic() - began)))
@@ -201,10 +214,50 @@ class Leases:
         there = Lease.of(table.properties)
         if there != mine:
             self._check_is_free(there, now)
-            raise HeldByAnotherError("another maintainer has taken it and given it back at the same time")
+            raise LeftForNowError("another maintainer has taken it and given it back at the same time")
+        if ABANDONED in changes:
+            # From here on it can ask for nothing more.
+            seen = {key: each.seen(table.metadata) for key, each in abandoned_writes(table.properties).items()}
+            change_properties(table, {ABANDONED: abandoned_text(seen)})
         return mine
 
-    def give_back(self, table: Table, lease: Lease, *, is_clean: bool) -> None:
+    @contextmanager
+    def kept(self, table: Table, lease: Lease) -> Iterator[None]:
+        """Prolong a lease while work is done for which it was too short, as long as it has not run out.
+
+        Parameters
+        ----------
+        table : pyiceberg.table.Table
+            The table; it is not changed, as another thread may be at work with it.
+        lease : Lease
+            The lease.
+        """
+        is_done = threading.Event()
+        span = lease.until - self._clock()
+
+        def prolong() -> None:
+            while not is_done.wait(max(1.0, span.total_seconds() / 3)):
+                self._prolong(table, lease, span)
+
+        keeper = threading.Thread(target=prolong, name="iceberg-zorder-lease", daemon=True)
+        keeper.start()
+        try:
+            yield
+        finally:
+            is_done.set()
+            keeper.join()
+
+    def _prolong(self, table: Table, lease: Lease, span: timedelta) -> None:
+        try:
+            fresh, now = load(table), self._clock().astimezone(timezone.utc)
+            there = Lease.of(fresh.properties)
+            if there is not None and there.write_id == lease.write_id and now < there.until:
+                change_properties(fresh, {LEASE: str(replace(there, until=(now + span).replace(microsecond=0)))})
+        except Exception:
+            # There are more times to come.
+            _LOG.warning("Cannot prolong the lease of %s", display_name(table), exc_info=True)
+
+    def give_back(self, table: Table, lease: Lease, *, is_clean: bool, marked_files: int | None = None) -> None:
         """Give the lease of a table back, if it is still there.
 
         Parameters
@@ -215,6 +268,8 @@ class Leases:
             The lease.
         is_clean : bool
             Whether all files that were written are known to be the table's, or deleted.
+        marked_files : int or None, optional
+            How many data files were committed in a way that the catalog may roll back; None where it never does.
 
         Raises
         ------
@@ -222,16 +277,30 @@ class Leases:
             When the table's properties cannot be changed.
         """
         refresh(table)
-        changes = {}
+        there = Lease.of(table.properties)
+        is_still_there = there is not None and there.write_id == lease.write_id
+        changes, removed = {}, [LEASE] if is_still_there else []
+        if marked_files is not None:
+            writes, is_whole = noted(table.metadata, lease.write_id, marked_files)
+            is_clean = is_clean and is_whole
+            if writes:
+                changes[MARKED] = marked_text(writes)
+            else:
+                removed.append(MARKED)
+        ids = {each.snapshot_id for each in ancestors_of(table.current_snapshot(), table.metadata)}
+        own = [each for each in snapshots_of(table.metadata, lease.write_id) if each.snapshot_id in ids]
+        if own:
+            changes[LAST_REWRITE] = last_rewrite_text(max(each.timestamp_ms for each in own))
         if not is_clean:
-            changes[ABANDONED] = abandoned_text({**abandoned_writes(table.properties), lease.write_id: self._clock()})
-        change_properties(table, changes, [LEASE] if Lease.of(table.properties) == lease else [])
+            mine = {lease.write_id: AbandonedWrite(self._clock())}
+            changes[ABANDONED] = abandoned_text({**abandoned_writes(table.properties), **mine})
+        change_properties(table, changes, removed)
 
     def _check_is_free(self, found: Lease | None, now: datetime) -> None:
         if found is None or found.holder == self._holder or found.until <= now:
             return
         if not self._holder.knows_is_gone(found.holder):
-            raise HeldByAnotherError(
+            raise LeftForNowError(
                 f"another maintainer rewrites it, process {found.holder.process} on {found.holder.host}, until "
                 f"{found.until:%Y-%m-%d %H:%M:%SZ} at the latest"
             )

@@ -6,47 +6,53 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
+from typing import Any
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
-from iceberg_zorder.errors import InvalidInputError, RewriteFailedError, UnknownOutcomeError
+from iceberg_zorder.errors import (
+    InvalidInputError,
+    RewriteFailedError,
+    StalePlanError,
+    UnknownOutcomeError,
+)
 from iceberg_zorder.maintain.decide import Decision, within
 from iceberg_zorder.maintain.engine import SparkWork, choose_engine
-from iceberg_zorder.maintain.maintenance_pass import Done, HeldByAnotherError
-from iceberg_zorder.maintain.observation import Observation, TableName
+from iceberg_zorder.maintain.maintenance_pass import LeftForNowError, PartlyDoneError
+from iceberg_zorder.maintain.observation import Conflicts, Observation, TableName
+from iceberg_zorder.maintain.pass_report import Done
+from iceberg_zorder.maintain.past_rewrites import REASON
+from iceberg_zorder.maintain.policy.catalogs import secrets_of
 from iceberg_zorder.maintain.policy.policy import Policy
-from iceberg_zorder.maintain.policy.settings import TableSettings
+from iceberg_zorder.maintain.policy.settings import RemoveOrphanFiles, TableSettings
 from iceberg_zorder.pyiceberg.catalog.configuration import catalog_properties
+from iceberg_zorder.pyiceberg.catalog.renewal import refresh
 from iceberg_zorder.pyiceberg.catalog.retry import load_first
+from iceberg_zorder.pyiceberg.commit.markers import markers_of
 from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
-from iceberg_zorder.pyiceberg.compat.catalogs import load_catalog
+from iceberg_zorder.pyiceberg.compat.catalogs import configured, load_catalog
+from iceberg_zorder.pyiceberg.compat.rest import is_rest
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.file_names import WRITE_ID
-from iceberg_zorder.pyiceberg.maintain.abandoned_files import delete_abandoned_files
-from iceberg_zorder.pyiceberg.maintain.lease import (
-    ABANDONED,
-    Lease,
-    Leases,
-    Maintainer,
-    abandoned_text,
-    abandoned_writes,
-)
+from iceberg_zorder.pyiceberg.maintain.carry_out import carried_out
+from iceberg_zorder.pyiceberg.maintain.catalog_tables import FileLocations, list_tables
+from iceberg_zorder.pyiceberg.maintain.clean_up import clean_up
+from iceberg_zorder.pyiceberg.maintain.lease import Lease, Leases, Maintainer
+from iceberg_zorder.pyiceberg.maintain.marked_writes import rolled_back
 from iceberg_zorder.pyiceberg.maintain.observe import formats, observe
+from iceberg_zorder.pyiceberg.maintain.polaris_policies import PolarisPolicies
+from iceberg_zorder.pyiceberg.maintain.remembered_columns import with_remembered_columns
+from iceberg_zorder.pyiceberg.maintain.table_notes import CONFLICTS, conflicts_of, conflicts_text
 from iceberg_zorder.pyiceberg.plan.planner import NEWEST_FORMAT
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
-from iceberg_zorder.pyiceberg.rewrite import execute
+from iceberg_zorder.pyiceberg.progress import Progress, silent
+from iceberg_zorder.request.rewrite_options import MEMORY_LIMIT, SPILL_DIRECTORY
+from iceberg_zorder.request.table_defaults import OPTIONS_PROPERTY, remembered_options
 
 _LOG = logging.getLogger("iceberg_zorder")
-
-MARKERS = {
-    "polaris.internal.conflict-resolution.by-operation-type.replace": "rollback",
-    "lakekeeper.rollbackable": "true",
-}
-"""By these catalogs that are set up for it roll a rewrite back where a writer conflicts with it."""
-REASON = "zorder.reason"
-"""In a snapshot's summary: why a pass of maintenance has rewritten."""
 
 # Small commits, one a file group as far as that makes no more than these, are seldom in a writer's way.
 _DEFAULTS = {
@@ -82,27 +88,53 @@ class PyIcebergTables:
         maintainer: Maintainer | None = None,
         spark: SparkWork | None = None,
     ) -> None:
-        self._policy, self._clock, self._spark = policy, clock, spark
+        known = {
+            name: replace(catalog, secrets=catalog.secrets | _configured_secrets(name))
+            for name, catalog in policy.catalogs.items()
+        }
+        self.policy = replace(policy, catalogs=known)
+        """The policy, which knows the secrets of PyIceberg's own configuration, too."""
+        self._clock, self._spark = clock, spark
         self._leases = Leases(maintainer or Maintainer.here(), clock)
         self._observed: dict[TableName, Observation] = {}
         self._catalogs: dict[str, Catalog] = {}
+        self._polaris: dict[str, PolarisPolicies | None] = {}
         self._loaded: dict[TableName, Table] = {}
         self._plans: dict[TableName, RewritePlan] = {}
+        self._locations: dict[str, FileLocations] = {}
+
+    def close(self) -> None:
+        """Close the connections to catalogs."""
+        for catalog in self._catalogs.values():
+            catalog.close()
+        self._catalogs.clear()
 
     def names(self, catalog: str) -> Iterator[TableName]:
-        """List the tables of a catalog that rules are for."""
+        """List the tables of a catalog that rules are for, policies of Polaris among them."""
         self._loaded.clear()
         self._plans.clear()
+        self._locations.clear()
         source = self._catalog(catalog)
-        for namespace in _namespaces(source):
-            for found in source.list_tables(namespace):
-                name = TableName(catalog, tuple(found[:-1]), found[-1])
-                if self._policy.settings(catalog, name.namespace, name.name) is not None:
-                    yield name
+        polaris = PolarisPolicies(catalog, source) if catalog in self.policy.polaris_policies else None
+        self._polaris[catalog] = polaris
+        is_wanted = (lambda _: True) if polaris is not None else partial(self.policy.may_be_for, catalog)
+        listed = (TableName(catalog, tuple(found[:-1]), found[-1]) for found in list_tables(source, is_wanted))
+        if polaris is None:
+            yield from (name for name in listed if self._has_rule(name))
+            return
+        # None is looked at where Polaris does not answer: it might be disabled.
+        names = [name for name in listed if polaris.ask(name) or self._has_rule(name)]
+        polaris.check()
+        yield from names
+
+    def _has_rule(self, name: TableName) -> bool:
+        return self.policy.settings(name.catalog, name.namespace, name.name) is not None
 
     def settings(self, name: TableName) -> TableSettings | None:
-        """Find what the policy says of a table, and its properties."""
-        settings = self._policy.settings(name.catalog, name.namespace, name.name)
+        """Find what the policy says of a table, those of Polaris, and its properties."""
+        asked = self._polaris.get(name.catalog)
+        polaris = None if asked is None else asked.settings(name)
+        settings = self.policy.settings(name.catalog, name.namespace, name.name, polaris)
         if settings is None:
             return None
         if settings.follow_ups.in_order and self._spark is None:
@@ -113,15 +145,27 @@ class PyIcebergTables:
         identifier = (*name.namespace, name.name)
         table = load_first(lambda: self._catalog(name.catalog).load_table(identifier))
         self._loaded[name] = table
-        options = {**_DEFAULTS, **settings.options}
-        return replace(settings, options=options).with_properties(table.properties)
+        settings = settings.with_properties(table.properties)
+        if not settings.enabled:
+            return settings
+        options = {**_defaults(table, settings.options), **settings.options}
+        return with_remembered_columns(table, replace(settings, options=options))
 
     def observe(self, name: TableName, settings: TableSettings, now: datetime) -> Observation:
         """Find out what a table needs."""
-        self._observed[name], self._plans[name] = observe(self._loaded[name], name, settings, now)
+        table = self._loaded[name]
+        found, self._plans[name] = observe(table, name, settings, now)
+        gone, conflicts = len(rolled_back(table.metadata)), conflicts_of(table.properties)
+        self._observed[name] = replace(found, rolled_back=gone, conflicts=conflicts)
         return self._observed[name]
 
-    def rewrite(self, decision: Decision, settings: TableSettings) -> Done:
+    def rewrite(
+        self,
+        decision: Decision,
+        settings: TableSettings,
+        work: Progress = silent,
+        goes_on: Callable[[], bool] = lambda: True,
+    ) -> Done:
         """Rewrite the file groups of a decision while no other maintainer does."""
         table = self._loaded[decision.table]
         wanted = {group.index for group in decision.groups}
@@ -129,64 +173,76 @@ class PyIcebergTables:
         self._engine(decision.table, planned, settings)
         # PyIceberg cannot change properties of what it cannot write.
         if not settings.conflicts.lease or table.format_version > NEWEST_FORMAT:
-            return self._followed_up(self._rewrite(decision, settings, {}), decision.table, settings)
-        lease, is_clean = self._leases.take(table, decision.size), True
+            return self._followed_up(self._rewrite(decision, settings, {}, work, goes_on), decision.table, settings)
+        lease, is_clean, files = self._leases.take(table, decision.size), True, 0
         try:
-            done = self._rewrite(decision, settings, {WRITE_ID: lease.write_id})
+            with self._leases.kept(table, lease):
+                done = self._rewrite(decision, settings, {WRITE_ID: lease.write_id}, work, goes_on)
+            files = done.added_files
             return self._followed_up(done, decision.table, settings)
+        except PartlyDoneError as error:
+            files, is_clean = error.done.added_files, not isinstance(error.cause, UnknownOutcomeError)
+            raise
         except UnknownOutcomeError:
             is_clean = False
             raise
         finally:
-            self._give_back(table, lease, is_clean=is_clean)
+            may_be_rolled_back = settings.conflicts.markers and is_rest(table.catalog)
+            marked = files if may_be_rolled_back else None
+            self._give_back(table, lease, is_clean=is_clean, marked_files=marked)
 
-    def _give_back(self, table: Table, lease: Lease, *, is_clean: bool) -> None:
+    def _give_back(self, table: Table, lease: Lease, **how: Any) -> None:
         try:
-            self._leases.give_back(table, lease, is_clean=is_clean)
+            self._leases.give_back(table, lease, **how)
         except Exception:
             # It ends by itself, and what was done is done.
             _LOG.warning("Cannot give the lease of %s back", display_name(table), exc_info=True)
 
-    def clean_up(self, name: TableName, settings: TableSettings) -> None:
-        """Delete what writes that came to no end have left, once nobody can commit it any more."""
+    def remember(self, name: TableName, settings: TableSettings, conflicts: Conflicts | None) -> None:
+        """Have a table remember conflicts, unless its properties are not to be changed."""
         table = self._loaded[name]
-        writes = abandoned_writes(table.properties)
-        latest = self._clock() - settings.conflicts.abandoned_files_older_than
-        old = {write_id for write_id, since in writes.items() if since <= latest}
-        if not old:
+        if not settings.conflicts.lease or table.format_version > NEWEST_FORMAT:
             return
-        gone = delete_abandoned_files(table, old)
-        _LOG.info("Deleted %s files of %s that no snapshot has", len(gone), display_name(table))
-        rest = abandoned_text({write_id: since for write_id, since in writes.items() if write_id not in old})
-        change_properties(table, {ABANDONED: rest} if rest else {}, [] if rest else [ABANDONED])
+        refresh(table)
+        noted = {} if conflicts is None else {CONFLICTS: conflicts_text(conflicts)}
+        change_properties(table, noted, [CONFLICTS] if CONFLICTS in table.properties and not noted else [])
 
-    def _rewrite(self, decision: Decision, settings: TableSettings, told: Mapping[str, str]) -> Done:
+    def clean_up(self, name: TableName, settings: TableSettings) -> None:
+        """Delete files of writes that came to no end, or were rolled back, once nobody can have a use for them."""
+        clean_up(self._loaded[name], self._clock(), settings.conflicts.abandoned_files_older_than)
+
+    def _rewrite(
+        self,
+        decision: Decision,
+        settings: TableSettings,
+        told: Mapping[str, str],
+        work: Progress,
+        goes_on: Callable[[], bool],
+    ) -> Done:
         """Rewrite; what has changed since is planned again, within as many bytes."""
         name = decision.table
         plan, wanted = self._plans[name], decision.groups
         try:
             plan.check_is_current()
-        except InvalidInputError:
+        except StalePlanError:
             found, plan = observe(self._loaded[name], name, settings, _moment(plan))
             if found.last_rewrite_ms != self._observed[name].last_rewrite_ms:
-                raise HeldByAnotherError("another maintainer has rewritten it since it was looked at") from None
-            wanted = within(found.groups, decision.size)
+                raise LeftForNowError("another maintainer has rewritten it since it was looked at") from None
+            wanted = found.groups if decision.room is None else within(found.groups, decision.room)
+            if found.groups and not wanted:
+                raise LeftForNowError(
+                    "it has changed since it was looked at, and what it needs now is more than the budget has left"
+                ) from None
         chosen = {group.index for group in wanted}
         groups = [group for group in plan.groups if group.index in chosen]
         engine = self._engine(name, groups, settings)
-        told = {**told, REASON: decision.reason, **(MARKERS if settings.conflicts.markers else {})}
+        markers = markers_of(self._loaded[name].format_version) if settings.conflicts.markers else {}
+        told = {**told, REASON: decision.reason, **markers}
         if engine == "spark" and self._spark is not None:
             files = None if len(groups) == len(plan.groups) else sum(len(group.tasks) for group in groups)
             return self._spark.rewrite(name, settings, _moment(plan), files, told)
         request = replace(plan.request, summary={**plan.request.summary, **told})
-        result = execute(replace(plan.with_groups(chosen), request=request))
-        return Done(
-            result.rewritten_data_files_count,
-            result.added_data_files_count,
-            result.rewritten_bytes_count,
-            result.failed_data_files_count,
-            result.message,
-        )
+        return carried_out(replace(plan.with_groups(chosen), request=request), work, goes_on)
 
     def _engine(self, name: TableName, groups: Sequence[FileGroup], settings: TableSettings) -> str:
         """Choose the engine for some file groups; raises InvalidInputError where there is none."""
@@ -201,15 +257,18 @@ class PyIcebergTables:
             return done
         for each in settings.follow_ups.in_order:
             try:
+                if isinstance(each, RemoveOrphanFiles):
+                    new = FileLocations(self._catalog(name.catalog))
+                    self._locations.setdefault(name.catalog, new).check_alone(self._loaded[name])
                 said = self._spark.follow_up(name, each, self._clock())
-            except RewriteFailedError as error:
+            except (InvalidInputError, RewriteFailedError) as error:
                 return replace(done, failed_follow_up=str(error))
             done = replace(done, follow_ups=(*done.follow_ups, said))
         return done
 
     def _catalog(self, name: str) -> Catalog:
         if name not in self._catalogs:
-            self._catalogs[name] = load_catalog(name, **properties_of(self._policy, name))
+            self._catalogs[name] = load_catalog(name, **properties_of(self.policy, name))
         return self._catalogs[name]
 
 
@@ -219,15 +278,24 @@ def properties_of(policy: Policy, catalog: str) -> dict[str, str]:
     return {key: str(value) for key, value in given.items()}
 
 
+def _defaults(table: Table, options: Mapping[str, object]) -> dict[str, str]:
+    """Find what holds where neither the policy nor the table says otherwise; its owner says nothing of the machine."""
+    own = remembered_options(display_name(table), table.properties)
+    if of_machine := sorted({MEMORY_LIMIT, SPILL_DIRECTORY} & own.keys() - options.keys()):
+        raise InvalidInputError(
+            f"Cannot maintain {display_name(table)} with option {of_machine[0]} of its property {OPTIONS_PROPERTY}, "
+            "because that is for the maintainer's machine to say: set it in the policy, and take it out of the property"
+        )
+    return {name: value for name, value in _DEFAULTS.items() if name not in own}
+
+
+def _configured_secrets(catalog: str) -> frozenset[str]:
+    try:
+        return secrets_of(configured(catalog).properties or {})
+    except InvalidInputError:
+        # It is told when the catalog is listed.
+        return frozenset()
+
+
 def _moment(plan: RewritePlan) -> datetime:
     return datetime.fromtimestamp(plan.request.at_ms / 1000, timezone.utc)
-
-
-def _namespaces(catalog: Catalog, inside: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """List all namespaces of a catalog, those inside others, too."""
-    for found in catalog.list_namespaces(inside):
-        namespace = tuple(found)
-        # SQL catalogs list a namespace as one inside itself.
-        if len(namespace) > len(inside):
-            yield namespace
-            yield from _namespaces(catalog, namespace)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.maintain.observation import Arrivals, FileGroupNeed, Observation, TableName
 from iceberg_zorder.maintain.policy.settings import TableSettings
@@ -14,6 +15,7 @@ from iceberg_zorder.pyiceberg.catalog.renewal import renewed
 from iceberg_zorder.pyiceberg.clustering.report import report
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup, size_of
+from iceberg_zorder.pyiceberg.maintain.table_notes import last_rewrite_ms
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
@@ -70,15 +72,14 @@ def observe(table: Table, name: TableName, settings: TableSettings, now: datetim
     with renewed(table):
         plan = plan_request(_request(table, settings, now))
     snapshots = snapshots_to(table, plan.snapshot)
-    last = next((each for each in reversed(snapshots) if each.is_layout), None)
-    come = snapshots if last is None else snapshots[snapshots.index(last) + 1 :]
+    last_ms, come = _since_last_rewrite(table, snapshots, None if settings.branch not in (None, MAIN_BRANCH) else now)
     parts = [*(group.tasks for group in plan.groups), *(files.tasks for files in plan.left)]
     tasks = [task for part in parts for task in part]
     least = 0 if plan.target is None else size_rules(table, plan.request.options, plan.target).min_file_size
     found = Observation(
         name,
         None if plan.snapshot is None else plan.snapshot.snapshot_id,
-        None if last is None else last.timestamp_ms,
+        last_ms,
         len(tasks),
         size_of(tasks),
         sum(task.data_file.file_size_in_bytes < least for task in tasks),
@@ -87,6 +88,7 @@ def observe(table: Table, name: TableName, settings: TableSettings, now: datetim
         plan.message,
         _pays(plan, settings.triggers.scan_ratio),
         None if settings.triggers.depth is None else _depth(plan.request),
+        max_scan_ratio=plan.request.options.max_scan_ratio,
     )
     return found, plan
 
@@ -96,6 +98,22 @@ def _request(table: Table, settings: TableSettings, now: datetime) -> PlanReques
     by = None if settings.by is None else sort_order_text(display_name(table), settings.by)
     any_format = settings.engine != "pyiceberg"
     return PlanRequest(table, by, settings.where_at(now), written, settings.branch, False, any_format=any_format)
+
+
+def _since_last_rewrite(
+    table: Table, snapshots: Sequence[SnapshotFacts], now: datetime | None
+) -> tuple[int | None, Sequence[SnapshotFacts]]:
+    """Find when our newest rewrite was, in milliseconds since 1970, and the snapshots that came after it.
+
+    Of the main branch, which has the moment, the table remembers it.
+    """
+    last = next((each for each in reversed(snapshots) if each.is_rewrite), None)
+    if last is not None:
+        return last.timestamp_ms, snapshots[snapshots.index(last) + 1 :]
+    remembered = None if now is None else last_rewrite_ms(table.properties, now)
+    # Where the history that is kept is older, and has it not, the branch was rolled back behind it.
+    is_expired = remembered is not None and all(each.timestamp_ms > remembered for each in snapshots[:1])
+    return (remembered if is_expired else None), snapshots
 
 
 def formats(groups: Iterable[FileGroup]) -> set[str]:

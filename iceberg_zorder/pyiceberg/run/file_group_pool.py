@@ -50,12 +50,17 @@ class FileGroupPool:
         Rewrites one.
     most : int
         How many run at a time at most.
+    goes_on : callable, optional
+        Asked before each is begun whether to begin more.
     """
 
-    def __init__(self, context: RewriteContext, rewrite: Rewrite, most: int) -> None:
+    def __init__(
+        self, context: RewriteContext, rewrite: Rewrite, most: int, goes_on: Callable[[], bool] = lambda: True
+    ) -> None:
         self._context = context
         self._rewrite = rewrite
         self._most = most
+        self._goes_on = goes_on
 
     def outcomes(
         self, fitted: Sequence[tuple[FileGroup, Layout]]
@@ -76,8 +81,10 @@ class FileGroupPool:
         waiting, running = deque(fitted), _Running()
         with ThreadPoolExecutor(min(self._most, max(1, len(fitted))), "iceberg-zorder-group") as pool:
             try:
-                while waiting or running:
+                while True:
                     self._start(pool, waiting, running, len(fitted))
+                    if not running:
+                        break
                     finished, _ = wait(running, return_when=FIRST_COMPLETED)
                     for future in sorted(finished, key=lambda each: running[each][0].index):
                         group, _ = running.pop(future)
@@ -99,7 +106,7 @@ class FileGroupPool:
         while waiting and len(running) < self._most:
             group, layout = waiting[0]
             share = threads_of(group, groups, threads)
-            if sum(each for _, each in running.values()) + share > threads:
+            if sum(each for _, each in running.values()) + share > threads or not self._goes_on():
                 return
             waiting.popleft()
             future = pool.submit(self._rewrite, replace(self._context, threads=share), group, layout)

@@ -10,7 +10,7 @@ from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.scan_fractions import MeasuredGroup, ScanFractions
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.request.result import ColumnScan, RewriteResult
-from iceberg_zorder.request.rewrite_messages import DRY_RUN, gains_nothing, why_left_after_all
+from iceberg_zorder.request.rewrite_messages import DRY_RUN, gains_nothing, reads_no_more, why_left_after_all
 
 Written = Sequence[tuple[MeasuredGroup, DataFiles]]
 """File groups, and their new files."""
@@ -41,10 +41,19 @@ class WrittenFiles:
         """Measure, by column, the scan fractions among new files."""
         return self._measure.measured(written) if self._measure else {}
 
-    def gain_nothing(self, written: Written, spans: Sequence[float] = ()) -> bool:
-        """Tell whether new files are read no less than those of today, on average over the columns by their weights."""
+    def predicted(self, written: Written) -> dict[str, float]:
+        """Tell, by column, the scan fractions that were predicted of new files."""
+        return self._measure.predicted([group for group, _ in written]) if self._measure else {}
+
+    def gain_nothing(self, written: Written, spans: Sequence[float] = (), *, are_few: bool = False) -> bool:
+        """Tell whether new files are read no less than those of today, on average over the columns by their weights.
+
+        If they are few beside those of today, it is enough that they are read no more.
+        """
         before, actual = self._means(written, spans)
-        return before is not None and actual is not None and gains_nothing(before, actual)
+        if before is None or actual is None or (are_few and reads_no_more(before, actual)):
+            return False
+        return gains_nothing(before, actual)
 
     def left(self, written: Written) -> None:
         """Take note of what is not committed, because it gains nothing."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from copy import copy
 from functools import partial
@@ -30,7 +32,8 @@ from iceberg_zorder.pyiceberg.write.file_writer import delete_files
 from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.threads import available_cores
-from iceberg_zorder.upkeep.settled import REQUEST, SETTLED_FROM
+from iceberg_zorder.upkeep.gathering import makes_few
+from iceberg_zorder.upkeep.settled import REQUEST, REWRITE_ID, SETTLED_FROM
 
 logger = logging.getLogger("iceberg_zorder")
 
@@ -47,9 +50,13 @@ class RewriteRunner:
         What is asked for.
     progress : Progress
         Told of what is done.
+    tally : Tally
+        What is done is counted here, and is known however the rewrite ends.
+    goes_on : callable
+        With partial progress, asked before each file group whether to begin it.
     """
 
-    def __init__(self, request: PlanRequest, progress: Progress) -> None:
+    def __init__(self, request: PlanRequest, progress: Progress, tally: Tally, goes_on: Callable[[], bool]) -> None:
         self._request = request
         self._table = request.table
         self._name = display_name(request.table)
@@ -57,7 +64,8 @@ class RewriteRunner:
         self._progress = progress
         # The other half is for rows that are being read, sorted or written, and for holes that freed memory leaves.
         self._budget = MemoryBudget(request.options.memory_limit // 2)
-        self._tally = Tally()
+        self._tally = tally
+        self._goes_on: Callable[[], bool] = goes_on if request.options.partial_progress else lambda: True
         self._commits = BatchCommits(request.table, request.branch_name, request.options, self._tally)
         self._written = WrittenFiles()
         self._set: list[str] = []
@@ -65,6 +73,7 @@ class RewriteRunner:
         self._open = 0
         """File groups of the plan at hand that are neither committed nor left."""
         self._settled_from: int | None = None
+        self._id = uuid.uuid4().hex[:16]
         """The snapshot that was planned on first, if nothing is left for later."""
         self._done: set[str] = set()
         self._since = time.monotonic()
@@ -99,14 +108,16 @@ class RewriteRunner:
             tally.rewritten_bytes,
             tally.failed_files,
             tally.removed_delete_files,
-            joined([message, *warnings, self._written.why_left(self._name), self._why_limited(sampled)]),
+            joined([message, *warnings, self._written.why_left(self._name), *self._why_less(sampled)]),
             scan_fractions,
         )
 
-    def _why_limited(self, plan: RewritePlan) -> str | None:
-        """Say what has waited in vain for what was left once it was written."""
+    def _why_less(self, plan: RewritePlan) -> list[str | None]:
+        """Say what was not begun, and what has waited in vain for what was left once it was written."""
+        waiting = self._tally.waiting
+        not_begun = f"{waiting:,} file groups were not begun, because there was no time left." if waiting else None
         is_nothing = self._left and not self._tally.rewritten_files
-        return plan.planned.limit_message.strip() if is_nothing and plan.planned else None
+        return [not_begun, plan.planned.limit_message.strip() if is_nothing and plan.planned else None]
 
     @contextmanager
     def _telling_what_is_left(self) -> Iterator[None]:
@@ -223,12 +234,14 @@ class RewriteRunner:
             available_cores(),
             write_id=properties.get(WRITE_ID, ""),
         )
-        pool = FileGroupPool(context, rewrite_group, self._options.max_concurrent_file_group_rewrites)
+        most = self._options.max_concurrent_file_group_rewrites
+        pool = FileGroupPool(context, rewrite_group, most, self._goes_on)
         batch: list[tuple[FileGroup, list[DataFile]]] = []
         try:
             fitted = list(zip(plan.groups, layouts, strict=True))
             with closing(pool.outcomes(fitted)) as outcomes:
                 for group, outcome in outcomes:
+                    wanted -= 1
                     if isinstance(outcome, Exception):
                         self._failed("a file group", group, outcome)
                         continue
@@ -239,6 +252,7 @@ class RewriteRunner:
                     elif len(batch) == size:
                         due, batch = batch, []
                         self._commit(plan, due, properties)
+            self._tally.waiting += wanted
             due, batch = batch, []
             self._commit(plan, due, properties)
         except BaseException:
@@ -250,7 +264,10 @@ class RewriteRunner:
         if self._options.rewrite_all or group.is_due:
             return False
         written = self._written.files([(group, files)])
-        if not self._written.gain_nothing(written, group.spans):
+        are_few = makes_few(len(group.tasks), len(files))
+        if are_few and math.isinf(self._options.max_scan_ratio):
+            return False
+        if not self._written.gain_nothing(written, group.spans, are_few=are_few):
             return False
         delete_files(self._table, [file.file_path for file in files])
         self._written.left(written)
@@ -282,8 +299,10 @@ class RewriteRunner:
             return
         try:
             written = self._written.files(batch)
-            of_commit = commit_properties(self._written.actual(written), time.monotonic() - self._since)
-            of_commit[REQUEST] = plan.request.key(plan.order, plan.target)
+            of_commit = commit_properties(
+                self._written.actual(written), self._written.predicted(written), time.monotonic() - self._since
+            )
+            of_commit |= {REQUEST: plan.request.key(plan.order, plan.target), REWRITE_ID: self._id}
             if self._settled_from is not None and self._is_last(batch):
                 of_commit[SETTLED_FROM] = str(self._settled_from)
         except BaseException:

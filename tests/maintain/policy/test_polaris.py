@@ -111,7 +111,18 @@ def test_the_files_rules_win_and_its_defaults_do_not() -> None:
     assert (found.enabled, found.engine, found.branch) == (False, "spark", "audit")
     assert (found.triggers.depth, found.triggers.scan_ratio, found.triggers.interval) == (7, 2, timedelta(days=1))
     assert found.follow_ups.expire_snapshots == ExpireSnapshots(retain_last=4)
-    assert policy.settings("lake", ["a"], "other", polaris) is None
+
+
+def test_a_policy_of_polaris_is_a_rule_for_its_table() -> None:
+    policy = policy_of(defaults={"engine": "pyiceberg"}, **{"polaris-policies": "lake"})
+    assert policy.polaris_policies == ("lake",)
+    assert policy.settings("lake", ["a"], "b") is None
+    found = policy.settings("lake", ["a"], "b", from_polaris(answer(content({"triggers.depth": "3"}))))
+    assert found is not None
+    assert (found.enabled, found.engine, found.triggers.depth) == (True, "pyiceberg", 3)
+    found = policy.settings("lake", ["a"], "b", from_polaris(answer(content(enable=False))))
+    assert found is not None
+    assert (found.enabled, found.disabled_because) == (False, "the policy says enabled: false")
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_every_setting_is_read() -> None:
 def test_nothing_said_is_the_defaults() -> None:
     policy = policy_of(tables={"sales.orders": None})
     assert policy.budget == Budget()
-    assert settings(policy) == TableSettings(triggers=Triggers(scan_ratio=1.2))
+    assert settings(policy) == TableSettings()
 
 
 def test_follow_ups_are_in_order_whatever_the_order_in_the_file() -> None:
@@ -172,12 +172,12 @@ def test_false_takes_away_what_was_set_above() -> None:
     )
 
 
-def test_the_scan_ratio_is_that_of_the_options_where_no_trigger_is_set() -> None:
+def test_triggers_are_those_that_are_set() -> None:
     policy = policy_of(
         defaults={"options": {"max-scan-ratio": 1.7}},
         tables={"a.a": {}, "a.b": {"triggers": {"interval": "1 day"}}, "a.c": {"triggers": {"scan-ratio": 3}}},
     )
-    assert settings(policy, "a.a").triggers == Triggers(scan_ratio=1.7)
+    assert settings(policy, "a.a").triggers == Triggers()
     assert settings(policy, "a.b").triggers == Triggers(interval=timedelta(days=1))
     assert settings(policy, "a.c").triggers == Triggers(scan_ratio=3)
 

@@ -1,0 +1,329 @@
+"""What a fixed budget of bytes saves queries, by how maintenance ranks file groups: ``make bench-ranking``.
+
+Ten tables of different need are observed as a pass of maintenance observes them. Each file group that it would rewrite
+is rewritten and committed by itself, so that what each has saved is known: for ``column = value`` with values of the
+table's rows, the bytes of its old files that their lower/upper bounds in the manifests do not rule out, less those of
+its new ones. File groups have no file in common, so that what a set of them saves is the sum. Then each ranking spends
+the same budget on the same file groups, passing over those that do not fit any more.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+import typer
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+
+from benchmarks.without_jvm import catalog_in, machine
+from iceberg_zorder.maintain.decide import within
+from iceberg_zorder.maintain.observation import FileGroupNeed, TableName
+from iceberg_zorder.maintain.policy.settings import TableSettings
+from iceberg_zorder.pyiceberg import execute, rewrite_data_files
+from iceberg_zorder.pyiceberg.maintain.observe import observe
+from iceberg_zorder.report.scan_fraction import drawn_evenly
+
+PAGE, FIGURES = Path("docs/benchmarks-ranking.md"), Path("docs/benchmarks-ranking.json")
+SHARES = (0.1, 0.25, 0.5)
+PARTITIONS = 4
+FILES = 24
+"""Files of the target size in a partition of a table of the usual size."""
+VALUES = 1_000
+DOMAIN = 1 << 40
+SCHEMA = pa.schema([("p", pa.int64()), ("a", pa.int64()), ("b", pa.int64()), ("payload", pa.int64())])
+
+Rng = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Group:
+    """A file group that was rewritten.
+
+    Parameters
+    ----------
+    table : str
+        Of which table.
+    need : FileGroupNeed
+        What maintenance knew of it before.
+    fewer_files : int
+        How many data files fewer there are.
+    saved : float
+        Bytes that ``column = value`` reads less, on average over the columns.
+    """
+
+    table: str
+    need: FileGroupNeed
+    fewer_files: int
+    saved: float
+
+
+def rows(rng: Rng, count: int, *, a: tuple[int, int] = (0, DOMAIN), b: tuple[int, int] = (0, DOMAIN)) -> pa.Table:
+    """Draw rows of all partitions, evenly from a box."""
+    columns = {
+        "p": np.arange(count) % PARTITIONS,
+        "a": rng.integers(*a, count),
+        "b": rng.integers(*b, count),
+        "payload": rng.integers(0, DOMAIN, count),
+    }
+    return pa.table(columns, SCHEMA)
+
+
+@dataclass
+class Need:
+    """A table as it is made, and what it is to need."""
+
+    table: Table
+    rng: Rng
+    size: int
+    """Rows of a file of the target size, in each partition."""
+
+    def append(self, files: float, **box: tuple[int, int]) -> None:
+        """Append rows to every partition, as many as so many files of the target size have."""
+        self.table.append(rows(self.rng, int(PARTITIONS * files * self.size), **box))
+
+    def laid_out(self, files: int = FILES) -> None:
+        """Fill the table, and lay all of it out."""
+        self.append(files)
+        rewrite_data_files(self.table, "a, b", options={"rewrite-all": True, **options(self.size)})
+
+
+def options(size: int) -> dict[str, str]:
+    """Set the target so that a file has so many rows: 24 bytes of each do not compress."""
+    return {"target-file-size-bytes": str(26 * size), "compression-factor": "1", "min-age-seconds": "0"}
+
+
+def _appends(need: Need, count: int, files: float, **box: tuple[int, int]) -> None:
+    for _ in range(count):
+        need.append(files, **box)
+
+
+def _rested(need: Need) -> None:
+    need.laid_out()
+
+
+def _few_new(need: Need) -> None:
+    need.laid_out()
+    _appends(need, 2, 1)
+
+
+def _many_new(need: Need) -> None:
+    need.laid_out()
+    _appends(need, 24, 0.25)
+
+
+def _late(need: Need) -> None:
+    """Append rows beyond all others in b, as those of a later day lie."""
+    need.append(FILES, b=(0, DOMAIN >> 1))
+    rewrite_data_files(need.table, "a, b", options={"rewrite-all": True, **options(need.size)})
+    for day in range(12):
+        first = (DOMAIN >> 1) + day * (DOMAIN >> 6)
+        need.append(0.25, b=(first, first + (DOMAIN >> 6)))
+
+
+def _never(need: Need) -> None:
+    _appends(need, FILES, 1)
+
+
+def _never_small(need: Need) -> None:
+    _appends(need, 2 * FILES, 0.1)
+
+
+def _tight_but_small(need: Need) -> None:
+    """Small files of disjoint boxes: fewer are no better for filters."""
+    for place in range(64):
+        a, b = place % 8 * (DOMAIN >> 3), place // 8 * (DOMAIN >> 3)
+        need.append(0.2, a=(a, a + (DOMAIN >> 3)), b=(b, b + (DOMAIN >> 3)))
+
+
+def _sorted(need: Need) -> None:
+    for place in range(FILES):
+        a = place * (DOMAIN // FILES)
+        need.append(1, a=(a, a + DOMAIN // FILES))
+
+
+def _deleted(need: Need) -> None:
+    """Delete a third of the rows of one partition, copy on write, and append small files."""
+    need.laid_out()
+    need.table.delete(f"p = 1 and a < {DOMAIN // 3}")
+    _appends(need, 6, 0.3)
+
+
+def _large(need: Need) -> None:
+    """Four times as many rows as the others, and some appends."""
+    need.laid_out(4 * FILES)
+    _appends(need, 6, 1)
+
+
+TABLES: dict[str, Callable[[Need], None]] = {
+    "rested": _rested,
+    "few-new": _few_new,
+    "many-new": _many_new,
+    "late": _late,
+    "never": _never,
+    "never-small": _never_small,
+    "tight-but-small": _tight_but_small,
+    "sorted": _sorted,
+    "deleted": _deleted,
+    "large": _large,
+}
+
+
+def groups_of(name: str, directory: Path, size: int) -> list[Group]:
+    """Make a table, observe it, and rewrite its file groups one by one."""
+    catalog = catalog_in(directory)
+    catalog.create_namespace("db")
+    table = catalog.create_table(f"db.{name.replace('-', '_')}", SCHEMA)
+    with table.update_spec() as update:
+        update.add_field("p", IdentityTransform(), "p")
+    TABLES[name](Need(table, np.random.default_rng(11), size))
+    settings = TableSettings(by="a, b", options=options(size))
+    found, plan = observe(table, TableName("lake", ("db",), name), settings, datetime.now(timezone.utc))
+    values = {column: drawn(table, column) for column in ("a", "b")}
+    groups, needs = [], {need.index: need for need in found.groups}
+    for group in plan.groups:
+        before = files_of(table)
+        execute(plan.with_groups({group.index}))
+        table.refresh()
+        after = files_of(table)
+        gone = [before[path] for path in before.keys() - after.keys()]
+        new = [after[path] for path in after.keys() - before.keys()]
+        saved = bytes_read(table, gone, values) - bytes_read(table, new, values)
+        groups.append(Group(name, needs[group.index], len(gone) - len(new), saved))
+    catalog.close()
+    return groups
+
+
+def files_of(table: Table) -> dict[str, DataFile]:
+    """Find the data files of a table by their paths."""
+    return {task.file.file_path: task.file for task in table.scan().plan_files()}
+
+
+def drawn(table: Table, column: str) -> list[int]:
+    """Draw values of a column's rows, evenly by rank."""
+    return drawn_evenly(table.scan(selected_fields=(column,)).to_arrow()[column].to_pylist(), VALUES)
+
+
+def bytes_read(table: Table, files: Sequence[DataFile], values: dict[str, list[int]]) -> float:
+    """Add up the bytes of the files that ``column = value`` reads, on average over values and columns."""
+    sizes = np.array([file.file_size_in_bytes for file in files])
+    total = 0.0
+    for column, looked_for in values.items():
+        field = table.schema().find_field(column).field_id
+        lower, upper = (
+            np.array([int.from_bytes(ends[field], "little", signed=True) for ends in each])
+            for each in ([file.lower_bounds for file in files], [file.upper_bounds for file in files])
+        )
+        wanted = np.array(looked_for)[:, None]
+        total += float((((lower <= wanted) & (wanted <= upper)) * sizes).sum()) / len(looked_for)
+    return total / len(values)
+
+
+def by_our_rank(groups: Sequence[Group], budget: int) -> list[Group]:
+    """Spend a budget as maintenance does."""
+    # Needs of different tables are told apart by who they are, as decisions do.
+    of = {id(each.need): each for each in groups}
+    return [of[id(need)] for need in within([each.need for each in groups], budget)]
+
+
+def by_files(groups: Sequence[Group], budget: int) -> list[Group]:
+    """Spend a budget on what removes most files for its bytes, as OpenHouse's data layout optimisation ranks."""
+    return _fitting(sorted(groups, key=lambda each: -each.fewer_files / each.need.size), budget)
+
+
+def in_turns(groups: Sequence[Group], budget: int) -> list[Group]:
+    """Spend a budget on a file group of each table in turn, in the order of their plans."""
+    queues = [[each for each in groups if each.table == name] for name in dict.fromkeys(g.table for g in groups)]
+    longest = max(map(len, queues), default=0)
+    return _fitting([queue[turn] for turn in range(longest) for queue in queues if turn < len(queue)], budget)
+
+
+def by_hindsight(groups: Sequence[Group], budget: int) -> list[Group]:
+    """Spend a budget on what turned out to save most for its bytes, which nobody knows before."""
+    return _fitting(sorted(groups, key=lambda each: -each.saved / each.need.size), budget)
+
+
+RANKINGS: dict[str, Callable[[Sequence[Group], int], list[Group]]] = {
+    "ours: expected bytes saved for each byte": by_our_rank,
+    "files removed for each GB (OpenHouse)": by_files,
+    "round robin": in_turns,
+    "hindsight: bytes really saved for each byte": by_hindsight,
+}
+
+
+def _fitting(groups: Sequence[Group], budget: int) -> list[Group]:
+    taken = []
+    for each in groups:
+        if each.need.size <= budget:
+            taken.append(each)
+            budget -= each.need.size
+    return taken
+
+
+def page(figures: dict[str, Any]) -> str:
+    """Write the page of the figures."""
+    groups = [Group(**{**each, "need": FileGroupNeed(**each["need"])}) for each in figures["groups"]]
+    wanted, saved = sum(each.need.size for each in groups), sum(each.saved for each in groups)
+    lines = [
+        "# What a budget saves, by ranking",
+        "",
+        f"Written by `make bench-ranking` on {figures['machine']}.",
+        "",
+        "Ten tables of different need, by two columns; each file group that a pass of maintenance would rewrite was",
+        "rewritten, and what `column = value` reads less for it was measured by the bounds in the manifests. Every",
+        "ranking has the same file groups and the same budget.",
+        "",
+        "| table | file groups | MB | files fewer | MB saved: expected | measured | for each byte |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+        *(_row(name, [each for each in groups if each.table == name]) for name in TABLES),
+        "",
+        f"All {len(groups)} file groups have {wanted / 1e6:,.1f} MB; a filter reads {saved / 1e6:,.2f} MB less after",
+        "them all. Of that, each ranking saves with a budget of",
+        "",
+        "| ranking | " + " | ".join(f"{share:.0%} of the bytes" for share in SHARES) + " |",
+        "|---|" + "--:|" * len(SHARES),
+    ]
+    for name, rank in RANKINGS.items():
+        shares = [sum(each.saved for each in rank(groups, int(share * wanted))) / saved for share in SHARES]
+        lines.append(f"| {name} | " + " | ".join(f"{share:.1%}" for share in shares) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _row(name: str, groups: Sequence[Group]) -> str:
+    size, saved = sum(each.need.size for each in groups), sum(each.saved for each in groups)
+    expected = sum(each.need.saved_bytes for each in groups)
+    fewer = sum(each.fewer_files for each in groups)
+    worth = f"{saved / size:.3f}" if size else "–"
+    return (
+        f"| {name} | {len(groups)} | {size / 1e6:.1f} | {fewer} | {expected / 1e6:.2f} | {saved / 1e6:.2f} | {worth} |"
+    )
+
+
+def main(
+    size: Annotated[int, typer.Option(help="Rows of a file of the target size.")] = 20_000,
+) -> None:
+    """Measure, and write the page."""
+    logging.getLogger("iceberg_zorder").setLevel(logging.ERROR)
+    groups = []
+    for name in TABLES:
+        with tempfile.TemporaryDirectory() as directory:
+            found = groups_of(name, Path(directory), size)
+        typer.echo(_row(name, found))
+        groups += found
+    figures = {"machine": machine(), "groups": [asdict(each) for each in groups]}
+    FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
+    PAGE.write_text(page(figures))
+    typer.echo(PAGE.read_text())
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,265 @@
+"""Metrics of passes for Prometheus: over HTTP beside a watching maintainer, or as a file for the node exporter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Lock, Thread
+from urllib.parse import urlsplit
+
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    generate_latest,
+    write_to_textfile,
+)
+from prometheus_client.parser import text_string_to_metric_families
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.maintain.pass_report import PassReport, TableReport
+
+_OUTCOMES = ("done", "failed")
+_ACTIONS = ("rewrite", "leave")
+_PREFIX = "iceberg_zorder_"
+
+
+class PassMetrics:
+    """Counts what passes do.
+
+    Examples
+    --------
+    >>> from datetime import timezone
+    >>> metrics = PassMetrics()
+    >>> at = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    >>> metrics.count(PassReport(at, at + timedelta(seconds=2), ()))
+    >>> [line for line in metrics.text().decode().splitlines() if line.startswith("iceberg_zorder_last_pass_duration")]
+    ['iceberg_zorder_last_pass_duration_seconds 2.0']
+    """
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._counters: dict[str, Counter] = {}
+        self._gauges: dict[str, Gauge] = {}
+        self._tables: set[str] = set()
+        self._is_set: set[str] = set()
+        by_table = ("table",)
+        self._passes = self._counter("passes", "Passes that have ended.", ("outcome",))
+        for outcome in _OUTCOMES:
+            self._passes.labels(outcome)
+        self._gauge("last_pass_duration_seconds", "How long the last pass took.")
+        self._gauge("last_pass_timestamp_seconds", "When the last pass ended.")
+        self._gauge("last_successful_pass_timestamp_seconds", "When the last pass without a failure ended.")
+        self._decisions = self._counter("decisions", "Decisions on tables.", ("table", "action"))
+        self._rewritten_bytes = self._counter("rewritten_bytes", "Bytes of replaced data files.", by_table)
+        self._rewritten_files = self._counter("rewritten_files", "Replaced data files.", by_table)
+        self._added_files = self._counter("added_files", "Data files that took their place.", by_table)
+        self._conflicts = self._counter("conflicts", "Rewrites that writers were in the way of.", by_table)
+        self._failures = self._counter("failures", "Failures, but for conflicts.", by_table)
+        self._gauge("table_bytes", "Bytes of data files when it was looked at last.", by_table)
+        self._gauge("table_files", "Data files when it was looked at last.", by_table)
+        self._gauge("table_small_files", "Those below min-file-size-bytes.", by_table)
+        self._gauge(
+            "table_expected_saved_bytes",
+            "Bytes that a filter would read less after the rewrite that was decided on.",
+            by_table,
+        )
+
+    def _counter(self, name: str, about: str, labels: Sequence[str]) -> Counter:
+        made = self._counters[f"{_PREFIX}{name}"] = Counter(f"{_PREFIX}{name}", about, labels, registry=self.registry)
+        return made
+
+    def _gauge(self, name: str, about: str, labels: Sequence[str] = ()) -> None:
+        # One without labels is there once it is set, lest it say 0 of what has not happened.
+        is_there = bool(labels)
+        self._gauges[f"{_PREFIX}{name}"] = Gauge(
+            f"{_PREFIX}{name}", about, labels, registry=self.registry if is_there else None
+        )
+
+    def _set(self, name: str, value: float, table: str | None = None) -> None:
+        gauge = self._gauges[f"{_PREFIX}{name}"]
+        if table is not None:
+            gauge.labels(table).set(value)
+            return
+        if name not in self._is_set:
+            self._is_set.add(name)
+            self.registry.register(gauge)
+        gauge.set(value)
+
+    def count(self, report: PassReport) -> None:
+        """Take note of a pass."""
+        self._passes.labels("failed" if report.has_failed else "done").inc()
+        self._set("last_pass_duration_seconds", (report.ended - report.began).total_seconds())
+        self._set("last_pass_timestamp_seconds", report.ended.timestamp())
+        if not report.has_failed:
+            self._set("last_successful_pass_timestamp_seconds", report.ended.timestamp())
+        for each in report.tables:
+            self._count_table(each)
+        if not report.errors:
+            now = {str(each.table) for each in report.tables}
+            self._forget(self._tables - now, self._by_table)
+            self._tables = now
+        asleep = (each for each in report.tables if each.observation and each.observation.snapshot_id is None)
+        self._forget({str(each.table) for each in asleep}, self._gauges_by_table)
+
+    def _count_table(self, of: TableReport) -> None:
+        table = str(of.table)
+        self._tables.add(table)
+        self._conflicts.labels(table).inc(of.is_conflict)
+        self._failures.labels(table).inc(of.error is not None and not of.is_conflict)
+        if of.decision is not None:
+            self._decisions.labels(table, of.decision.action).inc()
+            self._set("table_expected_saved_bytes", of.decision.saved_bytes, table)
+        if of.observation is not None and of.observation.snapshot_id is not None:
+            self._set("table_bytes", of.observation.size, table)
+            self._set("table_files", of.observation.files, table)
+            self._set("table_small_files", of.observation.small_files, table)
+        if of.done is not None:
+            self._rewritten_bytes.labels(table).inc(of.done.rewritten_bytes)
+            self._rewritten_files.labels(table).inc(of.done.rewritten_files)
+            self._added_files.labels(table).inc(of.done.added_files)
+
+    @property
+    def _gauges_by_table(self) -> list[Counter | Gauge]:
+        return [gauge for name, gauge in self._gauges.items() if name.startswith(f"{_PREFIX}table_")]
+
+    @property
+    def _by_table(self) -> list[Counter | Gauge]:
+        return [*self._gauges_by_table, *(each for each in self._counters.values() if each is not self._passes)]
+
+    def _forget(self, tables: Iterable[str], metrics: Sequence[Counter | Gauge]) -> None:
+        """Have nothing said of tables that are no longer maintained."""
+        for table in tables:
+            for labels in ((table,), *((table, action) for action in _ACTIONS)):
+                for metric in metrics:
+                    with suppress(KeyError, ValueError):
+                        metric.remove(*labels)
+
+    def text(self) -> bytes:
+        """Write them as Prometheus reads them."""
+        return generate_latest(self.registry)
+
+    def write(self, path: Path) -> None:
+        """Write them to a file, which has either the old or the new ones at any time; raises OSError if that fails."""
+        write_to_textfile(str(path), self.registry)
+
+    def go_on_from(self, text: str) -> None:
+        """Take over what another process has counted; of what is not known nothing.
+
+        Parameters
+        ----------
+        text : str
+            What :meth:`text` has returned there.
+
+        Raises
+        ------
+        ValueError
+            When these are no metrics.
+        """
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                self._tables |= {sample.labels["table"]} if "table" in sample.labels else set()
+                if family.name in self._gauges:
+                    self._set(family.name.removeprefix(_PREFIX), sample.value, sample.labels.get("table"))
+                elif family.name in self._counters:
+                    self._counters[family.name].labels(**sample.labels).inc(sample.value)
+
+
+class Health:
+    """Tells whether passes end in time, and whether the last one could look at tables at all.
+
+    Parameters
+    ----------
+    patience : timedelta
+        How long after the start, or the end of a pass, another one must have ended.
+    clock : callable
+        Tells the time, with a time zone.
+
+    Examples
+    --------
+    >>> from datetime import timezone
+    >>> times = [datetime(2026, 1, 1, hour, tzinfo=timezone.utc) for hour in (0, 1, 3)]
+    >>> health = Health(timedelta(hours=2), iter(times).__next__)
+    >>> health.why_ill(), health.why_ill()
+    (None, 'no pass has ended since 2026-01-01T00:00:00+00:00')
+    """
+
+    def __init__(self, patience: timedelta, clock: Callable[[], datetime]) -> None:
+        self._patience, self._clock = patience, clock
+        self._lock = Lock()
+        self._since, self._errors = clock(), ()
+
+    _errors: tuple[str, ...]
+
+    def ended(self, report: PassReport) -> None:
+        """Take note of a pass."""
+        with self._lock:
+            self._since, self._errors = report.ended, report.errors
+
+    def why_ill(self) -> str | None:
+        """Say what is wrong; None if nothing is."""
+        with self._lock:
+            if self._clock() - self._since > self._patience:
+                return f"no pass has ended since {self._since.isoformat()}"
+            return "; ".join(self._errors) or None
+
+
+def serve(port: int, metrics: PassMetrics, health: Health) -> ThreadingHTTPServer:
+    """Serve ``/metrics`` and ``/health`` on 127.0.0.1, until the server is shut down.
+
+    Parameters
+    ----------
+    port : int
+        The port, in [0, 65535]; with 0 a free one.
+    metrics : PassMetrics
+        The metrics.
+    health : Health
+        Whether all is well: status 200, or 503 with the reason.
+
+    Returns
+    -------
+    http.server.ThreadingHTTPServer
+        The server, which has begun.
+
+    Raises
+    ------
+    InvalidInputError
+        When the port cannot be had.
+    """
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            path = urlsplit(self.path).path
+            if path == "/metrics":
+                self._answer(200, CONTENT_TYPE_LATEST, metrics.text())
+            elif path == "/health":
+                why = health.why_ill()
+                found = {"status": "ok"} if why is None else {"status": "failing", "reason": why}
+                self._answer(200 if why is None else 503, "application/json", json.dumps(found).encode())
+            else:
+                self._answer(404, "text/plain", b"There are /metrics and /health\n")
+
+        do_HEAD = do_GET  # noqa: N815
+
+        def _answer(self, status: int, kind: str, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    except (OSError, OverflowError) as error:
+        raise InvalidInputError(f"Cannot use --metrics-port {port}, because {error}") from error
+    Thread(target=server.serve_forever, daemon=True).start()
+    return server

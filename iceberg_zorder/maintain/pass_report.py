@@ -1,0 +1,182 @@
+"""What a pass of maintenance did, as values, and as JSON has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from iceberg_zorder.maintain.decide import Decision
+from iceberg_zorder.maintain.observation import Observation, TableName
+
+
+@dataclass(frozen=True)
+class Done:
+    """What was done to a table.
+
+    Parameters
+    ----------
+    rewritten_files, added_files : int
+        Data files that were replaced, and those that took their place.
+    rewritten_bytes : int
+        Bytes of the former.
+    failed_files : int
+        Data files whose file group could not be rewritten, while others were.
+    message : str or None
+        What else is to be known.
+    why_failed : str or None
+        Why file groups could not be rewritten, if there are any.
+    follow_ups : tuple of str
+        What was done afterwards.
+    failed_follow_up : str or None
+        Why no more was done afterwards.
+    """
+
+    rewritten_files: int
+    added_files: int
+    rewritten_bytes: int
+    failed_files: int = 0
+    message: str | None = None
+    why_failed: str | None = None
+    follow_ups: tuple[str, ...] = ()
+    failed_follow_up: str | None = None
+
+    def shown(self, masked: Callable[[str], str]) -> Done:
+        """Have texts masked, which may come from anywhere."""
+
+        def of(text: str | None) -> str | None:
+            return None if text is None else masked(text)
+
+        return replace(
+            self,
+            message=of(self.message),
+            why_failed=of(self.why_failed),
+            follow_ups=tuple(map(masked, self.follow_ups)),
+            failed_follow_up=of(self.failed_follow_up),
+        )
+
+
+@dataclass(frozen=True)
+class TableReport:
+    """What a pass did about a table.
+
+    Parameters
+    ----------
+    table : TableName
+        The table.
+    decision : Decision or None
+        What was decided; None where it could not be observed.
+    observation : Observation or None
+        What was found.
+    done : Done or None
+        What was done, if anything was.
+    error : str or None
+        What went wrong.
+    is_conflict : bool
+        Whether writers were in the way, of this rewrite or of the last one: they have won.
+    """
+
+    table: TableName
+    decision: Decision | None = None
+    observation: Observation | None = None
+    done: Done | None = None
+    error: str | None = None
+    is_conflict: bool = False
+
+
+@dataclass(frozen=True)
+class PassReport:
+    """What a pass did.
+
+    Parameters
+    ----------
+    began, ended : datetime.datetime
+        When, with time zones.
+    tables : tuple of TableReport
+        The tables that rules of the policy are for: first those that were rewritten, in this order.
+    errors : tuple of str
+        What went wrong with catalogs.
+    dry_run : bool
+        Whether nothing was to be done.
+    """
+
+    began: datetime
+    ended: datetime
+    tables: tuple[TableReport, ...]
+    errors: tuple[str, ...] = ()
+    dry_run: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the pass by what JSON has; ``docs/maintenance.md`` tells the keys."""
+        return {
+            "version": 1,
+            "began": self.began.isoformat(),
+            "ended": self.ended.isoformat(),
+            "dry_run": self.dry_run,
+            "rewritten_bytes": self.rewritten_bytes,
+            "tables": [described(each) for each in self.tables],
+            "errors": list(self.errors),
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """Describe the pass without its tables."""
+        return {
+            "seconds": (self.ended - self.began).total_seconds(),
+            "rewritten_bytes": self.rewritten_bytes,
+            "tables": len(self.tables),
+            "conflicts": sum(each.is_conflict for each in self.tables),
+            "failures": sum(each.error is not None and not each.is_conflict for each in self.tables),
+            "errors": list(self.errors),
+        }
+
+    @property
+    def rewritten_bytes(self) -> int:
+        """Bytes of data files that were rewritten."""
+        return sum(each.done.rewritten_bytes for each in self.tables if each.done)
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """What went wrong with catalogs and tables, which it names; that writers have won is no failure."""
+        return (*self.errors, *(each.error for each in self.tables if each.error is not None and not each.is_conflict))
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether anything went wrong."""
+        return bool(self.failures)
+
+
+def reported(decision: Decision, found: Observation) -> TableReport:
+    """Report a decision; that the catalog has rolled a rewrite back since is a conflict that writers have won.
+
+    Examples
+    --------
+    >>> table = TableName("lake", ("db",), "t")
+    >>> found = Observation(table, 1, None, rolled_back=1)
+    >>> report = reported(Decision(table, "leave", "it is left in peace"), found)
+    >>> report.is_conflict, report.error
+    (True, 'lake.db.t: the catalog has rolled a rewrite back for a writer that conflicted')
+    """
+    if not found.rolled_back:
+        return TableReport(decision.table, decision, found)
+    what = "a rewrite" if found.rolled_back == 1 else f"{found.rolled_back} rewrites"
+    error = f"{decision.table}: the catalog has rolled {what} back for a writer that conflicted"
+    return TableReport(decision.table, decision, found, error=error, is_conflict=True)
+
+
+def described(report: TableReport) -> dict[str, Any]:
+    """Describe what was done about a table by what JSON has; ``docs/maintenance.md`` tells the keys."""
+    decision, found = report.decision, report.observation
+    return {
+        "table": str(report.table),
+        "action": "failed" if report.error and not report.is_conflict else decision.action if decision else "leave",
+        "reason": decision.reason if decision else None,
+        "file_groups": [asdict(each) for each in decision.groups] if decision else [],
+        "deferred_file_groups": [asdict(each) for each in decision.deferred] if decision else [],
+        "expected_saved_bytes": decision.saved_bytes if decision else 0.0,
+        "bytes": found.size if found else None,
+        "data_files": found.files if found else None,
+        "done": asdict(report.done) if report.done else None,
+        "conflict": report.is_conflict,
+        "error": report.error,
+    }

@@ -1,0 +1,143 @@
+"""The tables of a catalog: which there are, and whether the files of one lie among those of another."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.table import Table
+from pyiceberg.typedef import Identifier
+
+from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
+from iceberg_zorder.pyiceberg.catalog.retry import load_first
+
+_LOCATIONS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/*(?P<rest>.*)", re.DOTALL)
+
+
+def list_tables(catalog: Catalog, is_wanted: Callable[[Identifier], bool]) -> Iterator[Identifier]:
+    """List the tables of a catalog; a namespace that cannot be listed is in the way of no other.
+
+    Parameters
+    ----------
+    catalog : pyiceberg.catalog.Catalog
+        The catalog.
+    is_wanted : callable
+        Tells of a namespace whether its tables, or those of namespaces inside it, are wanted.
+
+    Yields
+    ------
+    tuple of str
+        The parts of a namespace, and the table's name. A namespace that is dropped meanwhile has none.
+
+    Raises
+    ------
+    Exception
+        Whatever the catalog does, if the outermost namespaces cannot be listed.
+    RewriteFailedError
+        At the end, when others could not be.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from pyiceberg.catalog.memory import InMemoryCatalog
+    >>> catalog = InMemoryCatalog("lake")
+    >>> for each in ("a", "a.b", "c"):
+    ...     catalog.create_namespace(each)
+    ...     _ = catalog.create_table(f"{each}.t", pa.schema([("x", pa.int64())]))
+    >>> sorted(list_tables(catalog, lambda namespace: namespace[0] == "a"))
+    [('a', 'b', 't'), ('a', 't')]
+    """
+    problems: list[str] = []
+
+    def asked(ask: Callable[[Identifier], Iterable[Identifier]], namespace: Identifier) -> list[Identifier]:
+        try:
+            return list(ask(namespace))
+        except NoSuchNamespaceError:
+            return []
+        except Exception as error:  # the others go on
+            problems.append(f"namespace {'.'.join(namespace)}: {type(error).__name__}: {error}")
+            return []
+
+    waiting = [namespace for namespace in _inside(catalog, ()) if is_wanted(namespace)]
+    seen: set[Identifier] = set()
+    while waiting:
+        if (namespace := waiting.pop()) in seen:
+            continue
+        seen.add(namespace)
+        waiting += [each for each in asked(partial(_inside, catalog), namespace) if is_wanted(each)]
+        yield from map(tuple, asked(catalog.list_tables, namespace))
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise RewriteFailedError(f"Cannot list {problems[0]}{more}")
+
+
+def _inside(catalog: Catalog, namespace: Identifier) -> list[Identifier]:
+    # SQL catalogs list a namespace as one inside itself.
+    return [tuple(each) for each in catalog.list_namespaces(namespace) if len(each) > len(namespace)]
+
+
+class FileLocations:
+    """Where the tables of a catalog have their files, read once.
+
+    Parameters
+    ----------
+    catalog : pyiceberg.catalog.Catalog
+        The catalog.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._roots: dict[Identifier, tuple[str, ...]] | None = None
+
+    def check_alone(self, table: Table) -> None:
+        """Refuse a table if another one of the catalog may have files where it has its own.
+
+        Parameters
+        ----------
+        table : pyiceberg.table.Table
+            The table.
+
+        Raises
+        ------
+        InvalidInputError
+            When there is such a table, or one of which that cannot be told; it is named.
+        """
+        if self._roots is None:
+            self._roots = {name: self._of(name) for name in list_tables(self._catalog, lambda _: True)}
+        here = plain_path(table.location())
+        for name, roots in self._roots.items():
+            if name != table.name() and any(root.startswith(here) for root in roots):
+                mine, theirs = ".".join(table.name()), ".".join(name)
+                raise InvalidInputError(
+                    f"Cannot remove orphan files of {mine}, because {theirs} has files inside its location "
+                    f"{table.location()}, which would be deleted"
+                )
+
+    def _of(self, name: Identifier) -> tuple[str, ...]:
+        try:
+            table = load_first(lambda: self._catalog.load_table(name))
+        except NoSuchTableError:
+            return ()
+        except Exception as error:
+            raise InvalidInputError(
+                f"Cannot remove orphan files, because where {'.'.join(name)} has its files is not known: {error}"
+            ) from error
+        own = [table.properties[key] for key in _LOCATIONS if key in table.properties]
+        return tuple(map(plain_path, (table.location(), *own)))
+
+
+def plain_path(location: str) -> str:
+    """Write a location of files without its scheme, for there are several of one store, and with one slash at the end.
+
+    Examples
+    --------
+    >>> plain_path("s3a://lake/db/t"), plain_path("file:///lake/./db//t/"), plain_path("/lake/x/../db/t")
+    ('lake/db/t/', 'lake/db/t/', 'lake/db/t/')
+    """
+    found = _SCHEME.fullmatch(location)
+    return posixpath.normpath((found["rest"] if found else location).strip("/")).lstrip("/") + "/"

@@ -1,0 +1,361 @@
+"""What can be watched of ``maintain``: its log, its metrics and its health, none of which tells a secret."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import unquote_plus
+from urllib.request import urlopen
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from pyiceberg.catalog import Catalog
+
+from iceberg_zorder.maintain.events import PASS_BEGAN, Event, JsonLog
+from tests.cli.test_maintain_command import append, catalog, command, home, maintain, table, write_policy
+
+__all__ = ["catalog", "home"]
+SECRETS = ("s3cret-of-the-uri", "s3cret-key", "s3cret-token")
+
+
+def samples(text: str) -> dict[tuple[str, str], float]:
+    found = (each for family in text_string_to_metric_families(text) for each in family.samples)
+    return {(each.name, each.labels.get("table", each.labels.get("outcome", ""))): each.value for each in found}
+
+
+def events(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+def read(port: int, path: str) -> tuple[int, str]:
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/{path}", timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.2)
+
+
+@contextmanager
+def watching(home: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    words, environment = command(home, "--watch", "--output", "json", *arguments)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, text=True, env=environment, **pipes) as process:  # type: ignore[call-overload]
+        try:
+            yield process
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=60)
+
+
+def test_the_log_tells_all_that_happens(home: Path, catalog: Catalog) -> None:
+    write_policy(home)
+    table(catalog, "db.needy", 8)
+    table(catalog, "db.by_time", 8)
+    log = home / "passes.jsonl"
+    maintain(home, "--dry-run", "--log-file", str(log))
+    dry = events(log)
+    assert [each["event"] for each in dry] == ["pass-began", "table-decided", "table-decided", "pass-ended"]
+    assert dry[0]["dry_run"] is True
+    report = maintain(home, "--log-file", str(log))
+    found = events(log)[len(dry) :]
+    assert [each["event"] for each in found] == [
+        "pass-began", "table-decided", "rewrite-began", "rewrite-ended", "table-decided", "pass-ended",
+    ]  # fmt: skip
+    assert len({each["pass"] for each in dry}) == len({each["pass"] for each in found}) == 1
+    assert dry[0]["pass"] != found[0]["pass"]
+    assert all(each["time"].endswith("+00:00") for each in found)
+    assert found[3] == {**found[3], **report["tables"][0]}
+    assert found[2]["bytes"] == report["rewritten_bytes"] == found[5]["rewritten_bytes"]
+    assert (found[5]["tables"], found[5]["conflicts"], found[5]["failures"]) == (2, 0, 0)
+
+
+def test_metrics_are_written_to_a_file(home: Path, catalog: Catalog) -> None:
+    write_policy(home)
+    table(catalog, "db.needy", 8)
+    file = home / "zorder.prom"
+    report = maintain(home, "--metrics-textfile", str(file))
+    found = samples(file.read_text(encoding="utf-8"))
+    assert found["iceberg_zorder_passes_total", "done"] == 1
+    assert found["iceberg_zorder_passes_total", "failed"] == 0
+    assert found["iceberg_zorder_rewritten_bytes_total", "lake.db.needy"] == report["rewritten_bytes"]
+    assert found["iceberg_zorder_rewritten_files_total", "lake.db.needy"] == 8
+    assert found["iceberg_zorder_table_files", "lake.db.needy"] == 8
+    assert found["iceberg_zorder_table_expected_saved_bytes", "lake.db.needy"] > 0
+    assert abs(found["iceberg_zorder_last_successful_pass_timestamp_seconds", ""] - time.time()) < 600
+    assert [each.name for each in home.glob("zorder.prom*")] == ["zorder.prom"]
+
+
+def test_metrics_go_on_from_one_process_to_the_next(home: Path, catalog: Catalog) -> None:
+    """As cron has them, for the node exporter: also while a pass is under way, or when one has ended early."""
+    write_policy(home)
+    table(catalog, "db.needy", 8)
+    table(catalog, "db.dropped", 8)
+    file = home / "zorder.prom"
+    maintain(home, "--metrics-textfile", str(file))
+    first = samples(file.read_text(encoding="utf-8"))
+    success = ("iceberg_zorder_last_successful_pass_timestamp_seconds", "")
+    assert first["iceberg_zorder_table_files", "lake.db.dropped"] == 8
+
+    catalog.drop_table("db.dropped")
+    words, environment = command(home, "--watch", "--quiet", "--metrics-textfile", str(file))
+    with subprocess.Popen(words, env=environment) as process:
+        while process.poll() is None:
+            there = samples(file.read_text(encoding="utf-8"))
+            assert there[success] >= first[success]
+            assert there["iceberg_zorder_rewritten_files_total", "lake.db.needy"] >= 8
+            if there["iceberg_zorder_passes_total", "done"] > 1:
+                process.send_signal(signal.SIGTERM)
+                process.wait(timeout=60)
+    second = samples(file.read_text(encoding="utf-8"))
+    assert second["iceberg_zorder_passes_total", "done"] >= 2
+    assert ("iceberg_zorder_table_files", "lake.db.dropped") not in second
+    assert second["iceberg_zorder_table_files", "lake.db.needy"] > 0
+    assert not any(label == "lake.db.dropped" for _, label in second)
+    rewritten = "iceberg_zorder_rewritten_bytes_total", "lake.db.needy"
+    assert second[rewritten] == first[rewritten] > 0
+
+
+@pytest.mark.parametrize("damage", [lambda _: b"", lambda _: b"\0" * 4096, lambda text: text[: len(text) // 2 + 7]])
+def test_metrics_that_a_crash_has_damaged_stop_nothing(
+    home: Path, catalog: Catalog, damage: Callable[[bytes], bytes]
+) -> None:
+    write_policy(home)
+    table(catalog, "db.ca\rriage", 8)
+    file = home / "zorder.prom"
+    for passes in (1, 2):
+        maintain(home, "--metrics-textfile", str(file))
+        found = samples(file.read_bytes().decode())
+        assert found["iceberg_zorder_passes_total", "done"] == passes
+        assert found["iceberg_zorder_table_files", "lake.db.ca\rriage"] > 0
+    file.write_bytes(damage(file.read_bytes()))
+    maintain(home, "--metrics-textfile", str(file))
+    assert samples(file.read_bytes().decode())["iceberg_zorder_passes_total", "done"] >= 1
+
+
+def test_a_first_pass_that_fails_claims_no_success_in_1970(home: Path, catalog: Catalog) -> None:
+    write_policy(home)
+    table(catalog, "db.needy", 8)
+    for path in (home / "warehouse").rglob("*.metadata.json"):
+        path.unlink()
+    file = home / "zorder.prom"
+    maintain(home, "--metrics-textfile", str(file), code=1)
+    found = samples(file.read_text(encoding="utf-8"))
+    assert found["iceberg_zorder_passes_total", "failed"] == 1
+    assert ("iceberg_zorder_last_pass_timestamp_seconds", "") in found
+    assert ("iceberg_zorder_last_successful_pass_timestamp_seconds", "") not in found
+
+
+def test_a_log_that_cannot_be_written_is_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    log = JsonLog(there / "log")
+    event = Event(PASS_BEGAN, datetime(2026, 1, 1, tzinfo=timezone.utc))
+    shutil.rmtree(there)
+    log(event)
+    log(event)
+    there.mkdir()
+    log(event)
+    assert len(events(there / "log")) == 1
+    (said,) = (record.getMessage() for record in caplog.records)
+    assert said == (
+        f"Cannot write {there}/log, because [Errno 2] No such file or directory: '{there}/log'. "
+        "Until then nothing is logged"
+    )
+
+
+def test_passes_go_on_where_nothing_can_be_written_about_them(home: Path, catalog: Catalog) -> None:
+    """As on a disk that is full, or whose directory is gone."""
+    write_policy(home)
+    table(catalog, "db.needy", 8)
+    assert maintain(home, "--log-file", "/dev/full")["rewritten_bytes"] > 0
+
+    there = home / "there"
+    there.mkdir()
+    with watching(home, "--metrics-textfile", str(there / "zorder.prom")) as process:
+        wait_for(lambda: (there / "zorder.prom").exists())
+        shutil.rmtree(there)
+        time.sleep(5)
+        assert process.poll() is None
+        there.mkdir()
+        wait_for(lambda: (there / "zorder.prom").exists())
+    assert process.returncode == 143
+
+
+def test_metrics_and_health_are_served_beside_the_passes(home: Path, catalog: Catalog) -> None:
+    write_policy(home)
+    needy, port = table(catalog, "db.needy", 8), free_port()
+    with watching(home, "--metrics-port", str(port)) as process:
+
+        def passes() -> float:
+            try:
+                return samples(read(port, "metrics")[1])["iceberg_zorder_passes_total", "done"]
+            except OSError:
+                return -1
+
+        wait_for(lambda: passes() >= 1)
+        assert read(port, "health") == (200, '{"status": "ok"}')
+        assert read(port, "other")[0] == 404
+        before = samples(read(port, "metrics")[1])["iceberg_zorder_rewritten_files_total", "lake.db.needy"]
+        append(needy.refresh(), 8, seed=1)
+        wait_for(
+            lambda: samples(read(port, "metrics")[1])["iceberg_zorder_rewritten_files_total", "lake.db.needy"] > before
+        )
+        listening = Path(f"/proc/{process.pid}/net/tcp").read_text(encoding="utf-8")
+        assert f"0100007F:{port:04X} 00000000:0000 0A" in listening, "nobody else may reach it"
+    assert process.returncode == 143
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--metrics-port", "9000"), "Cannot use --metrics-port, because it is for --watch"),
+        (("--watch", "--metrics-port", "99999"), "Cannot use --metrics-port 99999, because "),
+        (("--log-file", "missing/log"), "Cannot write --log-file missing/log, because "),
+        (("--metrics-textfile", "missing/file"), "Cannot write --metrics-textfile missing/file, because "),
+        (
+            ("--metrics-textfile", "policy.yaml"),
+            "Cannot use --metrics-textfile policy.yaml, because a file of that name ",
+        ),
+    ],
+)
+def test_what_cannot_be_watched_by_is_refused(
+    home: Path, catalog: Catalog, arguments: tuple[str, ...], why: str
+) -> None:
+    write_policy(home)
+    made = table(catalog, "db.needy", 8)
+    words, environment = command(home, *arguments, "--output", "json", "--quiet")
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=240, check=False, cwd=home)
+    assert done.returncode == 2, done.stderr
+    assert json.loads(done.stdout)["error"]["message"].startswith(why)
+    assert made.refresh().metadata_location == made.metadata_location
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_no_secret_is_told_anywhere(home: Path, catalog: Catalog, works: bool) -> None:
+    table(catalog, "db.needy", 8)
+    uri = f"sqlite:///{home}/catalog.db" if works else f"postgresql://me:{SECRETS[0]}@127.0.0.1:{free_port()}/no"
+    (home / "policy.yaml").write_text(
+        f"""
+version: 1
+interval: 1 second
+catalogs:
+  lake:
+    type: sql
+    uri: ${{LAKE_URI}}
+    warehouse: {home}/warehouse
+    s3.secret-access-key: ${{LAKE_KEY}}
+    token: {SECRETS[2]}
+tables:
+  "db.*": {{by: [a, b], options: {{min-age-seconds: 0}}}}
+"""
+    )
+    port, log, file = free_port(), home / "log", home / "zorder.prom"
+    arguments = ("--metrics-port", str(port), "--log-file", str(log), "--metrics-textfile", str(file))
+    os.environ |= {"LAKE_URI": uri, "LAKE_KEY": SECRETS[1]}
+    try:
+        with watching(home, *arguments) as process:
+            # When the second pass has begun, all has been said of the first.
+            wait_for(lambda: log.exists() and sum(each["event"] == "pass-began" for each in events(log)) > 1)
+            wait_for(lambda: read(port, "health")[0] == (200 if works else 503))
+            served = read(port, "health")[1] + read(port, "metrics")[1]
+            process.send_signal(signal.SIGTERM)
+            told = "".join(process.communicate(timeout=120))
+    finally:
+        del os.environ["LAKE_URI"], os.environ["LAKE_KEY"]
+    said = [served, told, log.read_text(encoding="utf-8"), file.read_text(encoding="utf-8")]
+    assert ("Cannot list the tables of catalog lake" in told) is not works
+    for secret in SECRETS:
+        assert not any(secret in each for each in said)
+
+
+class _Echo(BaseHTTPRequestHandler):
+    """A catalog that refuses each request, and says why by repeating all of it, as careless servers and proxies do."""
+
+    def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        why = f"refused: {dict(self.headers)} {body} {unquote_plus(body)}"
+        answer = json.dumps({"error": {"message": why, "type": "BadRequestException", "code": 400}}).encode()
+        self.send_response(400)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    do_POST = do_GET  # noqa: N815
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def echo() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Echo) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("properties", "environment"),
+    [
+        ('{type: rest, uri: "ECHO", token: "${HIDDEN}"}', {"HIDDEN": "s3cret-token"}),
+        ('{type: rest, uri: "ECHO", token: "${HIDDEN}"}', {"HIDDEN": "s3cret-token\n"}),
+        ('{type: rest, uri: "ECHO", token: "s3cret-token\\u00e9\\n"}', {}),
+        ('{type: rest, uri: "ECHO", credential: "${HIDDEN}"}', {"HIDDEN": "me:s3cret-token"}),
+        ('{type: rest, uri: "ECHO", credential: "${HIDDEN}"}', {"HIDDEN": "me:s3cret-token/+%\n"}),
+        ('{type: rest, uri: "ECHO", header.X-Api-Key: "s3cret-token\\n"}', {}),
+        ('{type: sql, uri: "nosuch://me:s3cret-token/x@127.0.0.1:1/x"}', {}),
+        ('{type: sql, uri: "nosuch://127.0.0.1:1/x?password=s3cret-token"}', {}),
+        ('{type: sql, uri: "nosuch://me:s3cret-token@127.0.0.1:1/x?name=z@prod"}', {}),
+        ('{type: sql, uri: "postgresql://me:s3cret-token@127.0.0.1:1,you:s3cret-too@127.0.0.1:1/x"}', {}),
+        ('{type: sql, uri: "${HIDDEN}"}', {"HIDDEN": "postgresql://me:s3cret-token@127.0.0.1:1/x"}),
+        ("{}", {"TYPE": "rest", "URI": "ECHO", "TOKEN": "s3cret-token"}),
+        ("{}", {"TYPE": "rest", "URI": "ECHO", "TOKEN": "s3cret-token\n"}),
+        ("{}", {"TYPE": "rest", "URI": "ECHO", "CREDENTIAL": "me:s3cret-token"}),
+        ("{}", {"TYPE": "sql", "URI": "nosuch://me:s3cret-token@127.0.0.1:1/x"}),
+    ],
+)
+def test_no_secret_is_told_whatever_is_said_of_it(
+    home: Path, echo: str, properties: str, environment: dict[str, str]
+) -> None:
+    (home / "policy.yaml").write_text(
+        f"version: 1\ncatalogs:\n  lake: {properties.replace('ECHO', echo)}\ntables: {{'*': {{by: a}}}}\n"
+    )
+    log = home / "log"
+    words, own = command(home, "--output", "json", "--log-file", str(log))
+    prefix = "" if "HIDDEN" in environment else "PYICEBERG_CATALOG__LAKE__"
+    given = {f"{prefix}{key}": value.replace("ECHO", echo) for key, value in environment.items()}
+    done = subprocess.run(
+        words, capture_output=True, text=True, env={**own, **given}, timeout=240, check=False, cwd=home
+    )
+    assert done.returncode == 1, done.stderr
+    said = done.stdout + done.stderr + log.read_text(encoding="utf-8")
+    assert "Cannot list the tables of catalog lake" in said
+    assert "s3cret" not in said

@@ -1,0 +1,78 @@
+"""A catalog in SQLite and a directory, with tables to maintain and a policy for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.table import Table
+
+POLICY = """
+version: 1
+catalogs:
+  lake: {{type: sql, uri: "${{LAKE_URI}}", warehouse: "{home}/warehouse"}}
+defaults: {{options: {{min-age-seconds: 0, target-file-size-bytes: 40000}}}}
+tables: {{"db.*": {{by: [a, b]}}}}
+"""
+
+
+@dataclass(frozen=True)
+class Lake:
+    """A catalog, and the directory that holds it."""
+
+    home: Path
+    catalog: Catalog
+
+    @property
+    def uri(self) -> str:
+        """What the policy calls ``${LAKE_URI}``."""
+        return f"sqlite:///{self.home}/catalog.db"
+
+    @property
+    def policy(self) -> Path:
+        return self.home / "policy.yaml"
+
+    def table(self, name: str, appends: int) -> Table:
+        made = self.catalog.create_table(name, pa.schema([("a", pa.int64()), ("b", pa.int64())]))
+        append(made, appends)
+        return made
+
+    def broken_table(self, name: str) -> Table:
+        """A table without one of the columns of the policy."""
+        made = self.table(name, 8)
+        with made.update_schema() as update:
+            update.rename_column("b", "c")
+        return made
+
+    def files(self) -> set[Path]:
+        return set(self.home.rglob("data/*.parquet"))
+
+
+@contextmanager
+def lake_in(home: Path) -> Iterator[Lake]:
+    """A catalog with a namespace and a policy, and no table yet."""
+    catalog = load_catalog("lake", type="sql", uri=f"sqlite:///{home}/catalog.db", warehouse=f"{home}/warehouse")
+    catalog.create_namespace("db")
+    lake = Lake(home, catalog)
+    lake.policy.write_text(POLICY.format(home=home), encoding="utf-8")
+    yield lake
+    catalog.close()
+
+
+def append(made: Table, times: int) -> None:
+    draw = np.random.default_rng(len(made.metadata.snapshots))
+    for _ in range(times):
+        made.append(pa.table({field.name: draw.integers(0, 1 << 40, 2_000) for field in made.schema().fields}))
+
+
+def rows_of(made: Table) -> list[tuple[int, ...]]:
+    return sorted(tuple(row.values()) for row in made.refresh().scan().to_arrow().to_pylist())
+
+
+def operations(made: Table) -> list[str]:
+    return [each.summary.operation.value for each in made.refresh().snapshots() if each.summary]
