@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
+import iceberg_zorder
+from iceberg_zorder.maintain.policy.read import parse_policy
 from iceberg_zorder.spark.catalogs import AWS_BUNDLE, POSTGRESQL_DRIVER
 from iceberg_zorder.spark.session import PLUGIN_JAR, iceberg_runtime
 
 ROOT = Path(__file__).resolve().parents[1]
-FILE = ROOT / "docker-compose.yml"
+FILE, POLICY = ROOT / "docker-compose.yml", ROOT / "docker-compose.policy.yaml"
 
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))["services"]
 
@@ -53,13 +55,15 @@ def test_the_stack_is_whole() -> None:
         "s3": "chrislusf/seaweedfs",
         "rest": "apache/iceberg-rest-fixture",
         "spark": "apache/spark",
+        "maintainer": "python",
     }
     assert all(tag(name) for name in SERVICES)
 
 
 def test_ports_are_open_to_this_machine_only(service: dict[str, Any]) -> None:
-    assert service["ports"]
-    assert all(port.startswith("127.0.0.1:") and port.count(":") == 2 for port in service["ports"])
+    ports = service.get("ports", [])
+    assert all(port.startswith("127.0.0.1:") and port.count(":") == 2 for port in ports)
+    assert bool(ports) == (service is not SERVICES["maintainer"]), "nobody needs to reach the maintainer"
     assert "network_mode" not in service
 
 
@@ -72,7 +76,11 @@ def test_health_is_checked(service: dict[str, Any]) -> None:
 def test_a_service_starts_when_those_it_needs_are_healthy() -> None:
     healthy = {"condition": "service_healthy"}
     assert SERVICES["rest"]["depends_on"] == {"s3": healthy}
-    assert SERVICES["spark"]["depends_on"] == {"postgres": healthy, "rest": healthy}
+    assert (
+        SERVICES["spark"]["depends_on"]
+        == SERVICES["maintainer"]["depends_on"]
+        == {"postgres": healthy, "rest": healthy}
+    )
 
 
 def test_spark_has_the_plugin() -> None:
@@ -97,6 +105,31 @@ def catalog(name: str) -> dict[str, str]:
         text.removeprefix(prefix).partition("=") for text in SERVICES["spark"]["command"] if text.startswith(prefix)
     )
     return {key: value for key, _, value in pairs}
+
+
+def test_the_maintainer_has_the_wheel_and_a_policy() -> None:
+    mounts = dict(each.removesuffix(":ro").split(":") for each in SERVICES["maintainer"]["volumes"])
+    assert mounts == {"./dist": "/opt/iceberg-zorder", f"./{POLICY.name}": "/etc/iceberg-zorder/policy.yaml"}
+    shell, option, script = SERVICES["maintainer"]["command"]
+    assert (shell, option) == ("sh", "-c")
+    assert f"'/opt/iceberg-zorder/iceberg_zorder-{iceberg_zorder.__version__}-py3-none-any.whl[maintain]'" in script
+    assert "exec iceberg-zorder maintain /etc/iceberg-zorder/policy.yaml --watch " in script
+
+
+def test_the_policy_finds_the_same_catalogs_as_spark() -> None:
+    environment = SERVICES["maintainer"]["environment"]
+    catalogs = parse_policy(POLICY.read_text(encoding="utf-8"), POLICY.name, environment).catalogs
+    assert set(catalogs) == {"lake", "pg"}
+    assert catalogs["lake"].properties["uri"] == catalog("lake")["uri"]
+    sql, jdbc = catalogs["pg"].properties, catalog("pg")
+    assert sql["warehouse"] == jdbc["warehouse"]
+    login = f"{jdbc['jdbc.user']}:{jdbc['jdbc.password']}"
+    assert sql["uri"] == jdbc["uri"].replace("jdbc:postgresql://", f"postgresql+psycopg2://{login}@")
+    for name, found in catalogs.items():
+        of_s3 = {key: value for key, value in found.properties.items() if key.startswith("s3.")}
+        assert of_s3.pop("s3.region") == catalog(name)["client.region"]
+        assert of_s3.items() <= catalog(name).items()
+        assert len(of_s3) == 3
 
 
 def test_all_agree_on_s3() -> None:

@@ -1,23 +1,37 @@
 """The whole stack on this machine without containers, until Ctrl-C: ``make stack``.
 
 PostgreSQL and a REST catalog with S3 (SeaweedFS), a Spark cluster of two workers, and on it a Connect and a Thrift server
-with the plugin and both catalogs: ``lake`` by REST, and ``pg`` by JDBC.
+with the plugin and both catalogs: ``lake`` by REST, and ``pg`` by JDBC. Scheduled maintenance keeps the tables of both
+clustered that say by which columns.
 """
 
 from __future__ import annotations
 
 import signal
+import sys
 import tempfile
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import yaml
 from rich.console import Console
 from rich.table import Table
 
 from iceberg_zorder.spark.catalogs import AWS_BUNDLE, POSTGRESQL_DRIVER
 from iceberg_zorder.spark.session import jar_settings
-from tests.stack.servers import cluster, conf, connect_server, postgresql, seaweedfs, thrift_server
+from tests.stack.servers import (
+    cluster,
+    conf,
+    connect_server,
+    free_port,
+    listens,
+    postgresql,
+    running,
+    seaweedfs,
+    thrift_server,
+    wait,
+)
 
 S3 = ("io-impl", "s3.", "client.")
 
@@ -42,6 +56,30 @@ def settings(rest: Mapping[str, str], database: str) -> list[str]:
     return conf(pairs)
 
 
+def policy(rest: Mapping[str, str], database: str) -> dict[str, object]:
+    """The policy that tables are kept clustered by."""
+    s3 = {key: value for key, value in rest.items() if key.startswith(S3)} | {"s3.region": rest["client.region"]}
+    pg = {"type": "sql", "uri": f"postgresql+psycopg://postgres@{database}", "warehouse": "s3://warehouse/pg", **s3}
+    return {
+        "version": 1,
+        "catalogs": {"lake": {**rest, "s3.region": rest["client.region"]}, "pg": pg},
+        "interval": "10 s",
+        "defaults": {"options": {"min-age-seconds": 10}},
+        "tables": {"*": {}},
+    }
+
+
+@contextmanager
+def maintainer(directory: Path, rest: Mapping[str, str], database: str) -> Iterator[str]:
+    """Scheduled maintenance; yields where it can be watched."""
+    path, port = directory / "policy.yaml", free_port()
+    path.write_text(yaml.safe_dump(policy(rest, database)), encoding="utf-8")
+    command = [str(Path(sys.executable).parent / "iceberg-zorder"), "maintain", str(path), "--watch"]
+    with running(directory, "maintainer", [*command, "--metrics-port", str(port)]) as log:
+        wait(lambda: listens(port), log)
+        yield f"http://127.0.0.1:{port}/metrics and /health, policy {path}, output {log}"
+
+
 def main() -> None:
     """Start everything, say where it is, and stop it on Ctrl-C or SIGTERM."""
     console = Console()
@@ -49,13 +87,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="iceberg-zorder-stack-") as name, ExitStack() as stack:
         directory = Path(name)
         try:
-            with console.status("Starting PostgreSQL, SeaweedFS, a Spark cluster, and its Connect and Thrift servers"):
+            with console.status(
+                "Starting PostgreSQL, SeaweedFS, a Spark cluster, its Connect and Thrift servers, maintenance"
+            ):
                 database = stack.enter_context(postgresql())
                 rest = stack.enter_context(seaweedfs(directory))
                 master = stack.enter_context(cluster(directory))
                 spark = settings(rest, database)
                 connect = stack.enter_context(connect_server(directory, master, spark))
                 thrift = stack.enter_context(thrift_server(directory, master, spark))
+                maintained = stack.enter_context(maintainer(directory, rest, database))
             where = Table("what", "where")
             where.add_row("PostgreSQL", f"postgresql://postgres@{database}")
             where.add_row(
@@ -67,8 +108,12 @@ def main() -> None:
             where.add_row("Spark master", master)
             where.add_row("Spark Connect", connect)
             where.add_row("Thrift, for JDBC", thrift)
+            where.add_row("Maintenance", maintained)
             console.print(where)
-            console.print("Catalogs: lake (REST), pg (PostgreSQL). Ctrl-C stops it all.")
+            console.print(
+                "Catalogs: lake (REST), pg (PostgreSQL). Tables with the property zorder.columns are kept clustered. "
+                "Ctrl-C stops it all."
+            )
             signal.pause()
         except KeyboardInterrupt:
             console.print("Stopping")

@@ -7,15 +7,17 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import CommitTableRequest, Table
 
+_Server = TypeVar("_Server", bound="RestServer")
+
 
 class RestServer(ThreadingHTTPServer):
-    """The REST protocol in front of another catalog, as much of it as loading and committing tables takes.
+    """The REST protocol in front of another catalog, as much of it as listing, loading and committing tables takes.
 
     Parameters
     ----------
@@ -39,11 +41,21 @@ class RestServer(ThreadingHTTPServer):
         """Called as a commit comes in, before it is carried out: what other writers do, or what the server is to do now."""
         self.before_load: Callable[[], object] | None = None
         """The same as a table is asked for."""
-        super().__init__(("127.0.0.1", port), _Handler)
+        self.before_list: Callable[[], object] | None = None
+        """The same as the tables of a namespace are asked for."""
+        super().__init__(("127.0.0.1", port), Handler)
         self.uri = f"http://127.0.0.1:{self.server_port}"
 
+    def commit(self, table: Table, request: CommitTableRequest) -> None:
+        """Carry a commit out; raises CommitFailedException where a requirement is not met."""
+        self.catalog.commit_table(table, request.requirements, request.updates)
 
-class _Handler(BaseHTTPRequestHandler):
+    def other(self, handler: Handler) -> bool:
+        """Answer to what is not of Iceberg's protocol; returns whether there is an answer."""
+        return False
+
+
+class Handler(BaseHTTPRequestHandler):
     server: RestServer
 
     def log_message(self, *_: object) -> None: ...
@@ -60,8 +72,21 @@ class _Handler(BaseHTTPRequestHandler):
         return self.server.catalog.load_table((namespace, name))
 
     def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
         if "/config" in self.path:
             self.reply(200, {"defaults": {}, "overrides": {}})
+        elif self.server.other(self):
+            return
+        elif path.endswith("/namespaces"):
+            # None inside others.
+            found = [] if "parent=" in self.path else self.server.catalog.list_namespaces()
+            self.reply(200, {"namespaces": found})
+        elif path.endswith("/tables"):
+            if self.server.before_list:
+                self.server.before_list()
+            tables = self.server.catalog.list_tables(path.split("/")[-2])
+            named = [{"namespace": namespace, "name": name} for *namespace, name in tables]
+            self.reply(200, {"identifiers": named})
         elif self.server.refusal:
             self.server.refusal(self)
         elif "/tables/" in self.path:
@@ -73,6 +98,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         text = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.server.other(self):
+            return
         if self.path.endswith("/metrics"):
             status(404)(self)
             return
@@ -84,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
         request = CommitTableRequest.model_validate({"identifier": identifier, **json.loads(text)})
         if self.server.commits:
             try:
-                self.server.catalog.commit_table(table, request.requirements, request.updates)
+                self.server.commit(table, request)
             except CommitFailedException:
                 status(409)(self)
                 return
@@ -103,7 +130,13 @@ def _loaded(table: Table) -> dict[str, Any]:
 @contextmanager
 def rest_server(catalog: Catalog, port: int = 0) -> Iterator[RestServer]:
     """Run a server; it stops with the block."""
-    server = RestServer(catalog, port)
+    with serving(RestServer(catalog, port)) as server:
+        yield server
+
+
+@contextmanager
+def serving(server: _Server) -> Iterator[_Server]:
+    """Have a server answer until the end of the block."""
     thread = threading.Thread(target=server.serve_forever, args=[0.02])
     thread.start()
     try:

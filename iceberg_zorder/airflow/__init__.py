@@ -1,0 +1,6 @@
+"""Scheduled maintenance in Airflow 3: an operator that runs a pass, and a sensor that waits until a table needs one."""
+
+from iceberg_zorder.airflow.maintain_operator import MaintainOperator
+from iceberg_zorder.airflow.needs_rewrite_sensor import TableNeedsRewriteSensor
+
+__all__ = ["MaintainOperator", "TableNeedsRewriteSensor"]
