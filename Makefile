@@ -10,8 +10,11 @@ JAR := iceberg_zorder/jars/iceberg-zorder-spark.jar
 # Every other pair that is supported: PySpark, the Iceberg runtime's line of Spark and Scala, and Iceberg.
 LINES := 3.5@3.5_2.12@1.12.0 3.5@3.5_2.12@1.11.0 3.5@3.5_2.12@1.10.1 4.0@4.0_2.13@1.11.0 4.0@4.0_2.13@1.10.1 4.1@4.1_2.13@1.11.0
 
+# The newest Airflow, which test-airflow takes unless it is told another.
+AIRFLOW := 3.3.2
+
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-full test-ways stack lint test-java test-python test-lines test-fuzz test-kills test-races test-iceberg jar dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-reports bench-upkeep picture golden clean check-tools
+.PHONY: help quickstart soak test test-full test-ways test-airflow test-recipes test-polaris stack lint test-java test-python test-lines test-fuzz test-kills test-races test-iceberg jar dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-reports bench-upkeep bench-ranking bench-advice bench-workload picture golden clean check-tools
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,14 +24,26 @@ quickstart: $(INSTALLED) $(JAR) ## Build everything, and show before and after o
 
 test: lint test-java test-python ## Run every check, and the tests that need this machine only
 
-test-full: lint test-java $(INSTALLED) $(JAR) ## Run all there is: other servers, versions, random tables, kills; hours
+test-full: lint test-java $(INSTALLED) $(JAR) .venv-recipes/.installed ## Run all there is: other servers, versions, random tables, kills; hours
 	$(BIN)/python -m pytest
-	@$(MAKE) --no-print-directory test-iceberg test-lines test-fuzz test-kills test-races
+	@$(MAKE) --no-print-directory test-airflow test-iceberg test-lines test-fuzz test-kills test-races
 
 test-ways: $(INSTALLED) $(JAR) ## The plugin through a cluster, Connect, Thrift, REST, S3, PostgreSQL, Sparks of their own, about 15 minutes
 	$(BIN)/python -m pytest -m full
 
-stack: $(INSTALLED) $(JAR) ## Start PostgreSQL, a REST catalog, S3 and a Spark cluster on this machine, until Ctrl-C
+# Airflow warns of itself, so that warnings are no errors.
+test-airflow: .venv-airflow-$(AIRFLOW)/.installed ## The operator and the sensor in a real Airflow, about 2 minutes, and 5 to install it
+	$(<D)/bin/python -m pytest -W default tests/airflow iceberg_zorder/airflow
+
+test-recipes: $(INSTALLED) $(JAR) .venv-recipes/.installed ## Run docs/recipes.md: cron, systemd, Kubernetes, dbt, Dagster, about 4 minutes
+	$(BIN)/python -m pytest tests/recipes
+
+test-polaris: $(INSTALLED) $(JAR) ## Roll-back and policies on a real Polaris, about 2 minutes: POLARIS_SERVER=.../quarkus-run.jar [POLARIS_JAVA=...]
+	@test -f "$(POLARIS_SERVER)" || { echo "Cannot test with Polaris, because there is none: set POLARIS_SERVER to the file" \
+	  "server/quarkus-run.jar of its binary distribution, and POLARIS_JAVA to a Java of at least 21"; exit 1; }
+	POLARIS_SERVER="$(abspath $(POLARIS_SERVER))" $(BIN)/python -m pytest -m full tests/pyiceberg/test_roll_back.py tests/pyiceberg/test_polaris_policies.py
+
+stack: $(INSTALLED) $(JAR) ## Start PostgreSQL, a REST catalog, S3, a Spark cluster and maintenance on this machine, until Ctrl-C
 	@$(BIN)/python -m tests.stack
 
 lint: $(INSTALLED) $(JAR) ## ruff and mypy
@@ -55,10 +70,11 @@ dist: $(INSTALLED) ## Build what a release publishes into dist, and check it as 
 
 test-lines: $(LINES:%=test-line/%) ## The Spark tests on every other pair of Spark and Iceberg, an hour or more
 
-test-fuzz: $(INSTALLED) $(JAR) ## Rewrites of 2,000 random tables by PyIceberg, about 20 minutes, and of 300 by Spark, about 15
+test-fuzz: $(INSTALLED) $(JAR) ## Rewrites of 2,000 random tables by PyIceberg, about 20 minutes, and of 300 by Spark, about 15; 8,000 random statements, 5
 	@ZORDER_FUZZ_SEEDS=1000:2000 $(BIN)/python -m pytest tests/fuzz/test_pyiceberg.py & second=$$!; \
 	  ZORDER_FUZZ_SEEDS=0:1000 $(BIN)/python -m pytest tests/fuzz && wait $$second
 	ZORDER_FUZZ_SEEDS=0:300 $(BIN)/python -m pytest tests/spark/test_random.py
+	ZORDER_FUZZ_SEEDS=0:200 $(BIN)/python -m pytest tests/workload/test_soundness.py -k random
 
 test-kills: $(INSTALLED) $(JAR) ## Kill the driver 50 times at random moments, and PyIceberg 20 times, about 30 minutes
 	$(BIN)/python -m tests.soak.kills
@@ -67,6 +83,12 @@ test-kills: $(INSTALLED) $(JAR) ## Kill the driver 50 times at random moments, a
 test-iceberg: $(JAR) ## Iceberg's own tests of rewrite_data_files with the plugin, its z-order kept and replaced, about 10 minutes
 	@$$($(PYTHON) -c 'import build_jar; print(build_jar.maven())') --batch-mode --no-transfer-progress -f spark_jars/iceberg-tests/pom.xml test \
 	  | grep -E '^\[(INFO|ERROR|WARNING)\] (Tests run|BUILD|---.*surefire)|^\[ERROR\]|^\[WARNING\] /' ; test $${PIPESTATUS[0]} -eq 0
+
+soak: $(INSTALLED) $(JAR) ## Writers into five tables over PostgreSQL and S3, and maintenance beside them: 10 minutes, and 20 kills, and two at once
+	$(BIN)/python -m tests.soak.maintenance
+	$(BIN)/python -m tests.soak.maintenance --by-iceberg
+	$(BIN)/python -m tests.soak.maintenance --seconds 120 --kills 20
+	$(BIN)/python -m tests.soak.maintenance --seconds 120 --maintainers 2
 
 test-races: $(INSTALLED) ## Race writers against rewriters on SQLite and PostgreSQL, about 3 minutes
 	$(BIN)/python -m tests.soak.races --catalog sqlite
@@ -77,6 +99,20 @@ test-line/%:
 	@export ICEBERG_RUNTIME=org.apache.iceberg:iceberg-spark-runtime-$(word 2,$(subst @, ,$*)):$(word 3,$(subst @, ,$*)); \
 	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m tests.fetch_packages && \
 	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m pytest -m 'not full' --numprocesses 2 --dist loadfile tests/spark
+
+.venv-airflow-%/.installed: pyproject.toml | check-tools $(JAR)
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@echo "Installing the package with Airflow $* into $(@D)"
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[airflow,spark]' 'apache-airflow-core==$*' --group test
+	@touch $@
+
+.venv-recipes/.installed: pyproject.toml | check-tools $(JAR)
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@echo "Installing the package with dbt and Dagster into $(@D)"
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[maintain]' --group recipes
+	@touch $@
 
 .venv-%/.installed: pyproject.toml | check-tools $(JAR)
 	@$(PYTHON) -m venv .venv-$*
@@ -108,11 +144,20 @@ bench-scale: $(INSTALLED) $(JAR) ## Many partitions, many files, 100,000 of them
 bench-predictions: $(INSTALLED) ## Hold predicted scan fractions against actual ones on every set, about 3 minutes
 	$(BIN)/python -m benchmarks.predictions
 
+bench-advice: $(INSTALLED) ## Hold what advise predicts against what rewrites bring, about 5 minutes
+	$(BIN)/python -m benchmarks.advice
+
 bench-reports: $(INSTALLED) $(JAR) ## Reports and the choice of files on 100,000 files, about 6 minutes
 	$(BIN)/python -m benchmarks.reports
 
 bench-upkeep: $(INSTALLED) $(JAR) ## Upkeep of tables of 2 GB after appends and merges, many hours; goes on where it was
 	$(BIN)/python -m benchmarks.upkeep
+
+bench-ranking: $(INSTALLED) ## What a fixed budget saves ten tables, by how file groups are ranked, about 10 minutes
+	$(BIN)/python -m benchmarks.ranking
+
+bench-workload: $(INSTALLED) ## Cuts from a workload beside other layouts, on queries nobody has seen, about 15 minutes; goes on where it was
+	$(BIN)/python -m benchmarks.workloads
 
 picture: $(INSTALLED) $(JAR) ## Draw the README's picture
 	$(BIN)/python -m docs.boxes

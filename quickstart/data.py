@@ -77,7 +77,7 @@ def generate(directory: Path, *, scale_factor: float, files: int) -> bool:
     # Only a complete directory gets its name, so that a run that was interrupted leaves nothing to be reused.
     unfinished = directory.with_name(f"{directory.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
-    command = [_generator(), "parquet", "--scale-factor", f"{scale_factor:g}", "--tables", "lineitem"]
+    command = [generator(), "parquet", "--scale-factor", f"{scale_factor:g}", "--tables", "lineitem"]
     command += ["--parts", str(files), "--output-dir", str(unfinished), "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -107,7 +107,14 @@ def load(spark: SparkSession, source: Path) -> None:
     lineitem.writeTo(FULL_NAME).using("iceberg").tableProperty("write.distribution-mode", "none").create()
 
 
-def _generator() -> str:
+def generator() -> str:
+    """Find the program that generates TPC-H's tables.
+
+    Raises
+    ------
+    RuntimeError
+        When it is missing.
+    """
     beside_python = Path(sys.executable).with_name("tpchgen-cli")
     found = str(beside_python) if beside_python.is_file() else shutil.which("tpchgen-cli")
     if found is None:

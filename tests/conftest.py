@@ -17,7 +17,8 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.spark import configure_spark
 from iceberg_zorder.spark.catalogs import SQLITE_DRIVER
-from iceberg_zorder.spark.session import PACKAGES
+from iceberg_zorder.spark.session import PACKAGES, PLUGIN_JAR
+from tests.spark.tables import local_path
 
 CATALOG = "lake"
 
@@ -62,6 +63,13 @@ def spark(lake_dir: Path) -> Iterator[SparkSession]:
     session.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.db")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def jars(spark: SparkSession) -> str:
+    """The plugin and the Iceberg runtime that the test session has resolved, as ``--jars`` takes them."""
+    resolved = str(spark.conf.get("spark.repl.local.jars")).split(",")
+    return f"{PLUGIN_JAR},{local_path(next(jar for jar in resolved if 'iceberg-spark-runtime' in jar))}"
 
 
 @pytest.fixture

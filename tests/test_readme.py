@@ -18,6 +18,7 @@ from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.request.rewrite_options import PYICEBERG_ONLY
+from iceberg_zorder.workload.readers.files import FORMATS
 from tests.pages import PAGES, REPOSITORY, commands, rows, snippets
 from tests.spark.tables import Table
 
@@ -106,7 +107,12 @@ def test_python(
     monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
     exec(compile(python.replace(LAKE, str(lake_dir)), "snippet", "exec"), {})
     printed = capsys.readouterr().out.strip()
-    assert printed.startswith("lake.db.events (branch main, ") if "report(" in python else printed.endswith("6 -> 1")
+    if "advise(" in python:
+        assert printed.startswith("lake.db.events None at 16,777,216 bytes a file there is one file to write")
+    else:
+        assert (
+            printed.startswith("lake.db.events (branch main, ") if "report(" in python else printed.endswith("6 -> 1")
+        )
     events.spark.sql(f"REFRESH TABLE {events.full_name}")
     assert events.fingerprint() == before
 
@@ -133,6 +139,38 @@ def test_report_of_the_command_line(events: Table, lake_dir: Path) -> None:
     codes = {row[0].strip("`") for row in rows("docs/report.md", "| code |")[1:]}
     source = (REPOSITORY / "iceberg_zorder/report/findings.py").read_text(encoding="utf-8")
     assert codes == set(re.findall(r'Finding\(\s*"([\w-]+)"', source))
+
+
+def test_workload_of_the_command_line(events: Table, lake_dir: Path, tmp_path: Path) -> None:
+    (queries,) = (text for text in snippets("text") if text.startswith("SELECT"))
+    (written,) = (text for text in snippets("json") if "columns-only" in text)
+    (tmp_path / "queries.sql").write_text(queries, encoding="utf-8")
+    arguments = [program("iceberg-zorder"), *command("iceberg-zorder workload", lake_dir), "--output", "json"]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "workload.json").read_text(encoding="utf-8") == written
+    told = set(re.findall(r"`(\w+)`", PAGES["docs/workload.md"].partition("With `--output json`")[2]))
+    assert set(json.loads(done.stdout)) <= told
+    formats = [row[0].strip("`") for row in rows("docs/workload.md", "| format |")[1:]]
+    assert sorted(formats) == sorted(FORMATS)
+    assert {row[0].strip("`") for row in rows("docs/workload.md", "| key |")[1:]} == set(json.loads(written))
+
+
+def test_advice_of_the_command_line(events: Table, lake_dir: Path, tmp_path: Path) -> None:
+    (queries,) = (text for text in snippets("text") if text.startswith("SELECT"))
+    (tmp_path / "queries.sql").write_text(queries, encoding="utf-8")
+    arguments = [program("iceberg-zorder"), *command("iceberg-zorder advise", lake_dir), "--output", "json"]
+    small = [*arguments, "--option", "target-file-size-bytes=100000"]
+    done = subprocess.run(small, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["candidates"]
+    assert found["cost"]
+    told = {name for row in rows("docs/advise.md", "| key |")[1:] for name in re.findall(r"`(\w+)`", " ".join(row))}
+    assert set(keys(found)) <= told
+    kinds = {row[0].strip("`") for row in rows("docs/advise.md", "| warning |")[1:]}
+    source = (REPOSITORY / "iceberg_zorder/advice/cautions.py").read_text(encoding="utf-8")
+    assert kinds == set(re.findall(r'Caution\(\s*"([\w-]+)"', source))
 
 
 def keys(value: object) -> Iterator[str]:
