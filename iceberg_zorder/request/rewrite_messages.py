@@ -110,6 +110,7 @@ def gains_and_losses(
     means: tuple[float, float],
     *,
     rewrite_all: bool,
+    over: str = COLUMNS,
 ) -> list[str]:
     """Say which columns pay for the others, and whether the whole gets worse.
 
@@ -121,6 +122,8 @@ def gains_and_losses(
         Their averages, before and predicted.
     rewrite_all : bool
         Whether files are rewritten whatever is predicted.
+    over : str, optional
+        What they are averaged over.
 
     Returns
     -------
@@ -144,26 +147,12 @@ columns 25.0%, 55.0% today.
         if name in before and after > (1 + ERROR) * before[name]
     ]
     if pays:
-        pays[-1] += f"; on average over the columns {_percent(mean)}, {_percent(mean_before)} today"
+        pays[-1] += f"; on average over {over} {_percent(mean)}, {_percent(mean_before)} today"
     worse = (
-        f"The rewrite makes the scan fraction worse on average over the columns: {_percent(mean)}, "
+        f"The rewrite makes the scan fraction worse on average over {over}: {_percent(mean)}, "
         f"{_percent(mean_before)} today"
     )
     return [f"{each}." for each in (*pays, *([worse] if rewrite_all and mean > mean_before else []))]
-
-
-def workload_loss(before: float, predicted: float) -> str:
-    """Say that a rewrite, which is done whatever it gains, makes queries read more.
-
-    Examples
-    --------
-    >>> workload_loss(0.1, 0.2)
-    'The rewrite makes the scan fraction worse on average over the queries of the workload: 20.0%, 10.0% today.'
-    """
-    return (
-        f"The rewrite makes the scan fraction worse on average over {QUERIES}: {_percent(predicted)}, "
-        f"{_percent(before)} today."
-    )
 
 
 def why_chosen(today: float, expected: float, attainable: float, ratio: float) -> str:

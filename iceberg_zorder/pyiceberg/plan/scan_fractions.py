@@ -20,29 +20,29 @@ from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays, new_data_files, new_files_read
 from iceberg_zorder.pyiceberg.scan.listing import Listing
-from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload, mean_share
+from iceberg_zorder.pyiceberg.scan.requested_workload import BytesRead, RequestedWorkload
 from iceberg_zorder.report.attainable import new_files
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.scan_fraction import BoundedRows, scan_fraction_of_groups
 from iceberg_zorder.report.scan_prediction import SampledGroup
 from iceberg_zorder.request.result import PredicateScan
-from iceberg_zorder.request.rewrite_messages import COLUMNS, QUERIES, gains_and_losses, workload_loss
+from iceberg_zorder.request.rewrite_messages import COLUMNS, QUERIES, gains_and_losses
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GroupReads:
-    """Which share of a file group's bytes the queries of a workload read on average.
+    """What the queries of a workload read of a file group.
 
     Parameters
     ----------
-    before, predicted, actual : float or None
-        Of its data files, of those that its layout is predicted to make, and of those that were written, in [0, 1];
-        None if it is not known, or there is no workload.
+    before, predicted, actual : BytesRead or None
+        Of its data files, of those that its layout is predicted to make, and of those that were written; None if it is
+        not known, or there is no workload.
     """
 
-    before: float | None = None
-    predicted: float | None = None
-    actual: float | None = None
+    before: BytesRead | None = None
+    predicted: BytesRead | None = None
+    actual: BytesRead | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,17 +68,6 @@ class MeasuredGroup:
     today: DataFiles
     planned: DataFiles
     read: GroupReads = GroupReads()
-
-    @property
-    def size(self) -> int:
-        """The bytes of its data files."""
-        return int(self.today.sizes.sum())
-
-
-def reads_on_average(groups: Sequence[MeasuredGroup]) -> tuple[float | None, float | None]:
-    """Average what the queries of a workload read of groups: before, and as predicted; None where nothing is known."""
-    before = mean_share((each.read.before, each.size) for each in groups)
-    return before, mean_share((each.read.predicted, each.size) for each in groups)
 
 
 class ScanFractions:
@@ -133,7 +122,7 @@ class ScanFractions:
     def group(self, sampled: SampledGroup, group: FileGroup) -> MeasuredGroup:
         """Measure a group by its sample and its data files."""
         files = [task.data_file for task in group.tasks]
-        reads = GroupReads(self.workload.share_read(files) if self.workload else None)
+        reads = GroupReads(self.workload.read_of(files) if self.workload else None)
         found = MeasuredGroup(self.values(sampled), sampled.rows, self.files(files), self.files([]), reads)
         return self.planned_anew(found, sampled, group)
 
@@ -144,18 +133,19 @@ class ScanFractions:
             return replace(measured, planned=planned)
         # Where rows of several partitions come together, the partitions of new files are not known.
         like = None if group.partition is None else group.tasks[0].data_file
-        share = self.workload.share_of_new(new_data_files(planned, self.fields, [like]), are_placed=like is not None)
-        return replace(measured, planned=planned, read=replace(measured.read, predicted=share))
+        read = self.workload.read_of_new(new_data_files(planned, self.fields, [like]), are_placed=like is not None)
+        return replace(measured, planned=planned, read=replace(measured.read, predicted=read))
 
     def written(self, measured: MeasuredGroup, files: Sequence[DataFile]) -> tuple[MeasuredGroup, DataFiles]:
         """Measure the new files of a group."""
-        share = self.workload.share_read(files) if self.workload else None
-        return replace(measured, read=replace(measured.read, actual=share)), self.files(files)
+        read = self.workload.read_of(files) if self.workload else None
+        return replace(measured, read=replace(measured.read, actual=read)), self.files(files)
 
     def means(self, groups: Sequence[MeasuredGroup], spans: Sequence[float] = ()) -> tuple[float | None, float | None]:
         """Average over the queries of the workload, or else over the columns: before, and as predicted."""
         if self.workload:
-            return reads_on_average(groups)
+            before = self.workload.mean(each.read.before for each in groups)
+            return before, self.workload.mean(each.read.predicted for each in groups)
         return self.mean(self.before(groups), spans), self.mean(self.predicted(groups), spans)
 
     def means_written(
@@ -164,8 +154,8 @@ class ScanFractions:
         """Average in the same way: before, and of new files."""
         groups = [group for group, _ in written]
         if self.workload:
-            before = mean_share((each.read.before, each.size) for each in groups)
-            return before, mean_share((each.read.actual, int(files.sizes.sum())) for each, files in written)
+            before = self.workload.mean(each.read.before for each in groups)
+            return before, self.workload.mean(each.read.actual for each in groups)
         return self.mean(self.before(groups), spans), self.mean(self.measured(written), spans)
 
     def planned_of(self, group: SampledGroup) -> DataFiles:
@@ -177,10 +167,8 @@ class ScanFractions:
         before, predicted = self.means(groups)
         if before is None or predicted is None:
             return []
-        if self.workload:
-            return [workload_loss(before, predicted)] if rewrite_all and predicted > before else []
-        by_column = self.before(groups), self.predicted(groups)
-        return gains_and_losses(*by_column, (before, predicted), rewrite_all=rewrite_all)
+        by_column, means = (self.before(groups), self.predicted(groups)), (before, predicted)
+        return gains_and_losses(*by_column, means, rewrite_all=rewrite_all, over=self.over)
 
     @property
     def over(self) -> str:
