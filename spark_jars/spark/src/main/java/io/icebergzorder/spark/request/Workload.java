@@ -10,17 +10,16 @@ import io.icebergzorder.spark.internals.Failures;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Pattern;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.io.FileIO;
 
 /**
@@ -58,45 +57,44 @@ public record Workload(List<Query> queries, double share) {
    */
   static Optional<Workload> of(CatalogTable target, ZOrderOptions options) {
     return options.workload().map(text -> {
-      List<Query> queries = new ArrayList<>();
-      for (WeightedFilter each : WorkloadJson.queries(json(text, target.table().io()))) {
-        queries.add(query(target, each));
-      }
+      List<Query> queries = filters(text, target.table().io()).stream().map(each -> query(target, each)).toList();
       return new Workload(queries, options.workloadShare());
     });
   }
 
+  private static List<WeightedFilter> filters(String text, FileIO io) {
+    boolean isInline = text.stripLeading().startsWith("{");
+    String name = isInline ? "of option workload" : text;
+    List<WeightedFilter> found;
+    try {
+      found = WorkloadJson.queries(isInline ? text : content(text, io));
+    } catch (IOException | IllegalArgumentException e) {
+      throw new IllegalArgumentException(String.format("Cannot read workload %s, because %s", name, Failures.rootMessage(e)), e);
+    }
+    if (found.isEmpty()) {
+      throw new IllegalArgumentException(
+          String.format("Cannot use workload %s, because it has no query with a filter and a weight above 0", name));
+    }
+    return found;
+  }
+
   private static Query query(CatalogTable target, WeightedFilter query) {
     Table table = target.table();
-    Condition condition = new Condition(query.filter(), filter(target, query.filter()));
+    Condition condition = new Condition(query.filter(), ResolvedRequest.filter(target, query.filter()));
     return new Query(
         condition,
         new PositionBoxes.Query(
             ConditionBoxes.of(table.schema(), condition.expression(), target.isCaseSensitive()), query.weight()));
   }
 
-  private static Expression filter(CatalogTable target, String text) {
+  private static String content(String location, FileIO io) throws IOException {
     try {
-      return ResolvedRequest.filter(target, text);
-    } catch (IllegalArgumentException e) {
-      throw new IllegalArgumentException(
-          String.format(
-              "Cannot read the workload, because its filter '%s' cannot be used on %s: %s",
-              text, target.name(), Failures.rootMessage(e).strip()),
-          e);
-    }
-  }
-
-  private static String json(String text, FileIO io) {
-    if (text.strip().startsWith("{")) {
-      return text;
-    }
-    try {
-      byte[] bytes = SCHEME.matcher(text).matches() ? read(io, text) : Files.readAllBytes(Path.of(text));
+      byte[] bytes = SCHEME.matcher(location).matches() ? read(io, location) : Files.readAllBytes(Path.of(location));
       return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
-    } catch (IOException | RuntimeException e) {
-      throw new IllegalArgumentException(
-          String.format("Cannot read the workload, because file %s cannot be read: %s", text, Failures.rootMessage(e)), e);
+    } catch (CharacterCodingException e) {
+      throw new IllegalArgumentException("it is no text in UTF-8", e);
+    } catch (RuntimeException e) {
+      throw new IOException(Failures.rootMessage(e), e);
     }
   }
 
@@ -104,6 +102,11 @@ public record Workload(List<Query> queries, double share) {
     try (InputStream in = io.newInputFile(location).newStream()) {
       return in.readAllBytes();
     }
+  }
+
+  /** How often each query is asked. */
+  public double[] weights() {
+    return queries.stream().mapToDouble(Query::weight).toArray();
   }
 
   /** The filters of the queries. */

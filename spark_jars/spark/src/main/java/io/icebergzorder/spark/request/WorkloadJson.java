@@ -38,8 +38,8 @@ final class WorkloadJson {
   /**
    * Reads a workload.
    *
-   * @return its queries, equal filters merged, the heaviest first, and by their text where they weigh the same
-   * @throws IllegalArgumentException if it is no such JSON; the message names the place
+   * @return its queries of a weight above 0, equal filters merged, the heaviest first, and by their text where they weigh the same
+   * @throws IllegalArgumentException if it is no such JSON; the message is why, and names the place
    */
   static List<WeightedFilter> queries(String text) {
     JsonNode json = json(text);
@@ -129,6 +129,7 @@ final class WorkloadJson {
       throw refused("its weights add up to infinity");
     }
     return merged.stream()
+        .filter(each -> each.weight() > 0)
         .sorted(
             Comparator.comparingDouble(WeightedFilter::weight)
                 .reversed()
@@ -138,6 +139,6 @@ final class WorkloadJson {
 
   /** What is thrown for all that is wrong with a workload. */
   static IllegalArgumentException refused(String why, Object... of) {
-    return new IllegalArgumentException("Cannot read the workload, because " + String.format(why, of));
+    return new IllegalArgumentException(String.format(why, of));
   }
 }

@@ -18,7 +18,7 @@ public final class ScanMeans {
   /** Takes what a plan is for. */
   public ScanMeans(TablePlan plan) {
     this.order = plan.order();
-    this.weights = plan.workload().map(each -> each.queries().stream().mapToDouble(Workload.Query::weight).toArray());
+    this.weights = plan.workload().map(Workload::weights);
   }
 
   /** What queries read of files is to be measured by: nothing without a workload. */
