@@ -19,6 +19,7 @@ from iceberg_zorder.request.predicate import (
     Predicate,
     StartsWith,
 )
+from iceberg_zorder.request.predicate_values import Value
 from iceberg_zorder.workload.boxes.box import Box, cover, place
 from iceberg_zorder.workload.boxes.key_ranges import NANS, NOT_NAN, NOT_NULL, NULLS, KeyRange
 from iceberg_zorder.workload.boxes.operands import compared, prefixed
@@ -147,6 +148,9 @@ def _not_in(part: Comparison | In | StartsWith | IsNull | IsNan, kind: str) -> t
     if not isinstance(part, In) or len(part.values) > _NOT_IN_LIMIT:
         return (NOT_NULL,)
     equal = [compared(kind, "=", value) for value in part.values]
+    if kind == "boolean":
+        left = [compared(kind, "=", Value("boolean", each)) for each in (False, True)]
+        return tuple(ranges[0] for ranges in left if ranges not in equal)
     return _between([each[0] for each in equal if each and each[0] != NOT_NULL])
 
 

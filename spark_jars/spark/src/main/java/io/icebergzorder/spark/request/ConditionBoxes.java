@@ -24,7 +24,7 @@ import org.apache.iceberg.expressions.Or;
  * condition has a list of more than 200 values, NOT IN of more than 20, or comes to more than 64 boxes. The Python module
  * {@code iceberg_zorder.workload.boxes.boxes} is the twin.
  */
-final class ConditionBoxes {
+public final class ConditionBoxes {
   private static final int MOST = 64;
 
   private static final Comparator<List<KeyBox>> BY_BOXES =
@@ -42,7 +42,7 @@ final class ConditionBoxes {
    * @param condition as Spark's SQL becomes one of Iceberg, see {@link io.icebergzorder.spark.internals.SparkInternals#icebergExpression}
    * @return different ones, in order; none if the condition is never true
    */
-  static List<KeyBox> of(Schema schema, Expression condition, boolean caseSensitive) {
+  public static List<KeyBox> of(Schema schema, Expression condition, boolean caseSensitive) {
     Expression bound = Binder.bind(schema.asStruct(), Expressions.rewriteNot(condition), caseSensitive);
     return new ConditionBoxes(schema).of(bound);
   }

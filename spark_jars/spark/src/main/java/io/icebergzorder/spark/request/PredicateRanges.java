@@ -16,6 +16,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.expressions.BoundPredicate;
 import org.apache.iceberg.expressions.BoundReference;
@@ -109,8 +110,8 @@ final class PredicateRanges {
     if (values.size() > NOT_IN_LIMIT) {
       return List.of(KeyRange.NOT_NULL);
     }
-    if (type.typeId() == TypeID.BOOLEAN && values.size() == 1) {
-      return List.of(equal(type, !(boolean) values.iterator().next()));
+    if (type.typeId() == TypeID.BOOLEAN) {
+      return Stream.of(false, true).filter(each -> !values.contains(each)).map(each -> equal(type, each)).toList();
     }
     return between(values.stream().map(value -> equal(type, value)).toList());
   }
@@ -146,7 +147,10 @@ final class PredicateRanges {
       return value instanceof BigDecimal decimal ? equal(decimal.unscaledValue()) : equal(ValueKeys.ofBytes(value));
     }
     long key = ValueKeys.ofLong(value);
-    return new KeyRange(key == Long.MIN_VALUE ? KeyEdge.VALUES : KeyEdge.before(key), KeyEdge.behind(key));
+    boolean isInt = type.typeId() == TypeID.INTEGER;
+    return new KeyRange(
+        key == (isInt ? Integer.MIN_VALUE : Long.MIN_VALUE) ? KeyEdge.VALUES : KeyEdge.before(key),
+        isInt && key == Integer.MAX_VALUE ? KeyEdge.NULL : KeyEdge.behind(key));
   }
 
   private static KeyRange equal(byte[] key) {
