@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 import struct
 from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.layout_json import to_json
 from iceberg_zorder.pyiceberg import plan_rewrite, report, rewrite_data_files
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from tests.pyiceberg.lake import data_files
 
 SIZE: dict[str, Any] = {"target-file-size-bytes": "30000"}
@@ -168,3 +171,45 @@ def test_reports_know_nothing_of_workloads_yet_and_do_not_mind_them(table: Table
     with table.transaction() as change:
         change.set_properties({"zorder.columns": "a, b", "zorder.workload": str(file)})
     assert report(table).to_dict()["total_file_count"] == 5
+
+
+def test_what_is_seen_for_all_at_once_is_what_each_filter_sees(catalog: SqlCatalog) -> None:
+    rng = random.Random(5)
+    made = catalog.create_table(
+        "db.kinds",
+        pa.schema(
+            [("i", pa.int32()), ("n", pa.int64()), ("d", pa.date32()), ("t", pa.timestamp("us")), ("s", pa.string())]
+        ),
+    )
+    most = 2**63 - 1
+    for _ in range(40):
+        at = rng.choice([-most - 1, -5, 0, 3, 7, most - 10])
+        day = date(1970, 1, 1) + timedelta(days=rng.randint(-9, 9))
+        columns = {
+            "i": [None] * 3 if rng.random() < 0.2 else [rng.randint(-9, 9) for _ in range(3)],
+            "n": [None, at, at + rng.randint(0, 9)],
+            "d": [day, None, day + timedelta(days=rng.randint(0, 4))],
+            "t": [datetime.combine(day, time()) + timedelta(microseconds=rng.randint(-2, 2)) for _ in range(3)],
+            "s": ["", None, "é"],
+        }
+        made.append(pa.table(columns, made.schema().as_arrow()))
+    literals = {
+        "i": ["-3", "0", "5.5", "99999999999"],
+        "n": ["-1", f"{most}", f"-{most}", "4", "4.5"],
+        "d": ["DATE '1970-01-03'", "DATE '1969-12-28'", "'1970-01-01'", "TIMESTAMP '1970-01-02 00:00:00'"],
+        "t": ["TIMESTAMP_NTZ '1970-01-01 00:00:00.000001'", "TIMESTAMP '1969-12-31 00:00:00'", "DATE '1970-01-04'"],
+        "s": ["'é'", "''"],
+    }
+    parts = [
+        f"{name} {how} {each}" for name in literals for each in literals[name] for how in ("=", "<", "<=", ">", ">=")
+    ]
+    filters = [*parts, *(" AND ".join(rng.sample(parts, rng.randint(2, 4))) for _ in range(400))]
+    filters += ["i IN (-9, 9) AND i > 5", "i <> 3", "NOT i > 3", "i = 1 OR n = 4", "i IS NULL", "TRUE"]
+    queries = [{"filter": each, "weight": 1} for each in dict.fromkeys(filters)]
+    requested = RequestedWorkload.of(made, json.dumps({"version": 1, "queries": queries}), case_sensitive=False)
+    files = data_files(made)
+    seen = requested.ranges.may_match(files, made.schema())
+    for query, listing, maybe in zip(requested.queries, requested.listings, seen, strict=True):
+        each = np.array([listing.may_match(file) for file in files])
+        assert not (each & ~maybe).any(), query.filter
+    assert 0.2 < seen.mean() < 0.9

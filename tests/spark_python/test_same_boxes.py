@@ -94,7 +94,7 @@ Boxes = list[tuple[tuple[tuple[str, ...], Edge, Edge], ...]]
 
 
 def in_python(table: Table, texts: Sequence[str]) -> dict[str, Boxes]:
-    types = scanned_table(table, ".".join(table.name())).columns
+    types = scanned_table(table, table.name()).columns
     return {
         text: [
             tuple((name, each.start, each.stop) for name, each in box.ranges)

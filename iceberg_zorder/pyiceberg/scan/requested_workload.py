@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from pyiceberg.manifest import DataFile
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError
@@ -16,7 +17,8 @@ from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
-from iceberg_zorder.request.predicate import Name, parse_predicate
+from iceberg_zorder.pyiceberg.scan.sure_ranges import SureRanges
+from iceberg_zorder.request.predicate import Name, Predicate, parse_predicate
 from iceberg_zorder.upkeep.settled import workload_key
 from iceberg_zorder.workload.boxes.box import Box
 from iceberg_zorder.workload.boxes.boxes import boxes_of
@@ -53,11 +55,17 @@ class RequestedWorkload:
         What each of them asks for.
     listings : tuple of Listing
         What each of them leaves of data files.
+    ranges : SureRanges
+        The same for all at once, as far as it goes.
+    schema : pyiceberg.schema.Schema
+        The table's schema.
     """
 
     queries: tuple[Query, ...]
     boxes: tuple[tuple[Box, ...], ...]
     listings: tuple[Listing, ...]
+    ranges: SureRanges
+    schema: Schema
 
     @staticmethod
     def of(table: Table, text: str, *, case_sensitive: bool) -> RequestedWorkload:
@@ -66,7 +74,9 @@ class RequestedWorkload:
         types = scanned_table(table, table.name()).columns
         # Its messages are those of other filters, so that it comes first.
         listings = tuple(Listing(table, each.filter, case_sensitive=case_sensitive) for each in queries)
-        return RequestedWorkload(queries, tuple(_boxes(table, each.filter, types) for each in queries), listings)
+        conditions = [_condition(table, each.filter, types) for each in queries]
+        ranges = SureRanges.of(conditions, types)
+        return RequestedWorkload(queries, tuple(boxes for _, boxes in conditions), listings, ranges, table.schema())
 
     @property
     def key(self) -> str:
@@ -90,10 +100,10 @@ class RequestedWorkload:
 
     def _read(self, files: Sequence[DataFile], may_match: Callable[[Listing, DataFile], bool]) -> BytesRead:
         sizes = [file.file_size_in_bytes for file in files]
-        read = [
-            sum(size for file, size in zip(files, sizes, strict=True) if may_match(listing, file))
-            for listing in self.listings
-        ]
+        read = []
+        for listing, maybe in zip(self.listings, self.ranges.may_match(files, self.schema), strict=True):
+            left = np.flatnonzero(maybe).tolist()
+            read.append(sum(sizes[place] for place in left if may_match(listing, files[place])))
         return BytesRead(sum(sizes), np.array(read, np.int64))
 
     def mean(self, parts: Iterable[BytesRead | None]) -> float | None:
@@ -108,9 +118,10 @@ class RequestedWorkload:
         return float(np.cumsum(weights * shares)[-1] / np.cumsum(weights)[-1])
 
 
-def _boxes(table: Table, text: str, types: Mapping[Name, str]) -> tuple[Box, ...]:
+def _condition(table: Table, text: str, types: Mapping[Name, str]) -> tuple[Predicate, tuple[Box, ...]]:
     try:
-        return boxes_of(parse_predicate(text), types)
+        predicate = parse_predicate(text)
+        return predicate, boxes_of(predicate, types)
     except InvalidInputError as error:
         raise InvalidInputError(f"Cannot use the filter '{text}' on {display_name(table)}, because {error}") from error
 
