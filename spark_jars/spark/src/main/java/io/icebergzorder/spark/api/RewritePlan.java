@@ -3,8 +3,9 @@ package io.icebergzorder.spark.api;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.queries.Condition;
 import io.icebergzorder.spark.request.CatalogTable;
-import io.icebergzorder.spark.request.Condition;
+import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.run.RewriteRun;
 import io.icebergzorder.spark.sample.FittedGroup;
 import io.icebergzorder.spark.sample.FittedLayouts;
@@ -223,7 +224,7 @@ public final class RewritePlan {
       return sampled();
     }
     plan.checkIsCurrent();
-    List<Condition> conditions = Condition.of(target(), predicates);
+    List<Condition> conditions = ResolvedRequest.conditions(target(), predicates);
     RewritePlan sampled = plan.groups().isEmpty() ? this : sampledAsIs();
     return new RewritePlan(sampled.plan, sampled.fitted, sampled.measured(conditions));
   }

@@ -1,11 +1,12 @@
-package io.icebergzorder.spark.request;
+package io.icebergzorder.spark.queries;
 
 import io.icebergzorder.core.LayoutColumn;
 import io.icebergzorder.core.QueryBoxes;
 import io.icebergzorder.core.ZOrderOptions;
+import io.icebergzorder.core.boxes.KeyBox;
 import io.icebergzorder.core.boxes.PositionBoxes;
-import io.icebergzorder.core.upkeep.RequestKey;
 import io.icebergzorder.core.upkeep.RequestKey.WeightedFilter;
+import io.icebergzorder.core.upkeep.RequestKey;
 import io.icebergzorder.spark.internals.Failures;
 import java.io.IOException;
 import java.io.InputStream;
@@ -17,7 +18,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
+import java.util.function.Function;
 import java.util.regex.Pattern;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
@@ -51,38 +52,32 @@ public record Workload(List<Query> queries, double share) {
   }
 
   /**
-   * Reads what an option says, JSON or the place of a file with JSON.
+   * Reads a workload.
    *
-   * @return empty without the option
+   * @param text JSON, or the place of a file with JSON
+   * @param share how much its queries count
+   * @param table the table
+   * @param filters resolve filters against the table, and throw where that cannot be done
    * @throws IllegalArgumentException if it cannot be read, or has a filter that is none of the table
    */
-  static Optional<Workload> of(CatalogTable target, ZOrderOptions options) {
-    return options.workload().map(text -> {
-      List<Query> queries = new ArrayList<>();
-      for (WeightedFilter each : WorkloadJson.queries(json(text, target.table().io()))) {
-        queries.add(query(target, each));
-      }
-      return new Workload(queries, options.workloadShare());
-    });
+  public static Workload of(String text, double share, Table table, boolean isCaseSensitive, Function<String, Expression> filters) {
+    List<Query> queries = new ArrayList<>();
+    for (WeightedFilter each : WorkloadJson.queries(json(text, table.io()))) {
+      Expression filter = filter(each.filter(), table, filters);
+      List<KeyBox> boxes = ConditionBoxes.of(table.schema(), filter, isCaseSensitive);
+      queries.add(new Query(new Condition(each.filter(), filter), new PositionBoxes.Query(boxes, each.weight())));
+    }
+    return new Workload(queries, share);
   }
 
-  private static Query query(CatalogTable target, WeightedFilter query) {
-    Table table = target.table();
-    Condition condition = new Condition(query.filter(), filter(target, query.filter()));
-    return new Query(
-        condition,
-        new PositionBoxes.Query(
-            ConditionBoxes.of(table.schema(), condition.expression(), target.isCaseSensitive()), query.weight()));
-  }
-
-  private static Expression filter(CatalogTable target, String text) {
+  private static Expression filter(String text, Table table, Function<String, Expression> filters) {
     try {
-      return ResolvedRequest.filter(target, text);
+      return filters.apply(text);
     } catch (IllegalArgumentException e) {
       throw new IllegalArgumentException(
           String.format(
               "Cannot read the workload, because its filter '%s' cannot be used on %s: %s",
-              text, target.name(), Failures.rootMessage(e).strip()),
+              text, table.name(), Failures.rootMessage(e).strip()),
           e);
     }
   }
@@ -117,7 +112,7 @@ public record Workload(List<Query> queries, double share) {
   }
 
   /** Options as they tell requests apart: with the key of the queries for where they lie. */
-  Map<String, String> keyed(Map<String, String> options) {
+  public Map<String, String> keyed(Map<String, String> options) {
     Map<String, String> keyed = new HashMap<>(options);
     List<WeightedFilter> filters =
         queries.stream().map(query -> new WeightedFilter(query.condition().text(), query.weight())).toList();
