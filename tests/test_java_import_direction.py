@@ -1,4 +1,4 @@
-"""The Spark engine's Java packages import one way: procedure -> api -> run -> commit, jobs, sample, report -> measure -> plan -> internals."""
+"""The Spark engine's Java packages import one way: procedure -> api -> run -> commit, jobs, sample, report -> measure -> plan -> request -> queries -> internals."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ PACKAGE = "io.icebergzorder.spark"
 STAGES: list[set[str]] = [
     {"", "core"},
     {"internals", "bounds"},
+    {"queries"},
     {"request"},
     {"plan.selection"},
     {"plan"},

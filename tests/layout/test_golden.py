@@ -37,6 +37,7 @@ def test_no_file_is_missing_or_extra() -> None:
         "upkeep",
         "regions",
         "queries",
+        "position_boxes",
     }
 
 

@@ -111,7 +111,7 @@ def in_java(spark: SparkSession, table: Table, texts: Sequence[str]) -> dict[str
     found = {}
     for text in texts:
         expression = jvm.io.icebergzorder.spark.internals.SparkInternals.icebergExpression(session, name, text)
-        boxes = jvm.io.icebergzorder.spark.request.ConditionBoxes.of(schema, expression, False)
+        boxes = jvm.io.icebergzorder.spark.queries.ConditionBoxes.of(schema, expression, False)
         found[text] = [tuple(of_column(*each) for each in box.ranges().items()) for box in boxes]
     return found
 

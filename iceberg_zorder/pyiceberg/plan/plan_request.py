@@ -102,6 +102,11 @@ class PlanRequest:
         return None if text is None else RequestedWorkload.of(self.table, text, case_sensitive=self.case_sensitive)
 
     @property
+    def keyed_options(self) -> dict[str, str]:
+        """The options as they tell requests apart: a file with a workload may say something else by the next time."""
+        return {**self.written_options, **({"workload": self.workload.key} if self.workload else {})}
+
+    @property
     def branch_name(self) -> str:
         """The branch to rewrite."""
         return self.branch or MAIN_BRANCH
@@ -122,7 +127,7 @@ class PlanRequest:
 
     def left_groups(self) -> LeftGroups:
         """Tell what file groups the table remembers for such a rewrite."""
-        return LeftGroups(self.table, self.sort_order or "", self.written_options)
+        return LeftGroups(self.table, self.sort_order or "", self.keyed_options)
 
     def listing(self, condition: str | BooleanExpression) -> Listing:
         """Prepare the listing of what another condition leaves; raises InvalidInputError."""
@@ -144,14 +149,12 @@ class PlanRequest:
     def key(self, order: RowOrder, target: TargetSize) -> str:
         """Make the key of what is asked for, on the table as it is; see :func:`.request_key`."""
         spec_id = self.options.output_spec_id
-        # A file may say something else by the next time.
-        options = {"workload": self.workload.key} if self.workload else {}
         return request_key(
             order.sort_order,
             "" if self.where is None else str(self.where),
             (self.table.schema().schema_id, self.table.spec().spec_id if spec_id is None else spec_id),
             target.size,
-            {**self.written_options, **options},
+            self.keyed_options,
             self.table.properties,
         )
 

@@ -4,9 +4,11 @@ import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.measure.BytesRead;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.queries.Condition;
+import io.icebergzorder.spark.queries.Workload;
+import io.icebergzorder.spark.queries.WorkloadScan;
 import io.icebergzorder.spark.request.CatalogTable;
-import io.icebergzorder.spark.request.Condition;
-import io.icebergzorder.spark.request.Workload;
+import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.run.RewriteRun;
 import io.icebergzorder.spark.sample.FittedGroup;
 import io.icebergzorder.spark.sample.FittedLayouts;
@@ -243,7 +245,7 @@ public final class RewritePlan {
       return sampled();
     }
     plan.checkIsCurrent();
-    List<Condition> conditions = Condition.of(target(), predicates);
+    List<Condition> conditions = ResolvedRequest.conditions(target(), predicates);
     RewritePlan sampled = plan.groups().isEmpty() ? this : sampledAsIs();
     return new RewritePlan(sampled.plan, sampled.fitted, sampled.measured(conditions));
   }

@@ -1,6 +1,6 @@
 package io.icebergzorder.spark.measure;
 
-import io.icebergzorder.spark.request.Condition;
+import io.icebergzorder.spark.queries.Condition;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

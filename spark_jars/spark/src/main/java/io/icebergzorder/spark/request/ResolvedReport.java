@@ -3,6 +3,7 @@ package io.icebergzorder.spark.request;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.core.report.SnapshotFacts;
+import io.icebergzorder.spark.queries.Condition;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -54,7 +55,7 @@ public record ResolvedReport(
     SortOrder parsed = SortOrder.parse(sortOrder);
     RewriteOptions options = RewriteOptions.of(TableDefaults.options(target, parsed));
     RowOrder order = ClusteringColumns.resolveForReport(table, parsed, options.layout(), target.isCaseSensitive());
-    List<Condition> predicates = Condition.of(target, written.predicates());
+    List<Condition> predicates = ResolvedRequest.conditions(target, written.predicates());
     Expression filter = ResolvedRequest.filter(target, written.where());
     return new ResolvedReport(target, branch, snapshots, sortOrder, order, options, written.where(), filter, predicates);
   }

@@ -1,10 +1,15 @@
 package io.icebergzorder.spark.request;
 
 import io.icebergzorder.core.SortOrder;
+import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.SupportedVersions;
+import io.icebergzorder.spark.queries.Condition;
+import io.icebergzorder.spark.queries.Workload;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import org.apache.iceberg.IcebergBuild;
 import org.apache.iceberg.PartitionSpec;
@@ -57,7 +62,16 @@ public record ResolvedRequest(
         ClusteringColumns.resolve(
             table, sortOrder, options.layout(), outputSpec(table, options), target.isCaseSensitive());
     FileScope scope = new FileScope(filter(target, request.where()), target.isCaseSensitive());
-    return new ResolvedRequest(target, request, options, branch, order, scope, Workload.of(target, options.layout()));
+    return new ResolvedRequest(target, request, options, branch, order, scope, workload(target, options.layout()));
+  }
+
+  private static Optional<Workload> workload(CatalogTable target, ZOrderOptions options) {
+    return options
+        .workload()
+        .map(
+            text ->
+                Workload.of(
+                    text, options.workloadShare(), target.table(), target.isCaseSensitive(), filter -> filter(target, filter)));
   }
 
   /** The options as they tell requests apart. */
@@ -116,5 +130,20 @@ public record ResolvedRequest(
               "Cannot use the filter '%s' on %s, because %s", where, target.name(), Failures.rootMessage(e).strip()),
           e);
     }
+  }
+
+  /**
+   * Resolves conditions against a table.
+   *
+   * @param texts the conditions in Spark SQL
+   * @throws IllegalArgumentException if one is null, cannot be read, names no column of the table, or is none that Iceberg has an
+   *     expression for
+   */
+  public static List<Condition> conditions(CatalogTable target, List<String> texts) {
+    if (texts.stream().anyMatch(Objects::isNull)) {
+      throw new IllegalArgumentException(
+          String.format("Cannot measure a predicate that is NULL on %s, because it says nothing", target.name()));
+    }
+    return texts.stream().map(text -> new Condition(text, filter(target, text))).toList();
   }
 }

@@ -6,14 +6,14 @@ import io.icebergzorder.core.upkeep.LeftGroups;
 import io.icebergzorder.core.upkeep.Settled;
 import io.icebergzorder.spark.commit.LayoutSummary;
 import io.icebergzorder.spark.measure.BytesRead;
+import io.icebergzorder.spark.measure.ConditionReads;
 import io.icebergzorder.spark.measure.GroupBounds;
 import io.icebergzorder.spark.measure.ScanFractions;
+import io.icebergzorder.spark.measure.ScanMeans;
 import io.icebergzorder.spark.plan.RewriteHistory;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.sample.ConditionReads;
 import io.icebergzorder.spark.sample.FittedGroup;
 import io.icebergzorder.spark.sample.FittedLayouts;
-import io.icebergzorder.spark.sample.ScanMeans;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.util.ArrayList;
@@ -106,8 +106,9 @@ final class RunMeasurement {
     }
     ScanMeasurement.MeasuredGroup files = measure(group);
     BytesRead read = queries.made(group.addedFiles());
-    double actual = means.of(of, ScanFractions.measured(plan.order(), List.of(files)), read);
-    double before = means.of(of, of.before(), of.readBefore());
+    double[] spans = of.group().spans();
+    double actual = means.of(ScanFractions.measured(plan.order(), List.of(files)), read, spans);
+    double before = means.of(of.before(), of.readBefore(), spans);
     boolean areFew = Gathering.makesFew(of.group().files().size(), group.addedFiles().size());
     boolean isGathered = areFew && (plan.isBySize() || !(actual > NO_MORE * before));
     if (isGathered || !(actual > NOTHING * before)) {

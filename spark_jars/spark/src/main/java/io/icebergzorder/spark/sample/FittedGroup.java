@@ -5,6 +5,7 @@ import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.spark.measure.BytesRead;
+import io.icebergzorder.spark.measure.ScanMeans;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import java.util.Map;
 
@@ -27,6 +28,16 @@ public record FittedGroup(
     Map<String, Double> predicted,
     BytesRead readBefore,
     BytesRead readPredicted) {
+  /** What filters read on average today. */
+  double meanBefore(ScanMeans means) {
+    return means.of(before, readBefore, group.spans());
+  }
+
+  /** What filters are predicted to read on average. */
+  double meanPredicted(ScanMeans means) {
+    return means.of(predicted, readPredicted, group.spans());
+  }
+
   /** The layout. */
   public Layout layout() {
     return sampled.layout();

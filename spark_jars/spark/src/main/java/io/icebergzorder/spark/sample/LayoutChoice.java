@@ -7,8 +7,10 @@ import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.core.upkeep.Gathering;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.measure.BytesRead;
+import io.icebergzorder.spark.measure.ConditionReads;
 import io.icebergzorder.spark.measure.GroupBounds;
 import io.icebergzorder.spark.measure.ScanFractions;
+import io.icebergzorder.spark.measure.ScanMeans;
 import io.icebergzorder.spark.measure.TodaysFiles;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
@@ -138,7 +140,7 @@ final class LayoutChoice {
               before,
               read);
       gathered = gathered == null && isGathered(next) ? next : gathered;
-      best = means.predicted(next) < means.predicted(best) ? next : best;
+      best = next.meanPredicted(means) < best.meanPredicted(means) ? next : best;
     }
     if (isReadLess(best)) {
       return best;
@@ -170,12 +172,12 @@ final class LayoutChoice {
   /** Whether it becomes few files, and filters read no more, or do not count. */
   private boolean isGathered(FittedGroup group) {
     return Gathering.makesFew(group.group().files().size(), group.layout().files())
-        && (plan.isBySize() || !(means.predicted(group) > NO_MORE * means.before(group)));
+        && (plan.isBySize() || !(group.meanPredicted(means) > NO_MORE * group.meanBefore(means)));
   }
 
   /** Whether fewer files will be read; also where no row has a value, because nothing is known then. */
   private boolean isReadLess(FittedGroup group) {
-    return !(means.predicted(group) > GAIN * means.before(group));
+    return !(group.meanPredicted(means) > GAIN * group.meanBefore(means));
   }
 
   private String whyLeft(FittedGroup group) {
@@ -184,8 +186,8 @@ final class LayoutChoice {
         "a rewrite is not predicted to read less: scan fraction on average over %s %.1f%% today, %.1f%% after;"
             + " rewrite-all rewrites it all the same",
         means.over(),
-        100 * means.before(group),
-        100 * means.predicted(group));
+        100 * group.meanBefore(means),
+        100 * group.meanPredicted(means));
   }
 
   private String whyNothing(List<FittedGroup> left) {

@@ -2,8 +2,9 @@ package io.icebergzorder.spark.sample;
 
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.measure.BytesRead;
+import io.icebergzorder.spark.measure.ConditionReads;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.request.Condition;
+import io.icebergzorder.spark.queries.Condition;
 import java.util.List;
 import java.util.OptionalDouble;
 import java.util.stream.IntStream;

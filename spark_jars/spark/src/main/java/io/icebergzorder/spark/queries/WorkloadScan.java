@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.api;
+package io.icebergzorder.spark.queries;
 
 import java.util.OptionalDouble;
 
@@ -7,7 +7,7 @@ import java.util.OptionalDouble;
  * lower/upper bounds do not rule out, in [0, 1].
  *
  * @param queries how many different ones there are
- * @param before among the files of today; empty before {@link RewritePlan#sampled}, and if there are none
+ * @param before among the files of today; empty before it is sampled, and if there are none
  * @param predicted among the new files, as predicted; empty in the same cases
  */
 public record WorkloadScan(int queries, OptionalDouble before, OptionalDouble predicted) {}

@@ -1,17 +1,13 @@
-package io.icebergzorder.spark.sample;
+package io.icebergzorder.spark.measure;
 
 import io.icebergzorder.core.ScanPrediction.SampledGroup;
 import io.icebergzorder.core.report.ColumnBounds;
 import io.icebergzorder.core.report.DataFiles;
 import io.icebergzorder.core.report.NewFiles;
 import io.icebergzorder.spark.bounds.KeptBounds;
-import io.icebergzorder.spark.measure.BytesRead;
-import io.icebergzorder.spark.measure.FileCondition;
-import io.icebergzorder.spark.measure.FilePartition;
-import io.icebergzorder.spark.measure.PredictedFiles;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.request.Condition;
+import io.icebergzorder.spark.queries.Condition;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.Collection;
 import java.util.HashMap;
@@ -37,7 +33,7 @@ public final class ConditionReads {
   }
 
   /** What is read of the files of some groups today. Manifests are read again, unless there is no condition. */
-  Map<PlannedGroup, BytesRead> today(Collection<PlannedGroup> groups) {
+  public Map<PlannedGroup, BytesRead> today(Collection<PlannedGroup> groups) {
     Map<PlannedGroup, BytesRead> read = new LinkedHashMap<>();
     Map<String, BytesRead> byLocation = new HashMap<>();
     for (PlannedGroup group : groups) {
@@ -82,7 +78,7 @@ public final class ConditionReads {
    *
    * @param kept what they will keep of bounds
    */
-  BytesRead predicted(PlannedGroup group, SampledGroup sampled, KeptBounds kept) {
+  public BytesRead predicted(PlannedGroup group, SampledGroup sampled, KeptBounds kept) {
     BytesRead read = new BytesRead(conditions.size());
     if (conditions.isEmpty()) {
       return read;

@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.request;
+package io.icebergzorder.spark.queries;
 
 import io.icebergzorder.core.KeyDomain;
 import io.icebergzorder.core.Keys;
@@ -21,8 +21,8 @@ import org.apache.iceberg.Schema;
 import org.apache.iceberg.expressions.BoundPredicate;
 import org.apache.iceberg.expressions.BoundReference;
 import org.apache.iceberg.expressions.Expression.Operation;
-import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Type.TypeID;
+import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
 
 /** Predicates on one column as ranges of its keys. None is true of NULL but IS NULL, see {@link ConditionBoxes}. */

@@ -1,10 +1,9 @@
-package io.icebergzorder.spark.sample;
+package io.icebergzorder.spark.measure;
 
-import io.icebergzorder.spark.measure.BytesRead;
-import io.icebergzorder.spark.measure.ScanFractions;
+import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.queries.Workload;
 import io.icebergzorder.spark.request.RowOrder;
-import io.icebergzorder.spark.request.Workload;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -26,24 +25,15 @@ public final class ScanMeans {
     return new ConditionReads(plan, plan.workload().map(Workload::conditions).orElse(List.of()));
   }
 
-  /** The mean today for a file group, whose layout may weigh columns by the region that it is of. */
-  double before(FittedGroup group) {
-    return of(group, group.before(), group.readBefore());
-  }
-
-  /** The mean that is predicted for a file group. */
-  double predicted(FittedGroup group) {
-    return of(group, group.predicted(), group.readPredicted());
-  }
-
   /**
    * The mean for a file group by some files.
    *
    * @param fractions the scan fractions of columns among them
    * @param read what queries read of them
+   * @param spans of a region, by which its layout weighs columns, see {@link PlannedGroup#spans()}
    */
-  public double of(FittedGroup group, Map<String, Double> fractions, BytesRead read) {
-    return weights.map(read::mean).orElseGet(() -> ScanFractions.mean(order, fractions, group.group().spans()));
+  public double of(Map<String, Double> fractions, BytesRead read, double[] spans) {
+    return weights.map(read::mean).orElseGet(() -> ScanFractions.mean(order, fractions, spans));
   }
 
   /** The mean for some file groups; parameters as for one, what is read of each by itself. */

@@ -1,8 +1,9 @@
-package io.icebergzorder.spark.request;
+package io.icebergzorder.spark.queries;
 
 import io.icebergzorder.core.LayoutColumn;
 import io.icebergzorder.core.QueryBoxes;
 import io.icebergzorder.core.ZOrderOptions;
+import io.icebergzorder.core.boxes.KeyBox;
 import io.icebergzorder.core.boxes.PositionBoxes;
 import io.icebergzorder.core.upkeep.RequestKey;
 import io.icebergzorder.core.upkeep.RequestKey.WeightedFilter;
@@ -14,12 +15,14 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
+import java.util.function.Function;
 import java.util.regex.Pattern;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.io.FileIO;
 
 /**
@@ -50,16 +53,22 @@ public record Workload(List<Query> queries, double share) {
   }
 
   /**
-   * Reads what an option says, JSON or the place of a file with JSON.
+   * Reads a workload.
    *
-   * @return empty without the option
+   * @param text JSON, or the place of a file with JSON
+   * @param share how much its queries count
+   * @param table the table
+   * @param filters resolve filters against the table, and throw where that cannot be done
    * @throws IllegalArgumentException if it cannot be read, or has a filter that is none of the table
    */
-  static Optional<Workload> of(CatalogTable target, ZOrderOptions options) {
-    return options.workload().map(text -> {
-      List<Query> queries = filters(text, target.table().io()).stream().map(each -> query(target, each)).toList();
-      return new Workload(queries, options.workloadShare());
-    });
+  public static Workload of(String text, double share, Table table, boolean isCaseSensitive, Function<String, Expression> filters) {
+    List<Query> queries = new ArrayList<>();
+    for (WeightedFilter each : filters(text, table.io())) {
+      Expression filter = filters.apply(each.filter());
+      List<KeyBox> boxes = ConditionBoxes.of(table.schema(), filter, isCaseSensitive);
+      queries.add(new Query(new Condition(each.filter(), filter), new PositionBoxes.Query(boxes, each.weight())));
+    }
+    return new Workload(queries, share);
   }
 
   private static List<WeightedFilter> filters(String text, FileIO io) {
@@ -76,15 +85,6 @@ public record Workload(List<Query> queries, double share) {
           String.format("Cannot use workload %s, because it has no query with a filter and a weight above 0", name));
     }
     return found;
-  }
-
-  private static Query query(CatalogTable target, WeightedFilter query) {
-    Table table = target.table();
-    Condition condition = new Condition(query.filter(), ResolvedRequest.filter(target, query.filter()));
-    return new Query(
-        condition,
-        new PositionBoxes.Query(
-            ConditionBoxes.of(table.schema(), condition.expression(), target.isCaseSensitive()), query.weight()));
   }
 
   private static String content(String location, FileIO io) throws IOException {
@@ -120,7 +120,7 @@ public record Workload(List<Query> queries, double share) {
   }
 
   /** Options as they tell requests apart: with the key of the queries for where they lie. */
-  Map<String, String> keyed(Map<String, String> options) {
+  public Map<String, String> keyed(Map<String, String> options) {
     Map<String, String> keyed = new HashMap<>(options);
     List<WeightedFilter> filters =
         queries.stream().map(query -> new WeightedFilter(query.condition().text(), query.weight())).toList();

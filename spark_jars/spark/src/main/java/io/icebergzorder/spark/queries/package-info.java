@@ -1,0 +1,5 @@
+/**
+ * What queries ask of a table: {@link io.icebergzorder.spark.queries.Condition} for a filter,
+ * {@link io.icebergzorder.spark.queries.Workload} for those that files are cut for.
+ */
+package io.icebergzorder.spark.queries;
