@@ -1,11 +1,9 @@
 package io.icebergzorder.spark.api;
 
 import io.icebergzorder.spark.internals.RewriteSession;
-import io.icebergzorder.spark.measure.BytesRead;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Condition;
-import io.icebergzorder.spark.queries.Workload;
 import io.icebergzorder.spark.queries.WorkloadScan;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.ResolvedRequest;
@@ -20,7 +18,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalLong;
-import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -189,18 +186,7 @@ public final class RewritePlan {
   /** What the queries read that files are cut for; empty without option {@code workload}. */
   public Optional<WorkloadScan> workload() {
     return plan.workload()
-        .map(
-            workload ->
-                new WorkloadScan(
-                    workload.queries().size(),
-                    mean(workload, FittedGroup::readBefore),
-                    mean(workload, FittedGroup::readPredicted)));
-  }
-
-  private OptionalDouble mean(Workload workload, Function<FittedGroup, BytesRead> read) {
-    List<BytesRead> parts = fitted.stream().flatMap(layouts -> layouts.groups().values().stream()).map(read).toList();
-    double mean = BytesRead.sum(workload.queries().size(), parts.stream()).mean(workload.weights());
-    return Double.isNaN(mean) ? OptionalDouble.empty() : OptionalDouble.of(mean);
+        .map(workload -> FittedLayouts.read(workload, fitted.map(each -> each.groups().values()).orElse(List.of())));
   }
 
   /** Whether option {@code dry-run} keeps {@link #execute} from writing. */

@@ -2,15 +2,19 @@ package io.icebergzorder.spark.sample;
 
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.spark.bounds.KeptBounds;
+import io.icebergzorder.spark.measure.BytesRead;
 import io.icebergzorder.spark.measure.GroupBounds;
 import io.icebergzorder.spark.measure.ScanFractions;
 import io.icebergzorder.spark.plan.PlannedGroup;
+import io.icebergzorder.spark.queries.Workload;
+import io.icebergzorder.spark.queries.WorkloadScan;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalDouble;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
@@ -62,6 +66,19 @@ public record FittedLayouts(
 
   static Map<String, Double> predicted(KeptBounds kept, RowOrder order, Collection<FittedGroup> groups) {
     return ScanFractions.predicted(kept, order, groups.stream().map(FittedGroup::sampled).toList());
+  }
+
+  /** What the queries of a workload read of some groups. */
+  public static WorkloadScan read(Workload workload, Collection<FittedGroup> groups) {
+    return new WorkloadScan(
+        workload.queries().size(),
+        mean(workload, groups.stream().map(FittedGroup::readBefore)),
+        mean(workload, groups.stream().map(FittedGroup::readPredicted)));
+  }
+
+  private static OptionalDouble mean(Workload workload, Stream<BytesRead> read) {
+    double mean = BytesRead.sum(workload.queries().size(), read).mean(workload.weights());
+    return Double.isNaN(mean) ? OptionalDouble.empty() : OptionalDouble.of(mean);
   }
 
   /** What the user should know before the work begins, in sentences: of a plan, also what its execution will set. */
