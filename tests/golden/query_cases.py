@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from iceberg_zorder.layout.box_tree import Split
+from iceberg_zorder.layout.choice.workload_columns import choose_columns
 from iceberg_zorder.layout.grow import grow
 from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
 
@@ -68,7 +69,14 @@ def query_document(case: QueryCase) -> dict[str, Any]:
         "weights": list(weights),
         "leading": case.leading,
         "nodes": nodes,
+        "chosen": [_chosen(case, workload, most) for most in (1, 2, 4)],
     }
+
+
+def _chosen(case: QueryCase, workload: QueryBoxes, most: int) -> list[int]:
+    """The columns that are chosen for the queries, at most so many."""
+    positions = [np.array(column, np.int64) for column in case.positions]
+    return choose_columns(positions, case.bits, case.files, tolerance=case.tolerance, workload=workload, most=most)
 
 
 def query_cases() -> list[QueryCase]:

@@ -99,7 +99,7 @@ final class BoxTreeGrower {
     return new BoxTree(grower.nodes, bits, positions.length);
   }
 
-  private static int[] rowsBelow(int[] positions, int bits) {
+  static int[] rowsBelow(int[] positions, int bits) {
     int[] below = new int[(1 << bits) + 1];
     for (int position : positions) {
       below[position + 1]++;

@@ -44,15 +44,36 @@ class QueriesGoldenTest {
             golden.get("tolerance").doubleValue(),
             of(golden, "weights", double[].class),
             golden.get("leading").intValue(),
-            new QueryBoxes(
-                of(golden, "lower", int[][].class),
-                of(golden, "upper", int[][].class),
-                of(golden, "query", int[].class),
-                of(golden, "asked", double[].class)),
+            workload(golden),
             golden.get("share").doubleValue());
     ArrayNode nodes = MAPPER.createArrayNode();
     tree.nodes().forEach(node -> nodes.add(node(node)));
     assertEquals(golden.get("nodes").toString(), nodes.toString(), golden.get("name").textValue());
+  }
+
+  @ParameterizedTest
+  @MethodSource("cases")
+  void columnsAreTheSame(JsonNode golden) {
+    int[] most = {1, 2, 4};
+    for (int i = 0; i < most.length; i++) {
+      List<Integer> chosen =
+          WorkloadColumns.choose(
+              of(golden, "positions", int[][].class),
+              golden.get("bits").intValue(),
+              golden.get("files").intValue(),
+              golden.get("tolerance").doubleValue(),
+              workload(golden),
+              most[i]);
+      assertEquals(golden.get("chosen").get(i), MAPPER.valueToTree(chosen), golden.get("name").textValue());
+    }
+  }
+
+  private static QueryBoxes workload(JsonNode golden) {
+    return new QueryBoxes(
+        of(golden, "lower", int[][].class),
+        of(golden, "upper", int[][].class),
+        of(golden, "query", int[].class),
+        of(golden, "asked", double[].class));
   }
 
   private static <T> T of(JsonNode golden, String name, Class<T> type) {
