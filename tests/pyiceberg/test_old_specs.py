@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
-from pyiceberg.transforms import BucketTransform
+from pyiceberg.transforms import BucketTransform, TruncateTransform
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
@@ -67,6 +67,18 @@ def test_the_spec_that_is_written_need_not_be_the_newest(catalog: SqlCatalog) ->
     assert specs(table) == {0: 3}
     assert plan_rewrite(table, "id", options=to_first).groups == ()
     assert reasons(plan_rewrite(table, "id", options=OLD))[0][0] == 3
+
+
+def test_rows_go_to_partitions_of_beginnings_of_binaries(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.t", pa.schema([("b", pa.binary()), ("n", pa.int64())]))
+    values = [b"", b"\x00\x01\x02", b"\x00\x01\xff", b"\xff\xff", None]
+    table.append(pa.table({"b": values, "n": range(5)}))
+    with table.update_spec() as update:
+        update.add_field("b", TruncateTransform(2), "beginning")
+    assert rewrite_data_files(table, "n", options=OLD).added_data_files_count == 4
+    found = sorted((file.partition[0] is not None, file.partition[0] or b"") for file in data_files(table.refresh()))
+    assert found == [(False, b""), (True, b""), (True, b"\x00\x01"), (True, b"\xff\xff")]
+    assert table.scan().to_arrow().sort_by("n").column("b").to_pylist() == values
 
 
 def test_reasons_name_every_spec_and_what_comes_with_it(catalog: SqlCatalog) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import pyarrow as pa
 from pyiceberg.exceptions import NotInstalledError
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.partitioning import PartitionKey, PartitionSpec
@@ -18,6 +19,7 @@ from pyiceberg.schema import Schema, sanitize_column_names
 from pyiceberg.table.name_mapping import MappedField, NameMapping
 from pyiceberg.transforms import Transform
 from pyiceberg.typedef import Record
+from pyiceberg.types import BinaryType
 
 __all__ = [
     "MappedField",
@@ -35,6 +37,9 @@ def arrow_transform(transform: Transform[Any, Any], source_type: Any) -> Callabl
         found: Callable[[Any], Any] = transform.pyarrow_transform(source_type)
     except (NotInstalledError, NotImplementedError):
         return None
+    if isinstance(source_type, BinaryType):
+        # pyiceberg-core 0.10 truncates binary, and not what has large offsets; rows come in batches that fit either.
+        return lambda column: found(column.cast(pa.binary()))
     return found
 
 
