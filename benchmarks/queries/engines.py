@@ -106,8 +106,11 @@ class SparkEngine:
 
     def look(self, query: str) -> Looked:
         """Run a query, and find what it reads."""
+        # Adaptive execution drops scans from the plan once they can no longer matter, whether they have run or not.
+        self._spark.conf.set("spark.sql.adaptive.enabled", "false")
         frame = self._spark.sql(for_spark(query))
         rows = [tuple(row) for row in frame.collect()]
+        self._spark.conf.set("spark.sql.adaptive.enabled", "true")
         scans = list(_scans(frame._jdf.queryExecution().executedPlan()))
         return Looked(rows, sum(files for files, _ in scans), sum(size for _, size in scans), None)
 
@@ -130,13 +133,10 @@ def _scans(plan: Any) -> Iterator[tuple[int, int]]:
         return
     if kind == "BatchScanExec":
         metrics = plan.metrics()
-        yield tuple(int(metrics.apply(name).value()) for name in ("resultDataFiles", "totalDataFileSize"))
-    inner = [plan.executedPlan()] if kind == "AdaptiveSparkPlanExec" else []
-    inner += [plan.plan()] if kind.endswith("QueryStageExec") else []
+        yield int(metrics.apply("resultDataFiles").value()), int(metrics.apply("totalDataFileSize").value())
     for below in (plan.children(), plan.subqueries()):
-        inner += [below.apply(place) for place in range(below.size())]
-    for each in inner:
-        yield from _scans(each)
+        for place in range(below.size()):
+            yield from _scans(below.apply(place))
 
 
 @contextmanager

@@ -79,10 +79,12 @@ def moved(text: str, rng: Rng) -> str:
 
 
 def _numbers(query: exp.Expr, column: str) -> Iterator[exp.Literal]:
-    """List the whole numbers that a column is compared with, what is added to them aside."""
+    """List the whole numbers that a column is compared with: neither what is added to them nor those of a subquery."""
     for condition in query.find_all(*_COMPARISONS):
         if isinstance(condition.this, exp.Column) and condition.this.name == column:
-            for literal in condition.find_all(exp.Literal):
+            for literal in condition.walk(prune=lambda node: isinstance(node, exp.Subquery)):
+                if not isinstance(literal, exp.Literal):
+                    continue
                 is_added = isinstance(literal.parent, exp.Add | exp.Sub) and literal.arg_key == "expression"
                 if not literal.is_string and not is_added:
                     yield literal
