@@ -24,7 +24,7 @@ STAGES: list[set[str]] = [
     {"procedure"},
 ]
 # The same of the core's.
-CORE_STAGES = ["core", "core.report", "core.upkeep"]
+CORE_STAGES = ["core", "core.boxes", "core.report", "core.upkeep"]
 STAGE_OF = {package: stage for stage, packages in enumerate(STAGES) for package in packages}
 SEAMS_MAY_IMPORT = {"procedure", "internals"}
 

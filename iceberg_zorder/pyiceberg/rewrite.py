@@ -50,7 +50,7 @@ def rewrite_data_files(
         text, as in SQL: ``"region DESC, hilbert(a, b)"``. By default what the table's property ``zorder.columns`` says.
     where : str or pyiceberg.expressions.BooleanExpression, optional
         Rewrite only the data files that may hold rows for which this is true.
-    options : mapping of str to bool, int, float or str, optional
+    options : mapping of str to bool, int, float, str or mapping, optional
         The options of the Spark engine (with ``dry-run`` nothing is written), and ``memory-limit-bytes``: bytes of
         memory, in [16 MiB, 2^63), by default a quarter of what this process may have (the machine's, or what its
         control groups allow), half of it for rows that wait for their file. What has no room is held on disk, in

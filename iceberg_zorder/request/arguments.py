@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import parse_name, quoted_identifier
 from iceberg_zorder.request.sort_order import parse_sort_order
 
-OptionValue = bool | int | float | str
+OptionValue = bool | int | float | str | Mapping[str, object]
+"""Text, or what text is made of: JSON of a mapping, which option ``workload`` takes."""
 
 # One part of a dotted name: in backticks (doubled inside), or bare.
 _PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\s`.,()'\"]+))\s*(\.|$)")
@@ -106,13 +108,13 @@ def option_text(name: object, value: object) -> str:
     ----------
     name : str
         The option's name.
-    value : bool, int, float or str
-        Its value; a float must be finite.
+    value : bool, int, float, str or mapping
+        Its value; a float must be finite, and a mapping one that JSON can have.
 
     Returns
     -------
     str
-        ``true`` and ``false`` in small letters, whole numbers without a point.
+        ``true`` and ``false`` in small letters, whole numbers without a point, a mapping as JSON.
 
     Raises
     ------
@@ -130,6 +132,11 @@ def option_text(name: object, value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, str):
         return value
+    if isinstance(value, Mapping):
+        try:
+            return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"Cannot set {name}, because it is nothing that JSON can have: {error}") from error
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float) and math.isfinite(value):

@@ -7,7 +7,7 @@ cuts            adaptive, even                adaptive                       how
                                                                              are tight, or evenly along the curve
 column-weights  a=3,b=1: numbers in           1 each                         with adaptive cuts, how much a column's
                 (0, 1000000]                                                 filters count against the others'
-size-tolerance  number in [0, 1)              0.25                           with adaptive cuts, how far a file's rows
+size-tolerance  number in [0, 1)              0.25, with a workload 0.5      with adaptive cuts, how far a file's rows
                                                                              may lie from the mean, as a share of it
 sample-rows     integer in [1, 2147483647]    1,000 per output file, at      rows to sample: more make file sizes
                                               least 50,000, at most          more even, and take longer
@@ -18,6 +18,10 @@ boundaries      integer in [1, 65536]         4096                           bou
 metrics-check   warn, fail, fix               warn                           what is done about columns whose lower or
                                                                              upper bounds are not kept, or cut short
 dry-run         true, false                   false                          plan, sample and predict, and write nothing
+workload        a file, or JSON               none                           queries that adaptive cuts are made for, as
+                                                                             the command ``workload`` writes them
+workload-share  number in [0, 1]              0.95                           how much these queries count against others
+                                                                             that nobody has foreseen
 ==============  ============================  =============================  ==========================================
 """
 
@@ -31,6 +35,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.boundaries import MAX_BOUNDARIES
 from iceberg_zorder.layout.box_tree import ADAPTIVE
 from iceberg_zorder.layout.cuts import EVEN
+from iceberg_zorder.layout.grow import WORKLOAD_SHARE, WORKLOAD_TOLERANCE
 from iceberg_zorder.request.metrics_check import FAIL, FIX, WARN
 from iceberg_zorder.request.sort_order import parse_column_weights
 
@@ -64,6 +69,10 @@ class ZOrderOptions:
         What is done about columns whose lower/upper bounds do not serve.
     dry_run : bool
         Whether nothing is to be written.
+    workload : str or None
+        The queries that files are cut for: JSON, or where it lies.
+    workload_share : float
+        The share of the queries that the workload knows.
     """
 
     cuts: str = ADAPTIVE
@@ -74,6 +83,8 @@ class ZOrderOptions:
     boundaries: int = 4096
     metrics_check: str = WARN
     dry_run: bool = False
+    workload: str | None = None
+    workload_share: float = WORKLOAD_SHARE
 
     def sample_rows_for(self, files: int) -> int:
         """Tell how many rows to sample for a plan of so many output files.
@@ -110,7 +121,7 @@ def zorder_options(options: Mapping[str, str]) -> ZOrderOptions:
     --------
     >>> zorder_options({"boundaries": "255", "rewrite-all": "true"})
     ZOrderOptions(cuts='adaptive', column_weights=(), size_tolerance=0.25, sample_rows=None, sample_seed=0, \
-boundaries=255, metrics_check='warn', dry_run=False)
+boundaries=255, metrics_check='warn', dry_run=False, workload=None, workload_share=0.95)
     >>> zorder_options({"boundaries": "0"})
     Traceback (most recent call last):
     iceberg_zorder.errors.InvalidInputError: Cannot set boundaries to '0', because it must be an integer in [1, 65536]
@@ -118,21 +129,40 @@ boundaries=255, metrics_check='warn', dry_run=False)
     cuts = options.get("cuts", ADAPTIVE)
     if cuts not in (ADAPTIVE, EVEN):
         raise InvalidInputError(f"Cannot set cuts to '{cuts}', because it must be '{ADAPTIVE}' or '{EVEN}'")
+    workload = options.get("workload")
+    if workload is None and "workload-share" in options:
+        raise InvalidInputError("Cannot use option workload-share, because option workload is not given")
+    if workload is not None and cuts == EVEN:
+        raise InvalidInputError(
+            f"Cannot use option workload with cuts '{EVEN}', because only adaptive cuts follow queries"
+        )
     return ZOrderOptions(
         cuts,
         parse_column_weights(options["column-weights"]) if "column-weights" in options else (),
-        _tolerance(options["size-tolerance"]) if "size-tolerance" in options else 0.25,
+        _tolerance(options["size-tolerance"]) if "size-tolerance" in options else _usual_tolerance(workload),
         _integer(options, "sample-rows", 1, 2**31 - 1) if "sample-rows" in options else None,
         _integer(options, "sample-seed", -(2**63), 2**63 - 1) if "sample-seed" in options else 0,
         _integer(options, "boundaries", 1, MAX_BOUNDARIES) if "boundaries" in options else 4096,
         _metrics_check(options.get("metrics-check", WARN)),
         _boolean(options, "dry-run"),
+        workload,
+        _share(options["workload-share"]) if "workload-share" in options else WORKLOAD_SHARE,
     )
+
+
+def _usual_tolerance(workload: str | None) -> float:
+    return 0.25 if workload is None else WORKLOAD_TOLERANCE
 
 
 def _tolerance(text: str) -> float:
     if not _NUMBER.fullmatch(text) or not 0 <= float(text) < 1:
         raise InvalidInputError(f"Cannot set size-tolerance to '{text}', because it must be a number in [0, 1)")
+    return float(text)
+
+
+def _share(text: str) -> float:
+    if not _NUMBER.fullmatch(text) or not 0 <= float(text) <= 1:
+        raise InvalidInputError(f"Cannot set workload-share to '{text}', because it must be a number in [0, 1]")
     return float(text)
 
 

@@ -58,6 +58,8 @@ predicted scan fraction a 12.5% (50.0% today)
         among = _fractions(plan)
         lines.append(f"  predicted scan fraction of column = value among all new files: {among}")
     lines += [f"  predicted share read by {_predicate(each)}" for each in plan.get("predicates", [])]
+    if workload := plan.get("workload"):
+        lines.append(f"  predicted share read by {_workload(workload)}")
     if plan["expected_seconds"] is not None:
         lines.append(f"  expected to take {plan['expected_seconds']:,.1f} seconds, as long as rewrites before it")
     return "\n".join(map(printable, lines))
@@ -81,10 +83,18 @@ def _files(group: Mapping[str, Any]) -> str:
 
 
 def _predicate(found: Mapping[str, Any]) -> str:
+    return f"{found['predicate']}: {_shares(found)}"
+
+
+def _workload(found: Mapping[str, Any]) -> str:
+    return f"the {found['queries']:,} queries of the workload on average: {_shares(found)}"
+
+
+def _shares(found: Mapping[str, Any]) -> str:
     predicted, before = (
         "?" if found[each] is None else f"{100 * found[each]:.1f}%" for each in ("predicted", "before")
     )
-    return f"{found['predicate']}: {predicted} ({before} today)"
+    return f"{predicted} ({before} today)"
 
 
 def _fractions(found: Mapping[str, Any]) -> str:

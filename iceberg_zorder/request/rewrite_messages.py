@@ -8,6 +8,9 @@ ERROR = 0.05
 """How far predictions may be off: what gains or loses no more is not told from what gains nothing."""
 _NOTHING = 0.01
 DRY_RUN = "Dry run: nothing was written."
+COLUMNS = "the columns"
+QUERIES = "the queries of the workload"
+"""What scan fractions are averaged over."""
 
 
 OTHER_SPEC = (
@@ -49,7 +52,7 @@ def reads_no_more(before: float, after: float) -> bool:
     return after <= (1 + _NOTHING) * before
 
 
-def why_left(before: float, predicted: float) -> str:
+def why_left(before: float, predicted: float, *, over: str = COLUMNS) -> str:
     """Say why a file group is left.
 
     Examples
@@ -58,10 +61,12 @@ def why_left(before: float, predicted: float) -> str:
     'a rewrite is not predicted to read less: scan fraction on average over the columns 40.0% today, 100.0% after; \
 rewrite-all rewrites it all the same'
     """
-    return f"a rewrite {_not_less(before, predicted)}; rewrite-all rewrites it all the same"
+    return f"a rewrite {_not_less(before, predicted, over)}; rewrite-all rewrites it all the same"
 
 
-def why_nothing(table: str, groups: int, before: float, predicted: float, *, earlier: int = 0) -> str:
+def why_nothing(
+    table: str, groups: int, before: float, predicted: float, *, earlier: int = 0, over: str = COLUMNS
+) -> str:
     """Say why all file groups are left; the figures are not of those that were looked at earlier.
 
     Examples
@@ -77,11 +82,11 @@ rewrite-all to true.'
     last = f", of the last {groups:,} of them" if earlier else ""
     return (
         f"Nothing to rewrite in {table}: a rewrite of its {groups + earlier:,} file groups "
-        f"{_not_less(before, predicted)}{last}. To rewrite them anyway, set option rewrite-all to true."
+        f"{_not_less(before, predicted, over)}{last}. To rewrite them anyway, set option rewrite-all to true."
     )
 
 
-def why_left_after_all(table: str, groups: int, before: float, actual: float) -> str:
+def why_left_after_all(table: str, groups: int, before: float, actual: float, *, over: str = COLUMNS) -> str:
     """Say why file groups are left whose new files were written already.
 
     Examples
@@ -93,7 +98,7 @@ their files change; to rewrite them anyway, set option rewrite-all to true.'
     """
     return (
         f"Left {groups:,} file groups of {table} as they were, and deleted their new files, because filters would "
-        f"read no less, whatever was predicted: scan fraction on average over the columns {_percent(before)} today, "
+        f"read no less, whatever was predicted: scan fraction on average over {over} {_percent(before)} today, "
         f"{_percent(actual)} after. They are left until their files change; to rewrite them anyway, set option "
         "rewrite-all to true."
     )
@@ -105,6 +110,7 @@ def gains_and_losses(
     means: tuple[float, float],
     *,
     rewrite_all: bool,
+    over: str = COLUMNS,
 ) -> list[str]:
     """Say which columns pay for the others, and whether the whole gets worse.
 
@@ -116,6 +122,8 @@ def gains_and_losses(
         Their averages, before and predicted.
     rewrite_all : bool
         Whether files are rewritten whatever is predicted.
+    over : str, optional
+        What they are averaged over.
 
     Returns
     -------
@@ -139,9 +147,9 @@ columns 25.0%, 55.0% today.
         if name in before and after > (1 + ERROR) * before[name]
     ]
     if pays:
-        pays[-1] += f"; on average over the columns {_percent(mean)}, {_percent(mean_before)} today"
+        pays[-1] += f"; on average over {over} {_percent(mean)}, {_percent(mean_before)} today"
     worse = (
-        f"The rewrite makes the scan fraction worse on average over the columns: {_percent(mean)}, "
+        f"The rewrite makes the scan fraction worse on average over {over}: {_percent(mean)}, "
         f"{_percent(mean_before)} today"
     )
     return [f"{each}." for each in (*pays, *([worse] if rewrite_all and mean > mean_before else []))]
@@ -284,9 +292,9 @@ def other_layout(table: str, last: str, ours: str, files: int, all_files: int) -
     return f"The last layout of {table} was by {last}, this one of {files:,} of {all_files:,} data files is by {ours}."
 
 
-def _not_less(before: float, predicted: float) -> str:
+def _not_less(before: float, predicted: float, over: str) -> str:
     return (
-        f"is not predicted to read less: scan fraction on average over the columns {_percent(before)} today, "
+        f"is not predicted to read less: scan fraction on average over {over} {_percent(before)} today, "
         f"{_percent(predicted)} after"
     )
 

@@ -1,4 +1,4 @@
-"""What a table remembers of its layout: its properties ``zorder.columns`` and ``zorder.options``."""
+"""What a table remembers of its layout: ``zorder.columns``, ``zorder.options`` and ``zorder.workload``."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ import logging
 from collections.abc import Mapping
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.cuts import EVEN
 from iceberg_zorder.request.sort_order import parse_column_weights, parse_sort_order
 
 _LOG = logging.getLogger(__name__)
 _WEIGHTS = "column-weights"
 _DRY_RUN = "dry-run"
+_WORKLOAD = "workload"
 _OF_ONE_CALL = "is for one call: none would write anything then"
 
 COLUMNS_PROPERTY = "zorder.columns"
 """The sort order, as a rewrite takes it."""
 OPTIONS_PROPERTY = "zorder.options"
 """Options, as ``name=value`` with semicolons between."""
+WORKLOAD_PROPERTY = "zorder.workload"
+"""Option ``workload``, which may hold semicolons."""
 
 
 def remembered_options(table: str, properties: Mapping[str, str]) -> dict[str, str]:
@@ -84,7 +88,8 @@ def completed_options(
 ) -> dict[str, str]:
     """Complete the options of a call by those that a table remembers; what the call says wins.
 
-    Remembered weights were set for the remembered columns: a call that names others does without them, and is told.
+    Remembered weights were set for the remembered columns: a call that names others does without them, and is told. A
+    remembered workload is left out where cuts are even.
 
     Parameters
     ----------
@@ -116,6 +121,8 @@ def completed_options(
     {'cuts': 'adaptive', 'column-weights': 'a=3,b=0.5', 'rewrite-all': 'true'}
     >>> completed_options("db.t", properties, {"rewrite-all": "true"}, "zorder(b, c)")
     {'cuts': 'adaptive', 'rewrite-all': 'true'}
+    >>> completed_options("db.t", {"zorder.workload": "s3://lake/workload.json"}, {})
+    {'workload': 's3://lake/workload.json'}
     """
     remembered = remembered_options(table, properties)
     weights = remembered.get(_WEIGHTS)
@@ -124,7 +131,10 @@ def completed_options(
         if not weighted <= {_folded(parts, case_sensitive) for parts in parse_sort_order(sort_order).columns}:
             _LOG.warning("Ignored %s = '%s' that %s remembers: they are of other columns", _WEIGHTS, weights, table)
             del remembered[_WEIGHTS]
-    return {**remembered, **options}
+    found = {**remembered, **options}
+    if WORKLOAD_PROPERTY in properties and found.get("cuts") != EVEN:
+        found.setdefault(_WORKLOAD, properties[WORKLOAD_PROPERTY])
+    return found
 
 
 def _folded(parts: tuple[str, ...], case_sensitive: bool) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def rewrite_data_files(
         text, as in SQL: ``"region DESC, hilbert(a, b)"``. By default what the table's property ``zorder.columns`` says.
     where : str, optional
         Rewrite only the data files that may hold rows for which this condition is true, which Spark reads as it stands.
-    options : mapping of str to bool, int, float or str, optional
+    options : mapping of str to bool, int, float, str or mapping, optional
         Options of Iceberg's rewrite and of iceberg-zorder (``cuts``, ``column-weights``,
         ``size-tolerance``, ``sample-rows``, ``sample-seed``, ``boundaries``, ``metrics-check``, ``dry-run``). They win
         over those of the table's property ``zorder.options``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -87,6 +88,30 @@ def request_key(
     written += [f"{name}={value}" for name, value in properties.items() if name.startswith(WRITE)]
     lines = [sort_order, where, f"schema {ids[0]}", f"spec {ids[1]}", f"{target} bytes", *sorted(written)]
     return key_of(lines)
+
+
+def workload_key(queries: Iterable[tuple[str, float]]) -> str:
+    """Make the key of a workload's queries, which stands for option ``workload`` in that of a request.
+
+    Who has them laid elsewhere asks for the same, and who changes the file for something else.
+
+    Parameters
+    ----------
+    queries : iterable of (str, float)
+        Of each its filter and how often it is asked, in the order in which they count.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits.
+
+    Examples
+    --------
+    >>> workload_key([("a = 1", 2.0), ("TRUE", 1.0)])
+    'ad6b2f6e2391ad81'
+    """
+    # Of each a line with the bits of its weight, for the engines write numbers differently; the last one ends, too.
+    return key_of([*(f"{struct.pack('>d', weight).hex()}\t{text}" for text, weight in queries), ""])
 
 
 def key_of(lines: Iterable[str]) -> str:

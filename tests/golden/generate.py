@@ -24,6 +24,7 @@ from iceberg_zorder.sample.sampled_row_groups import ManifestFile, sampled_row_g
 from tests.golden.box_cases import boxes_document
 from tests.golden.cases import COLUMN_WEIGHTS, SORT_ORDERS, Case, cases, row_group_cases
 from tests.golden.metrics_check_cases import metrics_cases, metrics_document
+from tests.golden.position_box_cases import position_box_document, position_cases
 from tests.golden.query_cases import query_cases, query_document
 from tests.golden.regions_cases import regions_cases, regions_document
 from tests.golden.report_cases import report_cases, report_document
@@ -111,6 +112,7 @@ def main() -> None:
     documents["settled"] = settled_document()
     documents["upkeep"] = {"cases": [upkeep_document(case) for case in upkeep_cases()]}
     documents["queries"] = {"cases": [query_document(case) for case in query_cases()]}
+    documents["position_boxes"] = {"cases": [position_box_document(case) for case in position_cases()]}
     documents["regions"] = {"cases": [regions_document(case) for case in regions_cases()]}
     documents.update((case.name, report_document(case)) for case in report_cases())
     for name, content in documents.items():

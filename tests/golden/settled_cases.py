@@ -6,7 +6,7 @@ from typing import Any
 
 from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.upkeep.gathering import gathered, makes_few, rewrites_to
-from iceberg_zorder.upkeep.settled import REQUEST, REWRITE_ID, SETTLED_FROM, Settled, request_key
+from iceberg_zorder.upkeep.settled import REQUEST, REWRITE_ID, SETTLED_FROM, Settled, request_key, workload_key
 
 _KEYS: tuple[dict[str, Any], ...] = (
     {"sort_order": "zorder(a, b)", "where": "", "ids": (1, 0), "target": 100, "options": {}, "properties": {}},
@@ -28,6 +28,12 @@ _KEYS: tuple[dict[str, Any], ...] = (
             "owner": "x",
         },
     },
+)
+_WORKLOADS: tuple[list[tuple[str, float]], ...] = (
+    [],
+    [("a = 1", 2.0), ("TRUE", 1.0)],
+    [("a = 1", 2.5), ("TRUE", 1.0)],
+    [("s = '\U0001f600\n'", 1e300), ("s = '\uffee'", 0.1), ("a > 1", 5e-324), ("b IS NULL", 0.0)],
 )
 _OPERATION = "operation"
 _RUN = {REQUEST: "1f", SETTLED_FROM: "1", "zorder.layout-hash": "ab"}
@@ -92,6 +98,7 @@ def settled_document() -> dict[str, Any]:
     given = ("sort_order", "where", "ids", "target", "options", "properties")
     return {
         "keys": [{**case, "key": request_key(*(case[name] for name in given))} for case in _KEYS],
+        "workloads": [{"queries": queries, "key": workload_key(queries)} for queries in _WORKLOADS],
         "partitions": _PARTITIONS,
         "rewrites": {
             "target": 100,

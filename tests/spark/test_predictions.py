@@ -119,6 +119,7 @@ def test_daily_appends_get_no_worse(spark: SparkSession) -> None:
     assert again.scan_fractions == ()
 
 
+@pytest.mark.full
 def test_small_partitions_keep_enough_files(spark: SparkSession) -> None:
     table = partitioned(spark)
     partitions = range(30)

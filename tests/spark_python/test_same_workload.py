@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
 import pytest
 from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.pyiceberg import plan_rewrite
+from iceberg_zorder.spark import rewrite_data_files as rewrite_on_spark
 from iceberg_zorder.spark.plan import describe_plan
 from tests.conftest import CATALOG
 from tests.workload.test_cases import cases
 
-OPTIONS = {"rewrite-all": "true", "target-file-size-bytes": "20000"}
+OPTIONS: dict[str, Any] = {"rewrite-all": "true", "target-file-size-bytes": "20000"}
 FILTERS = sorted(
     {
         line.removeprefix("> ").partition(" with ")[0].partition(" x ")[0]
@@ -50,3 +56,58 @@ def test_both_engines_read_the_same_of_the_table(spark: SparkSession, catalog: C
     assert on_spark["predicates"] == without["predicates"]
     assert len(on_spark["predicates"]) == len(FILTERS) > 60
     assert any((each["predicted"] or 1.0) < 1.0 for each in on_spark["predicates"])
+
+
+def workload(filters: Sequence[str]) -> dict[str, Any]:
+    """Of some filters, each of another weight."""
+    queries = [{"filter": text, "weight": 1 + number % 7 / 3} for number, text in enumerate(filters)]
+    return {"version": 1, "queries": queries, "elsewhere": 3}
+
+
+@pytest.mark.parametrize(
+    "by",
+    ["zorder(id, day, kind)", "kind DESC NULLS FIRST, hilbert(user_id, score, amount)", "zorder(ts, wall, device.os)"],
+)
+@pytest.mark.parametrize("share", [None, 0.5, 1])
+def test_both_engines_cut_files_alike_for_the_same_queries(
+    spark: SparkSession, catalog: Catalog, full: str, by: str, share: float | None
+) -> None:
+    options = OPTIONS if share is None else {**OPTIONS, "workload-share": share}
+    same_plans(spark, catalog, full, by, {**options, "workload": workload(FILTERS)})
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("number", range(len(FILTERS)))
+def test_both_engines_see_the_same_in_a_single_filter(
+    spark: SparkSession, catalog: Catalog, full: str, number: int
+) -> None:
+    by = "zorder(id, user_id, kind, day, ts, amount, score)"
+    same_plans(spark, catalog, full, by, {**OPTIONS, "workload": workload(FILTERS[number : number + 1])})
+
+
+def same_plans(spark: SparkSession, catalog: Catalog, name: str, by: str, options: dict[str, Any]) -> None:
+    table = catalog.load_table(name.removeprefix(f"{CATALOG}."))
+    without = plan_rewrite(table, by, options=options).sampled().to_dict()
+    on_spark = describe_plan(spark, name, by, options=options, sampled=True)
+    assert on_spark["workload"] == without["workload"]
+    assert on_spark["file_groups"] == without["file_groups"]
+    assert on_spark["file_groups"][0]["layout"]["data_files_count"] > 1
+
+
+def test_a_workload_that_a_table_remembers_is_settled_for_the_other_engine(
+    spark: SparkSession, catalog: Catalog, full: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "workload.json"
+    file.write_text(json.dumps(workload(["id < 3", "id = 30 AND kind > 'm'"])))
+    name = f"{CATALOG}.db.of_a_workload"
+    spark.sql(f"CREATE TABLE {name} USING iceberg AS SELECT * FROM {full}")
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('zorder.columns' = 'id, kind', 'zorder.workload' = '{file}')")
+    options = {"target-file-size-bytes": "5000"}
+    first = rewrite_on_spark(spark, name, options=options)
+    assert first.added_data_files_count > 3
+    table = catalog.load_table(name.removeprefix(f"{CATALOG}."))
+    again = plan_rewrite(table, options=options)
+    assert "as a rewrite by the same request left them" in (again.message or "")
+    file.write_text(json.dumps(workload(["id < 3", "id = 31 AND kind > 'm'"])))
+    changed = plan_rewrite(table, options=options)
+    assert "by the same request" not in (changed.message or "")

@@ -17,7 +17,6 @@ from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.plan.group_scans import group_scans
 from iceberg_zorder.pyiceberg.plan.planner import Plan
-from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.sampling import DrawnSample, SampleContext, draw_samples
 from iceberg_zorder.pyiceberg.plan.scan_fractions import MeasuredGroup, ScanFractions
 from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles
@@ -73,6 +72,8 @@ class FittedGroup:
         The scan fractions of today and as predicted, on average over the columns; None if no sampled row has a value.
     is_by_size : bool
         Whether few files are worth a rewrite whatever filters read.
+    over : str
+        What they are averaged over, for messages.
     """
 
     group: FileGroup
@@ -80,6 +81,7 @@ class FittedGroup:
     sampled: SampledGroup
     means: tuple[float, float] | None
     is_by_size: bool
+    over: str
 
     @property
     def gains(self) -> bool:
@@ -99,7 +101,7 @@ class FittedGroup:
 
     def as_left(self) -> SelectedFiles:
         """Describe its files as left, because it does not gain."""
-        return SelectedFiles(self.group.key, self.group.tasks, why_left(*(self.means or (0.0, 0.0))))
+        return SelectedFiles(self.group.key, self.group.tasks, why_left(*(self.means or (0.0, 0.0)), over=self.over))
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,10 +163,10 @@ class ChosenGroups:
 
     def why_nothing(self, table: str) -> str:
         """Say why all file groups are left."""
-        measured = [each.planned.measured for each in self.left]
-        fractions = self.measure.before(measured), self.measure.predicted(measured)
-        means = [self.measure.mean(each) or 0.0 for each in fractions]
-        return why_nothing(table, len(self.left), *means, earlier=self.earlier) + self.plan.limit_message
+        before, predicted = self.measure.means([each.planned.measured for each in self.left])
+        figures = before or 0.0, predicted or 0.0
+        found = why_nothing(table, len(self.left), *figures, earlier=self.earlier, over=self.measure.over)
+        return found + self.plan.limit_message
 
 
 def choose_in_rounds(context: SampleContext, first: Plan, options: RewriteOptions) -> ChosenGroups:
@@ -232,7 +234,7 @@ def fit_layouts(context: SampleContext, groups: Sequence[FileGroup], more: MoreF
     weak = kept.weak(context.table, lambda place: (sample.key_pool(layout, first + place) for sample, layout in drawn))
     metrics = CheckedMetrics(context.options.metrics_check, tuple(weak))
     lengths = context.kept_of_samples.sampled_lengths(scans[0].most)
-    measure = ScanFractions(context.table, context.order, kept.fixed(metrics.fixes), lengths)
+    measure = ScanFractions(context.table, context.order, kept.fixed(metrics.fixes), lengths, context.workload)
     fitted = tuple(_fitted(context, measure, *each, more) for each in drawn)
     _log_left_out(context.table, context.order.named, [each.planned.layout for each in fitted])
     return FittedGroups(fitted, measure, metrics)
@@ -255,16 +257,16 @@ def _fitted(
 ) -> FittedGroup:
     group = sample.scan.group
     sampled = SampledGroup(layout, sample.fitted, sample.held_out, group.rows, group.input_size)
-    measured = measure.group(sampled, [task.data_file for task in group.tasks])
+    measured = measure.group(sampled, group)
     before = measure.before([measured])
-    tried = [_measured(context.order, measure, group, sampled, measured, before, more.is_by_size)]
+    tried = [_measured(measure, group, sampled, measured, before, more.is_by_size)]
     for files in more.than(group.expected_output_files, len(group.tasks)):
         if tried[-1].is_read_less:
             break
         sampled = replace(sampled, layout=_layout(context, sample, files))
-        measured = replace(measured, planned=measure.planned_of(sampled))
+        measured = measure.planned_anew(measured, sampled, group)
         group = replace(group, expected_output_files=files)
-        tried.append(_measured(context.order, measure, group, sampled, measured, before, more.is_by_size))
+        tried.append(_measured(measure, group, sampled, measured, before, more.is_by_size))
     if tried[-1].is_read_less:
         return tried[-1]
     # What is rewritten whatever is gained gets the files that were planned.
@@ -275,7 +277,6 @@ def _fitted(
 
 
 def _measured(
-    order: RowOrder,
     measure: ScanFractions,
     group: FileGroup,
     sampled: SampledGroup,
@@ -284,15 +285,21 @@ def _measured(
     is_by_size: bool,
 ) -> FittedGroup:
     predicted = measure.predicted([measured])
-    means = order.mean(before, group.spans), order.mean(predicted, group.spans)
+    means = measure.means([measured], group.spans)
     planned = PlannedLayout(sampled.layout, predicted, before, measured)
     known = None if means[0] is None or means[1] is None else (means[0], means[1])
-    return FittedGroup(group, planned, sampled, known, is_by_size)
+    return FittedGroup(group, planned, sampled, known, is_by_size, measure.over)
 
 
 def _layout(context: SampleContext, sample: DrawnSample, files: int) -> Layout:
     wanted = context.order.layout_request(context.options, files)
-    return fit(context.order.all, sample.fitted, narrowed(wanted, sample.scan.group.spans, len(context.order.prefix)))
+    return fit(
+        context.order.all,
+        sample.fitted,
+        narrowed(wanted, sample.scan.group.spans, len(context.order.prefix)),
+        context.workload.of_layout if context.workload else None,
+        context.options.workload_share,
+    )
 
 
 def _is_of_clusters(sample: DrawnSample, layout: Layout) -> bool:

@@ -13,6 +13,7 @@ from iceberg_zorder.pyiceberg.content_files import Partition
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, rows_of, size_of
 from iceberg_zorder.pyiceberg.plan.layouts import PlannedLayout
 from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles
+from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 
 
 class FilesDescription:
@@ -51,6 +52,16 @@ class FilesDescription:
             "bytes": size_of(tasks),
             "rows": rows_of(tasks),
         }
+
+
+def workload_dict(workload: RequestedWorkload, layouts: Sequence[PlannedLayout]) -> dict[str, Any]:
+    """Describe what the queries of a workload read of file groups with these layouts."""
+    reads = [each.measured.read for each in layouts]
+    return {
+        "queries": len(workload.queries),
+        "before": workload.mean(each.before for each in reads),
+        "predicted": workload.mean(each.predicted for each in reads),
+    }
 
 
 def _layout(planned: PlannedLayout) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import Listing
+from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.request.metrics_check import FAIL, FIX
 from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
@@ -94,6 +95,12 @@ class PlanRequest:
         """The options; raises InvalidInputError for what is none."""
         return rewrite_options(self.written_options)
 
+    @cached_property
+    def workload(self) -> RequestedWorkload | None:
+        """The queries that files are laid out for, if the options name them; raises InvalidInputError."""
+        text = self.options.layout.workload
+        return None if text is None else RequestedWorkload.of(self.table, text, case_sensitive=self.case_sensitive)
+
     @property
     def branch_name(self) -> str:
         """The branch to rewrite."""
@@ -101,6 +108,8 @@ class PlanRequest:
 
     def planner(self) -> Planner:
         """Prepare planning on the table as it is; raises InvalidInputError."""
+        # What is wrong with it is to be told before anything is planned.
+        _ = self.workload
         return Planner(
             self.table,
             self.options,
@@ -135,12 +144,14 @@ class PlanRequest:
     def key(self, order: RowOrder, target: TargetSize) -> str:
         """Make the key of what is asked for, on the table as it is; see :func:`.request_key`."""
         spec_id = self.options.output_spec_id
+        # A file may say something else by the next time.
+        options = {"workload": self.workload.key} if self.workload else {}
         return request_key(
             order.sort_order,
             "" if self.where is None else str(self.where),
             (self.table.schema().schema_id, self.table.spec().spec_id if spec_id is None else spec_id),
             target.size,
-            self.written_options,
+            {**self.written_options, **options},
             self.table.properties,
         )
 

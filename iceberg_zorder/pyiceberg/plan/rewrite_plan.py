@@ -18,7 +18,7 @@ from iceberg_zorder.pyiceberg.commit.replacement import check_committable
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, rows_of, size_of
 from iceberg_zorder.pyiceberg.plan.layouts import PlannedLayout, choose_in_rounds
-from iceberg_zorder.pyiceberg.plan.plan_dict import FilesDescription
+from iceberg_zorder.pyiceberg.plan.plan_dict import FilesDescription, workload_dict
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.planner import Plan, nothing_in
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
@@ -35,7 +35,7 @@ from iceberg_zorder.report.history import SnapshotFacts, expected_seconds
 from iceberg_zorder.request.metrics_check import CheckedMetrics
 from iceberg_zorder.request.plan_text import plan_text
 from iceberg_zorder.request.result import PredicateScan
-from iceberg_zorder.request.rewrite_messages import gains_and_losses, other_layout
+from iceberg_zorder.request.rewrite_messages import other_layout
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.spill import check_directory
 
@@ -151,7 +151,9 @@ class RewritePlan:
             self.check_is_current()
             progress(PLAN, rows_of(self._tasks), size_of(self._tasks))
             budget = MemoryBudget(request.options.memory_limit // 2)
-            context = SampleContext(table, self.order, request.options.layout, progress, budget=budget)
+            context = SampleContext(
+                table, self.order, request.options.layout, progress, budget=budget, workload=request.workload
+            )
             try:
                 sampled = self.sampled_in(context)
             except Exception as error:
@@ -207,17 +209,14 @@ class RewritePlan:
 
     def _warnings(self) -> tuple[str, ...]:
         """Say what the user should know, in sentences."""
-        before, predicted, order = self.scan_fractions_before, self.scan_fractions, self.order
-        means = order.mean(before), order.mean(predicted)
-        found: list[str] = []
-        if means[0] is not None and means[1] is not None:
-            is_all = self.request.options.rewrite_all
-            found += gains_and_losses(before, predicted, (means[0], means[1]), rewrite_all=is_all)
+        order, options = self.order, self.request.options
+        measured = [each.measured for each in self.layouts]
+        found = self.measure.gains_and_losses(measured, rewrite_all=options.rewrite_all) if self.measure else []
         found += [*self.metrics.warnings, *self.metrics.intended]
         last = next((each for each in reversed(self._snapshots) if each.is_layout), None)
         files, all_files = len(self._tasks), self._all_files
         # Who rewrites everything on purpose knows of it.
-        is_asked_for = files == all_files and self.request.options.rewrite_all
+        is_asked_for = files == all_files and options.rewrite_all
         if last and not is_asked_for and not last.is_by(order.names(","), order.prefix_text, order.curve):
             name = display_name(self.request.table)
             found.append(other_layout(name, last.sort_order, order.sort_order, files, all_files))
@@ -293,6 +292,7 @@ class RewritePlan:
             "scan_fractions_before": dict(self.scan_fractions_before),
             "expected_seconds": self.expected_seconds,
             "predicates": [asdict(each) for each in self.predicates],
+            "workload": request.workload and workload_dict(request.workload, self.layouts),
         }
 
     def to_json(self) -> str:

@@ -27,6 +27,7 @@ from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.progress import SAMPLE, Progress, silent
 from iceberg_zorder.pyiceberg.read.file_fields import field_paths, file_fields
 from iceberg_zorder.pyiceberg.read.reader import Reader
+from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.request.metrics_check import FIX, KeyPool
 from iceberg_zorder.rows.memory_budget import MemoryBudget
@@ -62,6 +63,8 @@ class SampleContext:
         Where deleted rows are counted while they are held; by default they are not bounded.
     threads : int, optional
         How many threads read, by default one for each core.
+    workload : RequestedWorkload, optional
+        The queries that files are laid out for, if they are known.
     """
 
     table: Table
@@ -71,6 +74,7 @@ class SampleContext:
     failed: Failed = reraised
     budget: MemoryBudget | None = None
     threads: int = field(default_factory=available_cores)
+    workload: RequestedWorkload | None = None
 
     @property
     def kept_of_samples(self) -> KeptBounds:

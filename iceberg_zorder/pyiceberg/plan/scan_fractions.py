@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,13 +18,31 @@ from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays, new_files_read
+from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays, new_data_files, new_files_read
 from iceberg_zorder.pyiceberg.scan.listing import Listing
+from iceberg_zorder.pyiceberg.scan.requested_workload import BytesRead, RequestedWorkload
 from iceberg_zorder.report.attainable import new_files
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.scan_fraction import BoundedRows, scan_fraction_of_groups
 from iceberg_zorder.report.scan_prediction import SampledGroup
 from iceberg_zorder.request.result import PredicateScan
+from iceberg_zorder.request.rewrite_messages import COLUMNS, QUERIES, gains_and_losses
+
+
+@dataclass(frozen=True, eq=False)
+class GroupReads:
+    """What the queries of a workload read of a file group.
+
+    Parameters
+    ----------
+    before, predicted, actual : BytesRead or None
+        Of its data files, of those that its layout is predicted to make, and of those that were written; None if it is
+        not known, or there is no workload.
+    """
+
+    before: BytesRead | None = None
+    predicted: BytesRead | None = None
+    actual: BytesRead | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +59,15 @@ class MeasuredGroup:
         The rows of the group.
     today, planned : DataFiles
         Its data files, and those that its layout is predicted to make.
+    read : GroupReads, optional
+        What the queries of a workload read of them.
     """
 
     values: Sample
     rows: int
     today: DataFiles
     planned: DataFiles
+    read: GroupReads = GroupReads()
 
 
 class ScanFractions:
@@ -62,9 +83,19 @@ class ScanFractions:
         What new files keep of the columns that were named.
     lengths : sequence of (int or None)
         To how many bytes the sampled keys of these columns are cut, and bounds with them; None for short ones.
+    workload : RequestedWorkload, optional
+        The queries by which groups are judged, instead of by equality with values of the columns.
     """
 
-    def __init__(self, table: Table, order: RowOrder, kept: KeptBounds, lengths: Sequence[int | None]) -> None:
+    def __init__(
+        self,
+        table: Table,
+        order: RowOrder,
+        kept: KeptBounds,
+        lengths: Sequence[int | None],
+        workload: RequestedWorkload | None = None,
+    ) -> None:
+        self.workload = workload
         self._order = order
         self._kept = kept
         self._lengths = lengths
@@ -88,13 +119,61 @@ class ScanFractions:
         bounded = tuple(each if is_kept else _unbounded(each) for each, is_kept in columns)
         return DataFiles(found.partitions, found.rows, found.sizes, bounded)
 
-    def group(self, group: SampledGroup, files: Sequence[DataFile]) -> MeasuredGroup:
+    def group(self, sampled: SampledGroup, group: FileGroup) -> MeasuredGroup:
         """Measure a group by its sample and its data files."""
-        return MeasuredGroup(self.values(group), group.rows, self.files(files), self.planned_of(group))
+        files = [task.data_file for task in group.tasks]
+        reads = GroupReads(self.workload.read_of(files) if self.workload else None)
+        found = MeasuredGroup(self.values(sampled), sampled.rows, self.files(files), self.files([]), reads)
+        return self.planned_anew(found, sampled, group)
+
+    def planned_anew(self, measured: MeasuredGroup, sampled: SampledGroup, group: FileGroup) -> MeasuredGroup:
+        """Take a layout for another one of the same group."""
+        planned = self.planned_of(sampled)
+        if not self.workload:
+            return replace(measured, planned=planned)
+        # Where rows of several partitions come together, the partitions of new files are not known.
+        like = None if group.partition is None else group.tasks[0].data_file
+        read = self.workload.read_of_new(new_data_files(planned, self.fields, [like]), are_placed=like is not None)
+        return replace(measured, planned=planned, read=replace(measured.read, predicted=read))
+
+    def written(self, measured: MeasuredGroup, files: Sequence[DataFile]) -> tuple[MeasuredGroup, DataFiles]:
+        """Measure the new files of a group."""
+        read = self.workload.read_of(files) if self.workload else None
+        return replace(measured, read=replace(measured.read, actual=read)), self.files(files)
+
+    def means(self, groups: Sequence[MeasuredGroup], spans: Sequence[float] = ()) -> tuple[float | None, float | None]:
+        """Average over the queries of the workload, or else over the columns: before, and as predicted."""
+        if self.workload:
+            before = self.workload.mean(each.read.before for each in groups)
+            return before, self.workload.mean(each.read.predicted for each in groups)
+        return self.mean(self.before(groups), spans), self.mean(self.predicted(groups), spans)
+
+    def means_written(
+        self, written: Sequence[tuple[MeasuredGroup, DataFiles]], spans: Sequence[float] = ()
+    ) -> tuple[float | None, float | None]:
+        """Average in the same way: before, and of new files."""
+        groups = [group for group, _ in written]
+        if self.workload:
+            before = self.workload.mean(each.read.before for each in groups)
+            return before, self.workload.mean(each.read.actual for each in groups)
+        return self.mean(self.before(groups), spans), self.mean(self.measured(written), spans)
 
     def planned_of(self, group: SampledGroup) -> DataFiles:
         """Describe the files of one layout; of one that was fitted to nothing, nothing is known."""
         return self.planned({0: group}) if group.fitted.rows else _unknown(group, self._order.named)
+
+    def gains_and_losses(self, groups: Sequence[MeasuredGroup], *, rewrite_all: bool) -> list[str]:
+        """Say, in sentences, which columns pay for the others, and whether the whole gets worse."""
+        before, predicted = self.means(groups)
+        if before is None or predicted is None:
+            return []
+        by_column, means = (self.before(groups), self.predicted(groups)), (before, predicted)
+        return gains_and_losses(*by_column, means, rewrite_all=rewrite_all, over=self.over)
+
+    @property
+    def over(self) -> str:
+        """What scan fractions are averaged over, for messages."""
+        return QUERIES if self.workload else COLUMNS
 
     @property
     def columns(self) -> list[str]:

@@ -35,7 +35,7 @@ class WrittenFiles:
     def files(self, batch: Batch) -> Written:
         """Describe the new files of file groups."""
         assert self._measure is not None  # noqa: S101
-        return [(self._measured[group.index], self._measure.files(files)) for group, files in batch]
+        return [self._measure.written(self._measured[group.index], files) for group, files in batch]
 
     def actual(self, written: Written) -> dict[str, float]:
         """Measure, by column, the scan fractions among new files."""
@@ -46,11 +46,12 @@ class WrittenFiles:
         return self._measure.predicted([group for group, _ in written]) if self._measure else {}
 
     def gain_nothing(self, written: Written, spans: Sequence[float] = (), *, are_few: bool = False) -> bool:
-        """Tell whether new files are read no less than those of today, on average over the columns by their weights.
+        """Tell whether new files are read no less than those of today, on average over the columns or the queries.
 
         If they are few beside those of today, it is enough that they are read no more.
         """
-        before, actual = self._means(written, spans)
+        assert self._measure is not None  # noqa: S101
+        before, actual = self._measure.means_written(written, spans)
         if before is None or actual is None or (are_few and reads_no_more(before, actual)):
             return False
         return gains_nothing(before, actual)
@@ -61,15 +62,10 @@ class WrittenFiles:
 
     def why_left(self, table: str) -> str | None:
         """Say what was not committed, and why; None if all was."""
-        if not self._left:
+        if not self._left or self._measure is None:
             return None
-        before, actual = self._means(self._left)
-        return why_left_after_all(table, len(self._left), before or 0.0, actual or 0.0)
-
-    def _means(self, written: Written, spans: Sequence[float] = ()) -> tuple[float | None, float | None]:
-        assert self._measure is not None  # noqa: S101
-        before = self._measure.before([group for group, _ in written])
-        return self._measure.mean(before, spans), self._measure.mean(self.actual(written), spans)
+        before, actual = self._measure.means_written(self._left)
+        return why_left_after_all(table, len(self._left), before or 0.0, actual or 0.0, over=self._measure.over)
 
     def committed(self, written: Written) -> None:
         """Take note of what was committed."""

@@ -289,6 +289,7 @@ class RewriteRunner:
             self._progress,
             partial(self._failed, "sampling"),
             self._budget,
+            workload=plan.request.workload,
         )
         sampled = plan.sampled_in(context)
         self._done.update(path for group in sampled.groups for path in group.paths)

@@ -80,11 +80,17 @@ def new_files_read(
         Whether each is read.
     """
     found = np.empty(files.count, np.bool_)
-    for place in range(files.count):
-        like = partitions[files.partitions[place]]
-        new = _new_file(files, place, fields, like)
-        found[place] = listing.values_may_match(new) if like is None else listing.may_match(new)
+    for place, new in enumerate(new_data_files(files, fields, partitions)):
+        is_known = partitions[files.partitions[place]] is not None
+        found[place] = listing.may_match(new) if is_known else listing.values_may_match(new)
     return found
+
+
+def new_data_files(
+    files: DataFiles, fields: Sequence[NestedField], partitions: Sequence[DataFile | None]
+) -> list[DataFile]:
+    """Describe files that do not exist yet as those that do, with the arguments of :func:`new_files_read`."""
+    return [_new_file(files, place, fields, partitions[files.partitions[place]]) for place in range(files.count)]
 
 
 def _new_file(files: DataFiles, place: int, fields: Sequence[NestedField], like: DataFile | None) -> DataFile:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from iceberg_zorder.request.predicate import Name
-from iceberg_zorder.workload.boxes.key_ranges import EVERYTHING, KeyRange
+from iceberg_zorder.workload.boxes.key_ranges import EVERYTHING, Edge, KeyRange
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def cover(boxes: Sequence[Box], most: int) -> tuple[Box, ...]:
     >>> [each.range(("a",)) for each in cover(boxes, 2)]
     [KeyRange(start=(0, 1), stop=(0, 3)), KeyRange(start=(0, 7), stop=(0, 9))]
     """
-    distinct = sorted(set(boxes), key=_place)
+    distinct = sorted(set(boxes), key=place)
     if len(distinct) <= most:
         return tuple(distinct)
     ends = [number * len(distinct) // most for number in range(most + 1)]
@@ -88,5 +88,12 @@ def cover(boxes: Sequence[Box], most: int) -> tuple[Box, ...]:
     return tuple(dict.fromkeys(joined))
 
 
-def _place(box: Box) -> tuple[tuple[Name, ...], tuple[object, ...]]:
+def place(box: Box) -> tuple[tuple[Name, ...], tuple[tuple[Edge, Edge], ...]]:
+    """Sort boxes by the names of their columns, then by their ranges.
+
+    Examples
+    --------
+    >>> place(Box.of({("a",): KeyRange((0, 1), (0, 5))}))
+    ((('a',),), (((0, 1), (0, 5)),))
+    """
     return tuple(name for name, _ in box.ranges), tuple((each.start, each.stop) for _, each in box.ranges)

@@ -19,7 +19,8 @@ from iceberg_zorder.request.predicate import (
     Predicate,
     StartsWith,
 )
-from iceberg_zorder.workload.boxes.box import Box, cover
+from iceberg_zorder.request.predicate_values import Value
+from iceberg_zorder.workload.boxes.box import Box, cover, place
 from iceberg_zorder.workload.boxes.key_ranges import NANS, NOT_NAN, NOT_NULL, NULLS, KeyRange
 from iceberg_zorder.workload.boxes.operands import compared, prefixed
 from iceberg_zorder.workload.normal_form import normal_form
@@ -93,7 +94,8 @@ class _Boxes:
     def _all(self, parts: list[tuple[Box, ...]]) -> tuple[Box, ...]:
         """Meet each box of a part with each of the others."""
         found: tuple[Box, ...] = (Box(()),)
-        for part in sorted(parts, key=len):
+        # The order counts where there are too many boxes: it is Java's, too.
+        for part in sorted(set(parts), key=lambda part: (len(part), [place(box) for box in part])):
             one, other = found, part
             while len(one) * len(other) > self._most:
                 if len(one) > len(other):
@@ -146,6 +148,9 @@ def _not_in(part: Comparison | In | StartsWith | IsNull | IsNan, kind: str) -> t
     if not isinstance(part, In) or len(part.values) > _NOT_IN_LIMIT:
         return (NOT_NULL,)
     equal = [compared(kind, "=", value) for value in part.values]
+    if kind == "boolean":
+        left = [compared(kind, "=", Value("boolean", each)) for each in (False, True)]
+        return tuple(ranges[0] for ranges in left if ranges not in equal)
     return _between([each[0] for each in equal if each and each[0] != NOT_NULL])
 
 

@@ -17,7 +17,7 @@ from iceberg_zorder.workload.boxes.key_ranges import NOT_NULL, Edge, KeyRange
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECONDS_OF_A_DAY = 86_400_000_000
 _NANOSECONDS = 1_000
-_TOP_OF_LONG, _TOP_OF_DECIMAL = 1 << 63, 1 << 127
+_TOP_OF_INT, _TOP_OF_LONG, _TOP_OF_DECIMAL = 1 << 31, 1 << 63, 1 << 127
 
 
 def compared(type_name: str, operator: str, value: Value) -> tuple[KeyRange, ...]:
@@ -53,6 +53,10 @@ def compared(type_name: str, operator: str, value: Value) -> tuple[KeyRange, ...
     if edges is None:
         return (NOT_NULL,)
     at, after = edges
+    if operator == "<>" and type_name == "boolean":
+        return compared(type_name, "=", Value("boolean", at == (VALUE, 0)))
+    if operator == "<>" and at == after:
+        return (NOT_NULL,)
     below, above = KeyRange(NOT_NULL.start, at), KeyRange(after, NOT_NULL.stop)
     found = {
         "=": (KeyRange(at, after),),
@@ -96,7 +100,7 @@ def _edges(type_name: str, value: Value) -> tuple[Edge, Edge] | None:
 def _before(type_name: str, unit: int) -> Edge:
     """Find the edge before a whole number of a type's units; no such type has NaN."""
     is_long = domain(type_name) == "long"
-    top = _TOP_OF_LONG if is_long else _TOP_OF_DECIMAL
+    top = _TOP_OF_INT if type_name == "int" else _TOP_OF_LONG if is_long else _TOP_OF_DECIMAL
     if unit >= top:
         return (NULL,)
     if unit <= -top:

@@ -2,17 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from iceberg_zorder.layout.boundaries import Boundaries
+from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
 from iceberg_zorder.layout.keys import NAN, VALUE, KeyColumn
 from iceberg_zorder.layout.layout import LayoutColumn
 from iceberg_zorder.workload.boxes.box import Box
 from iceberg_zorder.workload.boxes.key_ranges import END, Edge, KeyRange
+
+
+def query_boxes(queries: Iterable[tuple[Sequence[Box], float]], columns: Sequence[LayoutColumn]) -> QueryBoxes:
+    """Put what queries want into the positions of a layout.
+
+    Parameters
+    ----------
+    queries : iterable of (sequence of Box, float)
+        What each asks for, with its weight; one that asks for nothing is left out.
+    columns : sequence of LayoutColumn
+        The active columns of a layout.
+
+    Returns
+    -------
+    QueryBoxes
+        The boxes of the queries, one after the other.
+
+    Examples
+    --------
+    >>> from iceberg_zorder.layout.columns import ClusteringColumn
+    >>> boundaries = Boundaries(np.array([10, 20, 30]))
+    >>> column = LayoutColumn(0, ClusteringColumn(("a",), "long"), boundaries, np.array([0, 16, 32, 48, 60, 62]))
+    >>> below = Box.of({("a",): KeyRange((VALUE,), (VALUE, 20))})
+    >>> found = query_boxes([((), 9.0), ((below, Box(())), 2.0)], [column])
+    >>> found.lower.tolist(), found.upper.tolist(), found.query.tolist(), found.weights.tolist()
+    ([[0, 0]], [[16, 62]], [0, 0], [2.0])
+    """
+    wanted = [(boxes, weight) for boxes, weight in queries if boxes]
+    found = [position_box(box, columns) for boxes, _ in wanted for box in boxes]
+    edges = np.array(found, np.int64).reshape(len(found), len(columns), 2)
+    query = np.repeat(np.arange(len(wanted)), [len(boxes) for boxes, _ in wanted])
+    return QueryBoxes(edges[:, :, 0].T, edges[:, :, 1].T, query, np.array([weight for _, weight in wanted]))
 
 
 def position_box(box: Box, columns: Sequence[LayoutColumn]) -> npt.NDArray[np.int64]:

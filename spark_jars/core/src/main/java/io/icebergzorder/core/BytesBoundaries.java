@@ -61,11 +61,22 @@ public final class BytesBoundaries extends Boundaries {
    * @return a bucket in [0, {@link #size}]
    */
   public int bucket(byte[] key) {
+    return count(key, true);
+  }
+
+  /** How many boundaries are below a key, in [0, {@link #size}]. */
+  public int countBelow(byte[] key) {
+    return count(key, false);
+  }
+
+  /** How many boundaries are below a key, or not above it. */
+  private int count(byte[] key, boolean withEqual) {
     int low = 0;
     int high = values.length;
     while (low < high) {
       int middle = (low + high) >>> 1;
-      if (Arrays.compareUnsigned(values[middle], key) <= 0) {
+      int compared = Arrays.compareUnsigned(values[middle], key);
+      if (compared < 0 || (withEqual && compared == 0)) {
         low = middle + 1;
       } else {
         high = middle;

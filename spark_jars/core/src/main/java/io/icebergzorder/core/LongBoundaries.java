@@ -63,6 +63,11 @@ public final class LongBoundaries extends Boundaries {
     return values.countNotAbove(key);
   }
 
+  /** How many boundaries are below a key, in [0, {@link #size}]. */
+  public int countBelow(long key) {
+    return key == Long.MIN_VALUE ? 0 : bucket(key - 1);
+  }
+
   /** The boundaries; a copy, length {@link #size}. */
   public long[] values() {
     return values.values().clone();

@@ -3,6 +3,7 @@ package io.icebergzorder.core;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.regex.Pattern;
@@ -17,8 +18,8 @@ import java.util.regex.Pattern;
  *       or evenly along the curve</td></tr>
  *   <tr><td>column-weights</td><td>a=3,b=1: numbers in (0, 1000000]</td><td>1 each</td><td>with adaptive cuts, how much
  *       a column's filters count against the others'</td></tr>
- *   <tr><td>size-tolerance</td><td>number in [0, 1)</td><td>0.25</td><td>with adaptive cuts, how far a file's rows may
- *       lie from the mean, as a share of it</td></tr>
+ *   <tr><td>size-tolerance</td><td>number in [0, 1)</td><td>0.25, with a workload 0.5</td><td>with adaptive cuts, how far a file's
+ *       rows may lie from the mean, as a share of it</td></tr>
  *   <tr><td>sample-rows</td><td>integer in [1, 2147483647]</td><td>1,000 per output file, at least 50,000, at
  *       most 1,000,000</td><td>rows to sample: more make file sizes more even, and take longer</td></tr>
  *   <tr><td>sample-seed</td><td>integer in [-2^63, 2^63)</td><td>0</td><td>which rows are sampled</td></tr>
@@ -27,6 +28,10 @@ import java.util.regex.Pattern;
  *   <tr><td>metrics-check</td><td>warn, fail, fix</td><td>warn</td><td>what is done about columns whose lower/upper bounds are not
  *       kept, or cut too short to tell values apart</td></tr>
  *   <tr><td>dry-run</td><td>true, false</td><td>false</td><td>plan, sample and predict, and write nothing</td></tr>
+ *   <tr><td>workload</td><td>a file, or JSON</td><td>none</td><td>queries that adaptive cuts are made for, as the command
+ *       {@code workload} writes them</td></tr>
+ *   <tr><td>workload-share</td><td>number in [0, 1]</td><td>0.95</td><td>how much these queries count against others that
+ *       nobody has foreseen</td></tr>
  * </table>
  *
  * @param cuts the kind of cuts
@@ -37,6 +42,8 @@ import java.util.regex.Pattern;
  * @param maxBoundaries the wanted number of boundaries per column
  * @param metricsCheck what is done about columns whose lower/upper bounds do not serve
  * @param dryRun whether nothing is written
+ * @param workload the queries that files are cut for: JSON, or where it lies
+ * @param workloadShare the share of the queries that the workload knows
  */
 public record ZOrderOptions(
     String cuts,
@@ -46,7 +53,9 @@ public record ZOrderOptions(
     long sampleSeed,
     int maxBoundaries,
     String metricsCheck,
-    boolean dryRun) {
+    boolean dryRun,
+    Optional<String> workload,
+    double workloadShare) {
   /** How rows are cut into files. */
   public static final String CUTS = "cuts";
 
@@ -61,6 +70,9 @@ public record ZOrderOptions(
 
   /** Default of {@link #SIZE_TOLERANCE}. */
   public static final double SIZE_TOLERANCE_DEFAULT = 0.25;
+
+  /** The same with a workload: what it spares is worth less even sizes. */
+  public static final double SIZE_TOLERANCE_OF_WORKLOAD = 0.5;
 
   /** Rows to sample; the default depends on the number of output files. */
   public static final String SAMPLE_ROWS = "sample-rows";
@@ -92,9 +104,19 @@ public record ZOrderOptions(
   /** Whether to plan, sample and predict only. */
   public static final String DRY_RUN = "dry-run";
 
+  /** The queries that files are cut for: JSON, or where it lies. */
+  public static final String WORKLOAD = "workload";
+
+  /** The share of the queries that the workload knows. */
+  public static final String WORKLOAD_SHARE = "workload-share";
+
+  /** Default of {@link #WORKLOAD_SHARE}. */
+  public static final double WORKLOAD_SHARE_DEFAULT = 0.95;
+
   /** The names of all options here; the engine refuses what neither it nor Iceberg knows. */
   public static final Set<String> NAMES =
-      Set.of(CUTS, COLUMN_WEIGHTS, SIZE_TOLERANCE, SAMPLE_ROWS, SAMPLE_SEED, BOUNDARIES, METRICS_CHECK, DRY_RUN);
+      Set.of(
+          CUTS, COLUMN_WEIGHTS, SIZE_TOLERANCE, SAMPLE_ROWS, SAMPLE_SEED, BOUNDARIES, METRICS_CHECK, DRY_RUN, WORKLOAD, WORKLOAD_SHARE);
 
   private static final Set<String> METRICS_CHECKS = Set.of(METRICS_CHECK_DEFAULT, METRICS_CHECK_FAIL, METRICS_CHECK_FIX);
 
@@ -116,6 +138,7 @@ public record ZOrderOptions(
     if (!cuts.equals(BoxTree.KIND) && !cuts.equals(EvenCuts.KIND)) {
       throw refused(CUTS, cuts, "'" + BoxTree.KIND + "' or '" + EvenCuts.KIND + "'");
     }
+    Optional<String> workload = workload(options, cuts);
     OptionalInt sampleRows =
         options.containsKey(SAMPLE_ROWS)
             ? OptionalInt.of((int) integer(options, SAMPLE_ROWS, 0, 1, Integer.MAX_VALUE))
@@ -123,12 +146,14 @@ public record ZOrderOptions(
     return new ZOrderOptions(
         cuts,
         options.containsKey(COLUMN_WEIGHTS) ? ColumnWeight.parse(options.get(COLUMN_WEIGHTS)) : List.of(),
-        sizeTolerance(options.get(SIZE_TOLERANCE)),
+        sizeTolerance(options.get(SIZE_TOLERANCE), workload.isPresent()),
         sampleRows,
         integer(options, SAMPLE_SEED, SAMPLE_SEED_DEFAULT, Long.MIN_VALUE, Long.MAX_VALUE),
         (int) integer(options, BOUNDARIES, BOUNDARIES_DEFAULT, 1, Layout.MAX_BOUNDARIES),
         metricsCheck(options),
-        isTrue(options, DRY_RUN));
+        isTrue(options, DRY_RUN),
+        workload,
+        workloadShare(options.get(WORKLOAD_SHARE)));
   }
 
   /**
@@ -169,9 +194,32 @@ public record ZOrderOptions(
     return text.equalsIgnoreCase("true");
   }
 
-  private static double sizeTolerance(String text) {
+  private static Optional<String> workload(Map<String, String> options, String cuts) {
+    Optional<String> workload = Optional.ofNullable(options.get(WORKLOAD));
+    if (workload.isEmpty() && options.containsKey(WORKLOAD_SHARE)) {
+      throw new IllegalArgumentException(
+          "Cannot use option %s, because option %s is not given".formatted(WORKLOAD_SHARE, WORKLOAD));
+    }
+    if (workload.isPresent() && cuts.equals(EvenCuts.KIND)) {
+      throw new IllegalArgumentException(
+          "Cannot use option %s with %s '%s', because only adaptive cuts follow queries".formatted(WORKLOAD, CUTS, cuts));
+    }
+    return workload;
+  }
+
+  private static double workloadShare(String text) {
     if (text == null) {
-      return SIZE_TOLERANCE_DEFAULT;
+      return WORKLOAD_SHARE_DEFAULT;
+    }
+    if (!NUMBER.matcher(text).matches() || !(Double.parseDouble(text) <= 1)) {
+      throw refused(WORKLOAD_SHARE, text, "a number in [0, 1]");
+    }
+    return Double.parseDouble(text);
+  }
+
+  private static double sizeTolerance(String text, boolean hasWorkload) {
+    if (text == null) {
+      return hasWorkload ? SIZE_TOLERANCE_OF_WORKLOAD : SIZE_TOLERANCE_DEFAULT;
     }
     if (!NUMBER.matcher(text).matches() || !(Double.parseDouble(text) < 1)) {
       throw refused(SIZE_TOLERANCE, text, "a number in [0, 1)");

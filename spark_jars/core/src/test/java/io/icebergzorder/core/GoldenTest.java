@@ -74,12 +74,15 @@ class GoldenTest {
   /** See {@link QueriesGoldenTest}. */
   static final String QUERIES = "queries";
 
+  /** Boxes over keys, see {@link PositionBoxesGoldenTest}. */
+  static final String POSITION_BOXES = "position_boxes";
+
   /** What the names of reports begin with, see {@link ReportGoldenTest}. */
   static final String REPORT = "report_";
 
   private static final Set<String> OTHERS =
       Set.of(
-          SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, BOXES, REGIONS, SETTLED, UPKEEP, QUERIES);
+          SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, BOXES, REGIONS, SETTLED, UPKEEP, QUERIES, POSITION_BOXES);
 
   private static final Path DIRECTORY =
       Path.of(System.getProperty("basedir", ".")).resolve("../../tests/golden").normalize();

@@ -41,6 +41,17 @@ class SettledGoldenTest {
   }
 
   @Test
+  void keysOfWorkloadsAreTheSame() throws IOException {
+    JsonNode workloads = GoldenTest.read(GoldenTest.SETTLED).get("workloads");
+    assertEquals(4, workloads.size());
+    for (JsonNode golden : workloads) {
+      List<RequestKey.WeightedFilter> queries = new ArrayList<>();
+      golden.get("queries").forEach(each -> queries.add(new RequestKey.WeightedFilter(each.get(0).textValue(), each.get(1).doubleValue())));
+      assertEquals(golden.get("key").textValue(), RequestKey.ofWorkload(queries));
+    }
+  }
+
+  @Test
   void whatIsSettledIsTheSame() throws IOException {
     JsonNode document = GoldenTest.read(GoldenTest.SETTLED);
     List<List<Long>> partitions = MAPPER.convertValue(document.get("partitions"), new TypeReference<List<List<Long>>>() {});

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
@@ -15,7 +16,8 @@ class ZOrderOptionsTest {
   @Test
   void defaults() {
     ZOrderOptions options = ZOrderOptions.of(Map.of("target-file-size-bytes", "1"));
-    assertEquals(new ZOrderOptions("adaptive", List.of(), 0.25, OptionalInt.empty(), 0, 4096, "warn", false), options);
+    assertEquals(
+        new ZOrderOptions("adaptive", List.of(), 0.25, OptionalInt.empty(), 0, 4096, "warn", false, Optional.empty(), 0.95), options);
     assertEquals(50_000, options.sampleRows(1));
     assertEquals(100_000, options.sampleRows(100));
     assertEquals(1_000_000, options.sampleRows(Integer.MAX_VALUE));
@@ -35,11 +37,46 @@ class ZOrderOptionsTest {
                 "metrics-check", "Fix",
                 "dry-run", "TRUE"));
     List<ColumnWeight> weights = List.of(new ColumnWeight(List.of("a"), 2));
-    assertEquals(new ZOrderOptions("even", weights, 0.5, OptionalInt.of(7), -9, 65_536, "fix", true), options);
+    assertEquals(
+        new ZOrderOptions("even", weights, 0.5, OptionalInt.of(7), -9, 65_536, "fix", true, Optional.empty(), 0.95), options);
     assertEquals(7, options.sampleRows(100));
     assertEquals(
-        Set.of("cuts", "column-weights", "size-tolerance", "sample-rows", "sample-seed", "boundaries", "metrics-check", "dry-run"),
+        Set.of(
+            "cuts",
+            "column-weights",
+            "size-tolerance",
+            "sample-rows",
+            "sample-seed",
+            "boundaries",
+            "metrics-check",
+            "dry-run",
+            "workload",
+            "workload-share"),
         ZOrderOptions.NAMES);
+  }
+
+  @Test
+  void aWorkloadAllowsFilesOfOtherSizes() {
+    assertEquals(0.5, ZOrderOptions.of(Map.of("workload", "w.json")).sizeTolerance());
+    ZOrderOptions options = ZOrderOptions.of(Map.of("workload", "w.json", "size-tolerance", "0.1", "workload-share", "1"));
+    assertEquals(0.1, options.sizeTolerance());
+    assertEquals(Optional.of("w.json"), options.workload());
+    assertEquals(1, options.workloadShare());
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      quoteCharacter = '"',
+      value = {
+        "workload-share,1,x,y,\"Cannot use option workload-share, because option workload is not given\"",
+        "workload,w,cuts,even,\"Cannot use option workload with cuts 'even', because only adaptive cuts follow queries\"",
+        "workload,w,workload-share,1.1,\"Cannot set workload-share to '1.1', because it must be a number in [0, 1]\"",
+        "workload,w,workload-share,-1,\"Cannot set workload-share to '-1', because it must be a number in [0, 1]\""
+      })
+  void whatDoesNotGoWithAWorkloadIsRefused(String name, String value, String other, String otherValue, String message) {
+    Exception e =
+        assertThrows(IllegalArgumentException.class, () -> ZOrderOptions.of(Map.of(name, value, other, otherValue)));
+    assertEquals(message, e.getMessage());
   }
 
   @ParameterizedTest

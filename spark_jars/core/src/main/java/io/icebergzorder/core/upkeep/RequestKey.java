@@ -71,6 +71,28 @@ public final class RequestKey {
     return of(lines);
   }
 
+  /**
+   * A query as it counts in the key of a workload.
+   *
+   * @param filter its filter
+   * @param weight how often it is asked
+   */
+  public record WeightedFilter(String filter, double weight) {}
+
+  /**
+   * The key of a workload's queries, which stands for option {@code workload} in that of a request: who has them laid elsewhere asks for
+   * the same, and who changes the file for something else.
+   *
+   * @return 16 hexadecimal digits
+   */
+  public static String ofWorkload(List<WeightedFilter> queries) {
+    // Of each a line with the bits of its weight, for the engines write numbers differently; the last one ends, too.
+    List<String> lines = new ArrayList<>();
+    queries.forEach(query -> lines.add("%016x\t%s".formatted(Double.doubleToRawLongBits(query.weight()), query.filter())));
+    lines.add("");
+    return of(lines);
+  }
+
   /** A key of lines of text. */
   static String of(List<String> lines) {
     try {

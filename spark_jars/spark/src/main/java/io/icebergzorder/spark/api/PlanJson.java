@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /** Plans as programs read them: the keys, and their order, are those of {@code RewritePlan.to_dict} of the PyIceberg engine. */
 final class PlanJson {
@@ -35,11 +36,23 @@ final class PlanJson {
     addFractions(root, "scan_fractions_before", plan.scanFractionsBefore());
     root.put("expected_seconds", ResultJson.orNull(plan.expectedSeconds()));
     ResultJson.addPredicates(root, plan.predicates());
+    addWorkload(root, plan.workload());
     try {
       return MAPPER.writeValueAsString(root);
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("Cannot write a plan as JSON, because Jackson failed", e);
     }
+  }
+
+  private static void addWorkload(ObjectNode node, Optional<WorkloadScan> workload) {
+    if (workload.isEmpty()) {
+      node.putNull("workload");
+      return;
+    }
+    node.putObject("workload")
+        .put("queries", workload.get().queries())
+        .put("before", ResultJson.orNull(workload.get().before()))
+        .put("predicted", ResultJson.orNull(workload.get().predicted()));
   }
 
   private static void addGroup(ObjectNode node, PlannedFileGroup group) {

@@ -41,6 +41,7 @@ final class PlanText {
               + fractions(plan.scanFractions(), plan.scanFractionsBefore()));
     }
     plan.predicates().forEach(each -> lines.add("  predicted share read by " + predicate(each)));
+    plan.workload().ifPresent(each -> lines.add("  predicted share read by " + workload(each)));
     plan.expectedSeconds()
         .ifPresent(
             seconds ->
@@ -80,7 +81,19 @@ final class PlanText {
   }
 
   private static String predicate(PredicateScan found) {
-    return String.format("%s: %s (%s today)", found.predicate(), percent(found.predicted()), percent(found.before()));
+    return String.format("%s: %s", found.predicate(), shares(found.predicted(), found.before()));
+  }
+
+  private static String workload(WorkloadScan found) {
+    return String.format(
+        Locale.ROOT,
+        "the %,d queries of the workload on average: %s",
+        found.queries(),
+        shares(found.predicted(), found.before()));
+  }
+
+  private static String shares(OptionalDouble predicted, OptionalDouble before) {
+    return String.format("%s (%s today)", percent(predicted), percent(before));
   }
 
   private static String percent(OptionalDouble share) {

@@ -1,10 +1,12 @@
 package io.icebergzorder.spark.api;
 
 import io.icebergzorder.spark.internals.RewriteSession;
+import io.icebergzorder.spark.measure.BytesRead;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.Condition;
+import io.icebergzorder.spark.request.Workload;
 import io.icebergzorder.spark.run.RewriteRun;
 import io.icebergzorder.spark.sample.FittedGroup;
 import io.icebergzorder.spark.sample.FittedLayouts;
@@ -16,6 +18,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalLong;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -179,6 +182,23 @@ public final class RewritePlan {
   /** What was asked for by conditions, in their order; empty before {@link #sampled(List)}. */
   public List<PredicateScan> predicates() {
     return predicates;
+  }
+
+  /** What the queries read that files are cut for; empty without option {@code workload}. */
+  public Optional<WorkloadScan> workload() {
+    return plan.workload()
+        .map(
+            workload ->
+                new WorkloadScan(
+                    workload.queries().size(),
+                    mean(workload, FittedGroup::readBefore),
+                    mean(workload, FittedGroup::readPredicted)));
+  }
+
+  private OptionalDouble mean(Workload workload, Function<FittedGroup, BytesRead> read) {
+    List<BytesRead> parts = fitted.stream().flatMap(layouts -> layouts.groups().values().stream()).map(read).toList();
+    double mean = BytesRead.sum(workload.queries().size(), parts.stream()).mean(workload.weights());
+    return Double.isNaN(mean) ? OptionalDouble.empty() : OptionalDouble.of(mean);
   }
 
   /** Whether option {@code dry-run} keeps {@link #execute} from writing. */

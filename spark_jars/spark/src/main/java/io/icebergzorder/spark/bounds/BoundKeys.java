@@ -3,18 +3,14 @@ package io.icebergzorder.spark.bounds;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.KeyDomain;
-import io.icebergzorder.core.Keys;
 import io.icebergzorder.core.report.ColumnBounds;
-import java.math.BigDecimal;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Map;
-import java.util.UUID;
 import org.apache.iceberg.ContentFile;
 import org.apache.iceberg.types.Conversions;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
-import org.apache.iceberg.util.ByteBuffers;
 
 /**
  * Collects the bounds of a column in data files as keys, in the order in which the files are added. Nothing of a file is kept but
@@ -104,9 +100,10 @@ public final class BoundKeys {
       boolean isNone = value == null || value instanceof Number number && Double.isNaN(number.doubleValue());
       states[size] = isNone ? KeyColumn.NULL : KeyColumn.VALUE;
       if (!isNone && isLong) {
-        longs[size] = longKey(value);
+        longs[size] = ValueKeys.ofLong(value);
       } else if (!isNone) {
-        texts[size] = bytesKey(value);
+        // A text is not decoded, for its key is its bytes.
+        texts[size] = ValueKeys.ofBytes(value);
       }
       size++;
     }
@@ -117,27 +114,5 @@ public final class BoundKeys {
           ? KeyColumn.ofLongs(Arrays.copyOf(longs, size), ofFiles)
           : KeyColumn.ofBytes(Arrays.copyOf(texts, size), ofFiles);
     }
-  }
-
-  private static long longKey(Object value) {
-    if (value instanceof Boolean flag) {
-      return Keys.ofBoolean(flag);
-    }
-    if (value instanceof BigDecimal decimal) {
-      return decimal.unscaledValue().longValueExact();
-    }
-    return value instanceof Double || value instanceof Float
-        ? Keys.ofDouble(((Number) value).doubleValue())
-        : ((Number) value).longValue();
-  }
-
-  /** A text is not decoded, for its key is its bytes. */
-  private static byte[] bytesKey(Object value) {
-    if (value instanceof UUID uuid) {
-      return Keys.ofUuid(uuid);
-    }
-    return value instanceof BigDecimal decimal
-        ? Keys.ofWideDecimal(decimal.unscaledValue())
-        : ByteBuffers.toByteArray((ByteBuffer) value).clone();
   }
 }

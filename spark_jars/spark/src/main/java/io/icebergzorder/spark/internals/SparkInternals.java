@@ -19,9 +19,13 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.IsNaN;
+import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.expressions.Not;
+import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.execution.QueryExecution;
@@ -72,22 +76,29 @@ public final class SparkInternals {
   public static Expression icebergExpression(SparkSession session, String quotedTable, String where) throws AnalysisException {
     Object resolved =
         callStatic(SparkExpressionConverter.class, "collectResolvedSparkExpression", session, quotedTable, where);
-    return (Expression) callStatic(SparkExpressionConverter.class, "convertToIcebergExpression", comparedWithNan(resolved));
+    return (Expression) callStatic(SparkExpressionConverter.class, "convertToIcebergExpression", expressible(resolved));
   }
 
   /**
-   * Writes {@code isnan(x)} as {@code x <=> NaN} wherever it stands in a condition. Both are true, false and never NULL for the same
-   * values, and Spark tells its sources of the second alone, which Iceberg takes for its own {@code is_nan}.
+   * Writes two things in a condition in another way. {@code isnan(x)} becomes {@code x <=> NaN}: both are true, false and never NULL for
+   * the same values, and Spark tells its sources of the second alone, which Iceberg takes for its own {@code is_nan}. And
+   * {@code NOT x <=> y}, which would become the same as {@code x <> y}, becomes {@code x IS NULL OR x <> y}: so a comparison that is
+   * turned around never is meant to be true of NULL.
    */
-  private static Object comparedWithNan(Object condition) {
+  private static Object expressible(Object condition) {
     if (condition instanceof IsNaN isNan) {
       DataType type = isNan.child().dataType();
       Object nan = type.equals(DataTypes.FloatType) ? (Object) Float.NaN : (Object) Double.NaN;
       return construct(EqualNullSafe.class, isNan.child(), construct(Literal.class, nan, type));
     }
     List<Object> children = list(call(condition, "children"), Object.class);
-    List<Object> compared = children.stream().map(SparkInternals::comparedWithNan).toList();
-    return compared.equals(children) ? condition : call(condition, "withNewChildren", seq(compared));
+    List<Object> expressible = children.stream().map(SparkInternals::expressible).toList();
+    if (condition instanceof Not && expressible.get(0) instanceof EqualNullSafe equal) {
+      Object column = equal.left() instanceof Literal ? equal.right() : equal.left();
+      Object different = construct(Not.class, construct(EqualTo.class, equal.left(), equal.right()));
+      return construct(Or.class, construct(IsNull.class, column), different);
+    }
+    return expressible.equals(children) ? condition : call(condition, "withNewChildren", seq(expressible));
   }
 
   /**

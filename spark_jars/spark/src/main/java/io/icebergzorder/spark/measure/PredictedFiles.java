@@ -22,11 +22,19 @@ import org.apache.iceberg.types.Types;
 public record PredictedFiles(List<Types.NestedField> fields, List<FilePartition> partitions) {
   /** Which of some new files a condition leaves. */
   public boolean[] mayMatch(FileCondition condition, DataFiles files) {
-    boolean[] found = new boolean[files.count()];
-    for (int place = 0; place < found.length; place++) {
+    return mayMatch(List.of(condition), files)[0];
+  }
+
+  /** Which of some new files each of several conditions leaves. */
+  public boolean[][] mayMatch(List<FileCondition> conditions, DataFiles files) {
+    boolean[][] found = new boolean[conditions.size()][files.count()];
+    for (int place = 0; place < files.count(); place++) {
       FilePartition partition = partitions.get(files.partitions()[place]);
       DataFile file = file(files, place, partition);
-      found[place] = partition.isKnown() ? condition.mayMatch(file) : condition.valuesMayMatch(file);
+      for (int i = 0; i < found.length; i++) {
+        FileCondition condition = conditions.get(i);
+        found[i][place] = partition.isKnown() ? condition.mayMatch(file) : condition.valuesMayMatch(file);
+      }
     }
     return found;
   }

@@ -10,6 +10,7 @@ import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.RewriteRequest;
 import io.icebergzorder.spark.request.RowOrder;
+import io.icebergzorder.spark.request.Workload;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
@@ -82,6 +83,11 @@ public final class TablePlan {
     return request.options();
   }
 
+  /** The queries that files are cut for, if there are any. */
+  public Optional<Workload> workload() {
+    return request.workload();
+  }
+
   /** The branch. */
   public String branch() {
     return request.branch();
@@ -146,7 +152,7 @@ public final class TablePlan {
   }
 
   static LeftGroups leftGroups(ResolvedRequest request) {
-    return new LeftGroups(request.target().table().properties(), request.order().sortOrder(), request.options().all());
+    return new LeftGroups(request.target().table().properties(), request.order().sortOrder(), request.keyedOptions());
   }
 
   /** The key of what was asked for. */
@@ -163,7 +169,7 @@ public final class TablePlan {
         table.schema().schemaId(),
         ResolvedRequest.outputSpec(table, request.options()).specId(),
         target.bytes(),
-        request.options().all(),
+        request.keyedOptions(),
         table.properties());
   }
 

@@ -4,6 +4,8 @@ import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.SupportedVersions;
+import java.util.Map;
+import java.util.Optional;
 import org.apache.iceberg.IcebergBuild;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.SnapshotRef;
@@ -22,9 +24,16 @@ import org.apache.spark.sql.AnalysisException;
  * @param branch the branch to rewrite
  * @param order the order of the rows
  * @param scope which data files the filter selects
+ * @param workload the queries that files are cut for, if there are any
  */
 public record ResolvedRequest(
-    CatalogTable target, RewriteRequest written, RewriteOptions options, String branch, RowOrder order, FileScope scope) {
+    CatalogTable target,
+    RewriteRequest written,
+    RewriteOptions options,
+    String branch,
+    RowOrder order,
+    FileScope scope,
+    Optional<Workload> workload) {
   /**
    * Resolves a request; what it does not say of columns and options, the table may remember.
    *
@@ -48,7 +57,12 @@ public record ResolvedRequest(
         ClusteringColumns.resolve(
             table, sortOrder, options.layout(), outputSpec(table, options), target.isCaseSensitive());
     FileScope scope = new FileScope(filter(target, request.where()), target.isCaseSensitive());
-    return new ResolvedRequest(target, request, options, branch, order, scope);
+    return new ResolvedRequest(target, request, options, branch, order, scope, Workload.of(target, options.layout()));
+  }
+
+  /** The options as they tell requests apart. */
+  public Map<String, String> keyedOptions() {
+    return workload.map(each -> each.keyed(options.all())).orElse(options.all());
   }
 
   /** The partition spec of the files to be written. */

@@ -1,6 +1,7 @@
 package io.icebergzorder.spark.request;
 
 import io.icebergzorder.core.ColumnWeight;
+import io.icebergzorder.core.EvenCuts;
 import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.core.ZOrderOptions;
 import java.util.LinkedHashMap;
@@ -19,13 +20,16 @@ final class TableDefaults {
   /** Options, as {@code name=value} with semicolons between. */
   static final String OPTIONS = "zorder.options";
 
+  /** The table property with option {@code workload}, which may hold semicolons. */
+  static final String WORKLOAD = "zorder.workload";
+
   private static final Logger LOG = LoggerFactory.getLogger(TableDefaults.class);
 
   private TableDefaults() {}
 
   /**
    * Completes a request by what the table remembers; what the request says wins. One that names columns does without remembered weights
-   * of others.
+   * of others; a remembered workload is left out where cuts are even.
    *
    * @throws IllegalArgumentException if it remembers what no rewrite can take
    */
@@ -36,6 +40,10 @@ final class TableDefaults {
       removeWeightsOfOthers(options, target, SortOrder.parse(request.sortOrder()));
     }
     options.putAll(request.options());
+    String workload = target.table().properties().get(WORKLOAD);
+    if (workload != null && !EvenCuts.KIND.equals(options.get(ZOrderOptions.CUTS))) {
+      options.putIfAbsent(ZOrderOptions.WORKLOAD, workload);
+    }
     return new RewriteRequest(request.table(), sortOrder, options, request.where(), request.branch(), request.likeBuiltin());
   }
 

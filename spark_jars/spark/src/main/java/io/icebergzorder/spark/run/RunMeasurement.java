@@ -5,12 +5,15 @@ import io.icebergzorder.core.upkeep.Gathering;
 import io.icebergzorder.core.upkeep.LeftGroups;
 import io.icebergzorder.core.upkeep.Settled;
 import io.icebergzorder.spark.commit.LayoutSummary;
+import io.icebergzorder.spark.measure.BytesRead;
 import io.icebergzorder.spark.measure.GroupBounds;
 import io.icebergzorder.spark.measure.ScanFractions;
 import io.icebergzorder.spark.plan.RewriteHistory;
 import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.sample.ConditionReads;
 import io.icebergzorder.spark.sample.FittedGroup;
 import io.icebergzorder.spark.sample.FittedLayouts;
+import io.icebergzorder.spark.sample.ScanMeans;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.util.ArrayList;
@@ -47,6 +50,9 @@ final class RunMeasurement {
   private final Map<Integer, ScanMeasurement.MeasuredGroup> measured = new HashMap<>();
   private final List<FittedGroup> left = new ArrayList<>();
   private final List<ScanMeasurement.MeasuredGroup> leftFiles = new ArrayList<>();
+  private final List<BytesRead> leftRead = new ArrayList<>();
+  private final ScanMeans means;
+  private final ConditionReads queries;
   private final String id = UUID.randomUUID().toString().replace("-", "").substring(0, ID_DIGITS);
   private long since;
   private int told;
@@ -60,6 +66,8 @@ final class RunMeasurement {
     this.plan = plan;
     this.fitted = fitted;
     this.since = since;
+    this.means = new ScanMeans(plan);
+    this.queries = ScanMeans.reads(plan);
     fitted.groups().forEach((group, each) -> byIndex.put(group.info().globalIndex(), each));
   }
 
@@ -88,7 +96,7 @@ final class RunMeasurement {
   }
 
   /**
-   * Whether the new files of a file group that may be left are read no less than its files of today, on average over the columns, or if
+   * Whether the new files of a file group that may be left are read no less than its files of today, on average, or if
    * they are few beside those, more; it is noted as left then.
    */
   synchronized boolean gainsNothing(RewriteFileGroup group) {
@@ -97,9 +105,9 @@ final class RunMeasurement {
       return false;
     }
     ScanMeasurement.MeasuredGroup files = measure(group);
-    double[] spans = of.group().spans();
-    double actual = ScanFractions.mean(plan.order(), ScanFractions.measured(plan.order(), List.of(files)), spans);
-    double before = ScanFractions.mean(plan.order(), of.before(), spans);
+    BytesRead read = queries.made(group.addedFiles());
+    double actual = means.of(of, ScanFractions.measured(plan.order(), List.of(files)), read);
+    double before = means.of(of, of.before(), of.readBefore());
     boolean areFew = Gathering.makesFew(of.group().files().size(), group.addedFiles().size());
     boolean isGathered = areFew && (plan.isBySize() || !(actual > NO_MORE * before));
     if (isGathered || !(actual > NOTHING * before)) {
@@ -107,6 +115,7 @@ final class RunMeasurement {
     }
     left.add(of);
     leftFiles.add(files);
+    leftRead.add(read);
     return true;
   }
 
@@ -116,10 +125,6 @@ final class RunMeasurement {
     return groups.isEmpty() ? Map.of() : Map.of(LeftGroups.PROPERTY, plan.leftGroups().with(groups));
   }
 
-  private double mean(List<ScanMeasurement.MeasuredGroup> files) {
-    return ScanFractions.mean(plan.order(), ScanFractions.measured(plan.order(), files));
-  }
-
   private Stream<String> whyLeft() {
     return left.isEmpty()
         ? Stream.empty()
@@ -127,12 +132,13 @@ final class RunMeasurement {
             String.format(
                 Locale.ROOT,
                 "Left %,d file groups of %s as they were, and deleted their new files, because filters would read no less, whatever was"
-                    + " predicted: scan fraction on average over the columns %.1f%% today, %.1f%% after. They are left until their"
+                    + " predicted: scan fraction on average over %s %.1f%% today, %.1f%% after. They are left until their"
                     + " files change; to rewrite them anyway, set option rewrite-all to true.",
                 left.size(),
                 plan.target().name(),
-                100 * ScanFractions.mean(plan.order(), FittedLayouts.before(plan.order(), left)),
-                100 * mean(leftFiles)));
+                means.over(),
+                100 * means.of(FittedLayouts.before(plan.order(), left), left.stream().map(FittedGroup::readBefore)),
+                100 * means.of(ScanFractions.measured(plan.order(), leftFiles), leftRead.stream())));
   }
 
   /** What has waited in vain for what was left once it was written. */

@@ -4,6 +4,7 @@ import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.ScanPrediction;
+import io.icebergzorder.spark.measure.BytesRead;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import java.util.Map;
 
@@ -15,13 +16,17 @@ import java.util.Map;
  * @param files its files of today
  * @param before by column name, the scan fraction of {@code column = value} among these files
  * @param predicted by column name, the one that the new files are predicted to have
+ * @param readBefore what the queries of a workload read of these files
+ * @param readPredicted what they are predicted to read of the new ones
  */
 public record FittedGroup(
     PlannedGroup group,
     ScanPrediction.SampledGroup sampled,
     ScanMeasurement.MeasuredGroup files,
     Map<String, Double> before,
-    Map<String, Double> predicted) {
+    Map<String, Double> predicted,
+    BytesRead readBefore,
+    BytesRead readPredicted) {
   /** The layout. */
   public Layout layout() {
     return sampled.layout();

@@ -5,6 +5,8 @@ import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.core.upkeep.Gathering;
+import io.icebergzorder.spark.bounds.KeptBounds;
+import io.icebergzorder.spark.measure.BytesRead;
 import io.icebergzorder.spark.measure.GroupBounds;
 import io.icebergzorder.spark.measure.ScanFractions;
 import io.icebergzorder.spark.measure.TodaysFiles;
@@ -37,6 +39,8 @@ final class LayoutChoice {
   private final RowOrder order;
   private final MetricsFindings metrics;
   private final Fit fit;
+  private final ScanMeans means;
+  private final ConditionReads queries;
 
   /**
    * Takes what is chosen for.
@@ -50,6 +54,8 @@ final class LayoutChoice {
     this.order = plan.order();
     this.metrics = metrics;
     this.fit = fit;
+    this.means = new ScanMeans(plan);
+    this.queries = ScanMeans.reads(plan);
   }
 
   /** Fits the layout of a file group, of so many files, to a sample. */
@@ -69,13 +75,14 @@ final class LayoutChoice {
       Supplier<GroupBounds> bounds,
       Map<PlannedGroup, Throwable> failures) {
     Map<PlannedGroup, GroupBounds> files = TodaysFiles.of(plan, sampled.keySet(), bounds);
+    Map<PlannedGroup, BytesRead> read = queries.today(sampled.keySet());
     Map<PlannedGroup, FittedGroup> chosen = new LinkedHashMap<>();
     Map<PlannedGroup, String> left = new LinkedHashMap<>();
     List<FittedGroup> leftGroups = new ArrayList<>();
     sampled.forEach(
         (group, each) -> {
           FittedGroup fitted =
-              withEnoughFiles(group, each, files.get(group).measured(each.lookedFor(), group.rows()));
+              withEnoughFiles(group, each, files.get(group).measured(each.lookedFor(), group.rows()), read.get(group));
           if (mayBeLeft(group) && !pays(fitted)) {
             left.put(group, whyLeft(fitted));
             leftGroups.add(fitted);
@@ -87,12 +94,20 @@ final class LayoutChoice {
     Map<String, Double> predicted = FittedLayouts.predicted(metrics.ofNewFiles(), order, chosen.values());
     boolean isNothing = chosen.isEmpty() && failures.isEmpty();
     int rewritten = files(chosen.values());
+    RewriteMessages.Means average = means(chosen.values(), before, predicted);
     UnaryOperator<List<String>> messages =
         isNothing
             ? ofMetrics -> ofMetrics
-            : ofMetrics -> new RewriteMessages(plan, order).of(before, predicted, ofMetrics, rewritten);
+            : ofMetrics -> new RewriteMessages(plan, order).of(before, predicted, average, ofMetrics, rewritten);
     return new FittedLayouts(
         chosen, failures, left, before, predicted, metrics, messages, isNothing ? whyNothing(leftGroups) : null, bounds);
+  }
+
+  private RewriteMessages.Means means(Collection<FittedGroup> groups, Map<String, Double> before, Map<String, Double> predicted) {
+    return new RewriteMessages.Means(
+        means.of(before, groups.stream().map(FittedGroup::readBefore)),
+        means.of(predicted, groups.stream().map(FittedGroup::readPredicted)),
+        means.over());
   }
 
   private static int files(Collection<FittedGroup> groups) {
@@ -105,9 +120,9 @@ final class LayoutChoice {
    * if it is not.
    */
   private FittedGroup withEnoughFiles(
-      PlannedGroup group, ScanPrediction.SampledGroup sampled, ScanMeasurement.MeasuredGroup files) {
+      PlannedGroup group, ScanPrediction.SampledGroup sampled, ScanMeasurement.MeasuredGroup files, BytesRead read) {
     Map<String, Double> before = ScanFractions.measured(order, List.of(files));
-    FittedGroup planned = fitted(group, sampled, files, before);
+    FittedGroup planned = fitted(group, sampled, files, before, read);
     FittedGroup best = planned;
     FittedGroup gathered = isGathered(planned) ? planned : null;
     int most = plan.mostFiles(group.files().size());
@@ -120,9 +135,10 @@ final class LayoutChoice {
               group,
               new ScanPrediction.SampledGroup(layout, sampled.fitted(), sampled.heldOut(), sampled.rows(), sampled.bytes()),
               files,
-              before);
+              before,
+              read);
       gathered = gathered == null && isGathered(next) ? next : gathered;
-      best = mean(group, next.predicted()) < mean(group, best.predicted()) ? next : best;
+      best = means.predicted(next) < means.predicted(best) ? next : best;
     }
     if (isReadLess(best)) {
       return best;
@@ -134,17 +150,11 @@ final class LayoutChoice {
       PlannedGroup group,
       ScanPrediction.SampledGroup sampled,
       ScanMeasurement.MeasuredGroup files,
-      Map<String, Double> before) {
-    return new FittedGroup(group, sampled, files, before, ScanFractions.predicted(metrics.ofNewFiles(), order, List.of(sampled)));
-  }
-
-  /** The average for a file group, whose layout may weigh columns by the region that it is of. */
-  private double mean(PlannedGroup group, Map<String, Double> fractions) {
-    return ScanFractions.mean(order, fractions, group.spans());
-  }
-
-  private double mean(Map<String, Double> fractions) {
-    return ScanFractions.mean(order, fractions);
+      Map<String, Double> before,
+      BytesRead read) {
+    KeptBounds kept = metrics.ofNewFiles();
+    Map<String, Double> predicted = ScanFractions.predicted(kept, order, List.of(sampled));
+    return new FittedGroup(group, sampled, files, before, predicted, read, queries.predicted(group, sampled, kept));
   }
 
   /** Whether there is nothing but scan fractions to be won by a rewrite. */
@@ -160,34 +170,37 @@ final class LayoutChoice {
   /** Whether it becomes few files, and filters read no more, or do not count. */
   private boolean isGathered(FittedGroup group) {
     return Gathering.makesFew(group.group().files().size(), group.layout().files())
-        && (plan.isBySize() || !(mean(group.group(), group.predicted()) > NO_MORE * mean(group.group(), group.before())));
+        && (plan.isBySize() || !(means.predicted(group) > NO_MORE * means.before(group)));
   }
 
   /** Whether fewer files will be read; also where no row has a value, because nothing is known then. */
   private boolean isReadLess(FittedGroup group) {
-    return !(mean(group.group(), group.predicted()) > GAIN * mean(group.group(), group.before()));
+    return !(means.predicted(group) > GAIN * means.before(group));
   }
 
   private String whyLeft(FittedGroup group) {
     return String.format(
         Locale.ROOT,
-        "a rewrite is not predicted to read less: scan fraction on average over the columns %.1f%% today, %.1f%% after;"
+        "a rewrite is not predicted to read less: scan fraction on average over %s %.1f%% today, %.1f%% after;"
             + " rewrite-all rewrites it all the same",
-        100 * mean(group.group(), group.before()),
-        100 * mean(group.group(), group.predicted()));
+        means.over(),
+        100 * means.before(group),
+        100 * means.predicted(group));
   }
 
   private String whyNothing(List<FittedGroup> left) {
     int earlier = plan.limit().tried();
-    Map<String, Double> predicted = FittedLayouts.predicted(metrics.ofNewFiles(), order, left);
+    RewriteMessages.Means average =
+        means(left, FittedLayouts.before(order, left), FittedLayouts.predicted(metrics.ofNewFiles(), order, left));
     return String.format(
         Locale.ROOT,
-        "Nothing to rewrite in %s: a rewrite of its %,d file groups is not predicted to read less: scan fraction on average over the"
-            + " columns %.1f%% today, %.1f%% after%s. To rewrite them anyway, set option rewrite-all to true.%s",
+        "Nothing to rewrite in %s: a rewrite of its %,d file groups is not predicted to read less: scan fraction on average over"
+            + " %s %.1f%% today, %.1f%% after%s. To rewrite them anyway, set option rewrite-all to true.%s",
         table.name(),
         left.size() + earlier,
-        100 * mean(FittedLayouts.before(order, left)),
-        100 * mean(predicted),
+        average.over(),
+        100 * average.before(),
+        100 * average.predicted(),
         earlier == 0 ? "" : String.format(Locale.ROOT, ", of the last %,d of them", left.size()),
         plan.limit().message());
   }

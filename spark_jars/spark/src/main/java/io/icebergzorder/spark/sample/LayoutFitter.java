@@ -157,8 +157,11 @@ public final class LayoutFitter {
   }
 
   private Layout fit(PlannedGroup group, Sample sample, int files) {
-    LayoutRequest request = order.layoutRequest(plan.options().layout(), files);
-    return Layout.fit(order.all(), sample, Regions.narrowed(request, group.spans(), order.prefix().size()));
+    LayoutRequest request =
+        Regions.narrowed(order.layoutRequest(plan.options().layout(), files), group.spans(), order.prefix().size());
+    return plan.workload()
+        .map(each -> Layout.fit(order.all(), sample, request, uncut -> each.boxes(uncut.columns()), each.share()))
+        .orElseGet(() -> Layout.fit(order.all(), sample, request));
   }
 
   private Map<PlannedGroup, SampledLayout> layouts(List<Sampler.Drawn> drawn) {

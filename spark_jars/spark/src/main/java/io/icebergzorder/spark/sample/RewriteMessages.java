@@ -1,7 +1,6 @@
 package io.icebergzorder.spark.sample;
 
 import io.icebergzorder.core.report.SnapshotFacts;
-import io.icebergzorder.spark.measure.ScanFractions;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
@@ -24,32 +23,42 @@ final class RewriteMessages {
   }
 
   /**
+   * Averages over the file groups that are rewritten.
+   *
+   * @param before what filters read today
+   * @param predicted what they are predicted to read
+   * @param over what the average is over
+   */
+  record Means(double before, double predicted, String over) {}
+
+  /**
    * Writes the messages.
    *
    * @param before by column name, the scan fraction among the files of today
    * @param predicted the one that the new files are predicted to have
+   * @param means what is read on average
    * @param ofMetrics what is told of columns whose lower/upper bounds do not serve
    * @param files how many data files are rewritten
    */
-  List<String> of(Map<String, Double> before, Map<String, Double> predicted, List<String> ofMetrics, int files) {
+  List<String> of(Map<String, Double> before, Map<String, Double> predicted, Means means, List<String> ofMetrics, int files) {
     List<String> messages = new ArrayList<>();
-    addLosers(messages, before, predicted);
-    if (plan.isRewriteAll() && ScanFractions.mean(order, predicted) > ScanFractions.mean(order, before)) {
-      messages.add("The rewrite makes the scan fraction worse " + means(before, predicted, ":"));
+    addLosers(messages, before, predicted, means);
+    if (plan.isRewriteAll() && means.predicted() > means.before()) {
+      messages.add("The rewrite makes the scan fraction worse " + text(means, ":"));
     }
     messages.addAll(ofMetrics);
     plan.lastLayout().flatMap(last -> lastLayout(last, files)).ifPresent(messages::add);
     return messages;
   }
 
-  private String means(Map<String, Double> before, Map<String, Double> predicted, String colon) {
+  private static String text(Means means, String colon) {
     return String.format(
         Locale.ROOT,
-        "on average over the columns%s %.1f%%, %.1f%% today.",
-        colon, 100 * ScanFractions.mean(order, predicted), 100 * ScanFractions.mean(order, before));
+        "on average over %s%s %.1f%%, %.1f%% today.",
+        means.over(), colon, 100 * means.predicted(), 100 * means.before());
   }
 
-  private void addLosers(List<String> messages, Map<String, Double> before, Map<String, Double> predicted) {
+  private static void addLosers(List<String> messages, Map<String, Double> before, Map<String, Double> predicted, Means means) {
     List<String> losers =
         predicted.keySet().stream()
             .filter(column -> before.containsKey(column) && predicted.get(column) > LOSS * before.get(column))
@@ -63,7 +72,7 @@ final class RewriteMessages {
               column,
               100 * predicted.get(column),
               100 * before.get(column),
-              i == losers.size() - 1 ? "; " + means(before, predicted, "") : "."));
+              i == losers.size() - 1 ? "; " + text(means, "") : "."));
     }
   }
 

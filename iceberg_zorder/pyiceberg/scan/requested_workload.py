@@ -1,0 +1,120 @@
+"""The queries that a rewrite lays files out for: what they want of a layout, and what they read of files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
+from iceberg_zorder.layout.layout import Layout
+from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.scan.listing import Listing
+from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
+from iceberg_zorder.request.predicate import Name, parse_predicate
+from iceberg_zorder.upkeep.settled import workload_key
+from iceberg_zorder.workload.boxes.box import Box
+from iceberg_zorder.workload.boxes.boxes import boxes_of
+from iceberg_zorder.workload.boxes.position_boxes import query_boxes
+from iceberg_zorder.workload.workload import Query
+from iceberg_zorder.workload.workload_option import workload_queries
+
+
+@dataclass(frozen=True, eq=False)
+class BytesRead:
+    """What queries read of a set of files.
+
+    Parameters
+    ----------
+    all : int
+        The bytes of the files.
+    read : ndarray of int64, shape (queries,)
+        The bytes of those that each query does not rule out.
+    """
+
+    all: int
+    read: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class RequestedWorkload:
+    """Queries on a table.
+
+    Parameters
+    ----------
+    queries : tuple of Query
+        The queries, each of a weight above 0, in the order of the workload.
+    boxes : tuple of tuple of Box
+        What each of them asks for.
+    listings : tuple of Listing
+        What each of them leaves of data files.
+    """
+
+    queries: tuple[Query, ...]
+    boxes: tuple[tuple[Box, ...], ...]
+    listings: tuple[Listing, ...]
+
+    @staticmethod
+    def of(table: Table, text: str, *, case_sensitive: bool) -> RequestedWorkload:
+        """Read the option ``workload``; raises InvalidInputError for what is none, and for filters of other tables."""
+        queries = workload_queries(text, lambda location: _content(table, location))
+        types = scanned_table(table, table.name()).columns
+        # Its messages are those of other filters, so that it comes first.
+        listings = tuple(Listing(table, each.filter, case_sensitive=case_sensitive) for each in queries)
+        return RequestedWorkload(queries, tuple(_boxes(table, each.filter, types) for each in queries), listings)
+
+    @property
+    def key(self) -> str:
+        """What tells it from other workloads, wherever it was read: 16 hexadecimal digits."""
+        return workload_key((each.filter, each.weight) for each in self.queries)
+
+    def of_layout(self, layout: Layout) -> QueryBoxes:
+        """Find what the queries want of a layout's columns, in its positions."""
+        weighted = [(boxes, each.weight) for boxes, each in zip(self.boxes, self.queries, strict=True)]
+        return query_boxes(weighted, layout.columns)
+
+    def read_of(self, files: Sequence[DataFile]) -> BytesRead:
+        """Tell what the queries read of data files."""
+        return self._read(files, lambda listing, file: listing.may_match(file))
+
+    def read_of_new(self, files: Sequence[DataFile], *, are_placed: bool) -> BytesRead:
+        """Tell the same of files that do not exist yet, whose partitions may be unknown."""
+        if are_placed:
+            return self.read_of(files)
+        return self._read(files, lambda listing, file: listing.values_may_match(file))
+
+    def _read(self, files: Sequence[DataFile], may_match: Callable[[Listing, DataFile], bool]) -> BytesRead:
+        sizes = [file.file_size_in_bytes for file in files]
+        read = [
+            sum(size for file, size in zip(files, sizes, strict=True) if may_match(listing, file))
+            for listing in self.listings
+        ]
+        return BytesRead(sum(sizes), np.array(read, np.int64))
+
+    def mean(self, parts: Iterable[BytesRead | None]) -> float | None:
+        """Average the share of the bytes of several sets of files that a query reads, in [0, 1]; None without bytes."""
+        known = [each for each in parts if each is not None]
+        total = sum(each.all for each in known)
+        if not total:
+            return None
+        shares = np.sum([each.read for each in known], axis=0) / total
+        weights = np.array([each.weight for each in self.queries])
+        # Summed up in their order, as Java does, where numpy's sum would take an order of its own.
+        return float(np.cumsum(weights * shares)[-1] / np.cumsum(weights)[-1])
+
+
+def _boxes(table: Table, text: str, types: Mapping[Name, str]) -> tuple[Box, ...]:
+    try:
+        return boxes_of(parse_predicate(text), types)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"Cannot use the filter '{text}' on {display_name(table)}, because {error}") from error
+
+
+def _content(table: Table, location: str) -> bytes:
+    with table.io.new_input(location).open() as stream:
+        return stream.read()

@@ -1,0 +1,62 @@
+"""The option ``workload``: JSON, or a file that has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.workload.workload import Query
+from iceberg_zorder.workload.workload_json import from_json
+
+_INLINE = "of option workload"
+
+
+def workload_queries(text: str, read: Callable[[str], bytes]) -> tuple[Query, ...]:
+    """Read the queries that a layout is made for.
+
+    Parameters
+    ----------
+    text : str
+        The option: JSON as ``docs/workload.md`` has it, which begins with a brace, or where a file with it lies.
+    read : callable
+        Reads a file at an address with a scheme, such as ``s3://lake/workload.json``; others are paths of this machine.
+
+    Returns
+    -------
+    tuple of Query
+        Those with a weight above 0.
+
+    Raises
+    ------
+    InvalidInputError
+        When the file cannot be read, it is no such JSON, or has no query.
+
+    Examples
+    --------
+    >>> workload_queries('{"version": 1, "queries": [{"filter": "a = 1", "weight": 2}]}', Path.read_bytes)
+    (Query(filter='a = 1', weight=2.0, weaker=0.0),)
+    >>> workload_queries('{"version": 1, "queries": []}', Path.read_bytes)
+    Traceback (most recent call last):
+    iceberg_zorder.errors.InvalidInputError: Cannot use workload of option workload, because it has no query with a \
+filter and a weight above 0
+    """
+    is_inline = text.lstrip().startswith("{")
+    name = _INLINE if is_inline else text
+    found = from_json(text if is_inline else _content(text, read), name)
+    queries = tuple(each for each in found.queries if each.weight > 0)
+    if not queries:
+        raise InvalidInputError(
+            f"Cannot use workload {name}, because it has no query with a filter and a weight above 0"
+        )
+    return queries
+
+
+def _content(location: str, read: Callable[[str], bytes]) -> str:
+    try:
+        content = read(location) if "://" in location else Path(location.removeprefix("file:")).read_bytes()
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"Cannot read workload {location}, because it is no text in UTF-8") from error
+    except Exception as error:  # whatever the storage raises
+        raise InvalidInputError(f"Cannot read workload {location}, because {error}") from error

@@ -1,0 +1,58 @@
+package io.icebergzorder.spark.sample;
+
+import io.icebergzorder.spark.measure.BytesRead;
+import io.icebergzorder.spark.measure.ScanFractions;
+import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.request.RowOrder;
+import io.icebergzorder.spark.request.Workload;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/** What tells whether a rewrite pays: how much filters read on average, over the queries of a workload, or over the columns without one. */
+public final class ScanMeans {
+  private final RowOrder order;
+  private final Optional<double[]> weights;
+
+  /** Takes what a plan is for. */
+  public ScanMeans(TablePlan plan) {
+    this.order = plan.order();
+    this.weights = plan.workload().map(Workload::weights);
+  }
+
+  /** What queries read of files is to be measured by: nothing without a workload. */
+  public static ConditionReads reads(TablePlan plan) {
+    return new ConditionReads(plan, plan.workload().map(Workload::conditions).orElse(List.of()));
+  }
+
+  /** The mean today for a file group, whose layout may weigh columns by the region that it is of. */
+  double before(FittedGroup group) {
+    return of(group, group.before(), group.readBefore());
+  }
+
+  /** The mean that is predicted for a file group. */
+  double predicted(FittedGroup group) {
+    return of(group, group.predicted(), group.readPredicted());
+  }
+
+  /**
+   * The mean for a file group by some files.
+   *
+   * @param fractions the scan fractions of columns among them
+   * @param read what queries read of them
+   */
+  public double of(FittedGroup group, Map<String, Double> fractions, BytesRead read) {
+    return weights.map(read::mean).orElseGet(() -> ScanFractions.mean(order, fractions, group.group().spans()));
+  }
+
+  /** The mean for some file groups; parameters as for one, what is read of each by itself. */
+  public double of(Map<String, Double> fractions, Stream<BytesRead> read) {
+    return weights.map(each -> BytesRead.sum(each.length, read).mean(each)).orElseGet(() -> ScanFractions.mean(order, fractions));
+  }
+
+  /** What the mean is over, as messages have it. */
+  public String over() {
+    return weights.isPresent() ? "the queries of the workload" : "the columns";
+  }
+}

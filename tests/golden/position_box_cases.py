@@ -1,0 +1,110 @@
+"""Golden cases of boxes over keys: those over the positions of a layout, what two share, and fewer that cover them.
+
+An edge is a list of its state and maybe a key, bytes as hexadecimal digits; a box is a list of names, with two edges each.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from iceberg_zorder.layout.fit import LayoutRequest, fit
+from iceberg_zorder.layout.keys import VALUE
+from iceberg_zorder.layout.sample import Sample
+from iceberg_zorder.workload.boxes.box import Box, cover
+from iceberg_zorder.workload.boxes.key_ranges import EVERYTHING, NANS, NOT_NAN, NOT_NULL, NULLS, Edge, KeyRange
+from iceberg_zorder.workload.boxes.position_boxes import position_box
+from tests.golden.cases import Column
+
+_ROWS = 60
+_VALUES: dict[str, list[Any]] = {
+    "long": [*range(-20, 20), -(2**63), 2**63 - 1, None],
+    "double": ["-Infinity", "-1.5", "-0.0", "0.0", "1.5", "2.5", "Infinity", "NaN", "NaN", None],
+    "boolean": [True, False, None],
+    "string": ["", "a", "a\0", "a\0\0", "aa", "b", "\u00e9", "\uffee", "\U0001f600", None],
+    "binary": ["", "00", "0000", "7f", "80", "8000", "ff", "ffff", None],
+    "decimal(38, 0)": ["-5", "-1", "0", "1", "99999999999999999999", None],
+}
+
+
+@dataclass(frozen=True)
+class PositionCase:
+    """A sample, how leading columns are sorted, and boxes over keys."""
+
+    name: str
+    columns: tuple[Column, ...]
+    leading: tuple[tuple[bool, bool], ...]
+    boundaries: int
+    boxes: tuple[Box, ...]
+
+
+def position_cases() -> list[PositionCase]:
+    """Every case."""
+    return [_case(seed) for seed in range(12)]
+
+
+def _case(seed: int) -> PositionCase:
+    chance = random.Random(seed)
+    kinds = chance.sample(list(_VALUES), 1 + seed % 4)
+    columns = tuple(
+        Column(("s", kind) if place == 1 else (kind,), kind, [chance.choice(_VALUES[kind]) for _ in range(_ROWS)])
+        for place, kind in enumerate(kinds)
+    )
+    leading = tuple((chance.random() < 0.5, chance.random() < 0.5) for _ in range(seed % len(columns)))
+    # What a layout has no column for does not count.
+    other = Column(("other",), "long", [1, 2, 3])
+    boxes = tuple(_box(chance, (*columns, other)) for _ in range(40))
+    return PositionCase(f"{seed}: {', '.join(kinds)}", columns, leading, (4096, 3, 8)[seed % 3], boxes)
+
+
+def _box(chance: random.Random, columns: tuple[Column, ...]) -> Box:
+    limited = [column for column in columns if chance.random() < 0.6]
+    return Box.of({column.name: _range(chance, column) for column in limited})
+
+
+def _range(chance: random.Random, column: Column) -> KeyRange:
+    if chance.random() < 0.2:
+        return chance.choice([NANS, NULLS, NOT_NULL, EVERYTHING, *NOT_NAN])
+    while True:
+        start, stop = (_edge(chance, column) for _ in range(2))
+        if start < stop:
+            return KeyRange(start, stop)
+
+
+def _edge(chance: random.Random, column: Column) -> Edge:
+    keys = column.keys()
+    place = chance.randrange(keys.rows)
+    if keys.states[place] != VALUE or chance.random() < 0.2:
+        return chance.choice([NOT_NULL.start, NANS.start, NULLS.start, NULLS.stop])
+    key = keys.keys[place]
+    if not isinstance(key, int) and hasattr(key, "as_py"):
+        content: bytes = key.as_py()
+        return VALUE, content + b"\0" * chance.randrange(3)
+    return VALUE, max(-(2**63), min(2**63 - 1, int(key) + chance.randrange(-1, 2)))
+
+
+def position_box_document(case: PositionCase) -> dict[str, Any]:
+    """A case, and the positions of its boxes, what neighbours share, and fewer that cover them."""
+    sample = Sample(tuple(column.keys() for column in case.columns))
+    request = LayoutRequest(4, leading_orders=case.leading, boundaries=case.boundaries)
+    layout = fit([column.clustering_column() for column in case.columns], sample, request)
+    shared = [one.met(other) for one, other in zip(case.boxes, case.boxes[1:], strict=False)]
+    return {
+        "name": case.name,
+        "columns": [{"name": list(c.name), "type": c.type, "values": c.values} for c in case.columns],
+        "leading": [list(orders) for orders in case.leading],
+        "boundaries": case.boundaries,
+        "boxes": [_as_json(box) for box in case.boxes],
+        "positions": [position_box(box, layout.columns).tolist() for box in case.boxes],
+        "shared": [None if each is None else _as_json(each) for each in shared],
+        "covers": [[_as_json(box) for box in cover(case.boxes, most)] for most in (1, 2, 7, 64)],
+    }
+
+
+def _as_json(box: Box) -> list[Any]:
+    return [[list(name), _edge_as_json(each.start), _edge_as_json(each.stop)] for name, each in box.ranges]
+
+
+def _edge_as_json(edge: Edge) -> list[int | str]:
+    return [each.hex() if isinstance(each, bytes) else each for each in edge]

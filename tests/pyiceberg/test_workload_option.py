@@ -1,0 +1,170 @@
+"""Files that are cut for the queries of a workload: judged by the bounds in manifests and by the rows themselves."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.layout_json import to_json
+from iceberg_zorder.pyiceberg import plan_rewrite, report, rewrite_data_files
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from tests.pyiceberg.lake import data_files
+
+SIZE: dict[str, Any] = {"target-file-size-bytes": "30000"}
+ALL: dict[str, Any] = {**SIZE, "rewrite-all": "true"}
+RANGES = [(start, start + 100, 7 * start % 10_000) for start in range(0, 1_000, 10)]
+"""Of the queries: the first and the last of column a, and the value of column b."""
+
+
+def workload(ranges: list[tuple[int, int, int]] = RANGES, weight: float = 1.0) -> dict[str, Any]:
+    queries = [{"filter": f"a BETWEEN {low} AND {high} AND b = {b}", "weight": weight} for low, high, b in ranges]
+    return {"version": 1, "queries": queries}
+
+
+@pytest.fixture
+def table(catalog: SqlCatalog) -> Table:
+    rng = np.random.default_rng(3)
+    made = catalog.create_table("db.t", pa.schema([("a", pa.int64()), ("b", pa.int64()), ("s", pa.string())]))
+    for _ in range(5):
+        texts = pa.array([f"k{number:05d}" for number in rng.integers(0, 50_000, 12_000)])
+        made.append(pa.table({"a": rng.integers(0, 10_000, 12_000), "b": rng.integers(0, 10_000, 12_000), "s": texts}))
+    return made
+
+
+def read(table: Table, ranges: list[tuple[int, int, int]] = RANGES) -> float:
+    """The share of all bytes that is in files whose bounds allow for rows that the queries want."""
+    a, b = (table.schema().find_field(name).field_id for name in "ab")
+    found = total = 0
+    for file in data_files(table):
+        lower, upper = (
+            {each: struct.unpack("<q", bounds[each])[0] for each in (a, b)}
+            for bounds in (file.lower_bounds, file.upper_bounds)
+        )
+        total += file.file_size_in_bytes * len(ranges)
+        found += file.file_size_in_bytes * sum(
+            low <= upper[a] and high >= lower[a] and lower[b] <= value <= upper[b] for low, high, value in ranges
+        )
+    return found / total
+
+
+def rows(table: Table) -> list[Any]:
+    return sorted(table.scan().to_arrow().to_pylist(), key=str)
+
+
+def layouts(plan: RewritePlan) -> list[str]:
+    return [to_json(each.layout) for each in plan.sampled().layouts]
+
+
+def test_queries_read_less_than_of_files_for_any_values(table: Table) -> None:
+    before = rows(table)
+    rewrite_data_files(table, ["a", "b"], options=ALL)
+    usual = read(table)
+    plan = plan_rewrite(table, ["a", "b"], options={**ALL, "workload": workload()}).sampled()
+    told = plan.to_dict()["workload"]
+    rewrite_data_files(table, ["a", "b"], options={**ALL, "workload": workload()})
+    assert told["queries"] == len(RANGES)
+    assert told["before"] == pytest.approx(usual, rel=1e-9)
+    assert told["predicted"] == pytest.approx(read(table), rel=0.1)
+    assert read(table) < 0.8 * usual
+    assert rows(table) == before
+    assert f"the {len(RANGES)} queries of the workload on average" in str(plan)
+
+
+def test_wherever_the_workload_comes_from_the_layout_is_one(table: Table, tmp_path: Path) -> None:
+    text = json.dumps(workload())
+    file = tmp_path / "some work; load.json"
+    file.write_text(text)
+    wanted = layouts(plan_rewrite(table, ["a", "b"], options={**ALL, "workload": text}))
+    for given in (workload(), str(file), file.as_uri().replace("%20", " ").replace("%3B", ";"), "\n " + text):
+        assert layouts(plan_rewrite(table, ["a", "b"], options={**ALL, "workload": given})) == wanted
+    with table.transaction() as change:
+        change.set_properties({"zorder.columns": "a, b", "zorder.workload": str(file)})
+    assert layouts(plan_rewrite(table, options=ALL)) == wanted
+    without = layouts(plan_rewrite(table, options={**ALL, "workload": workload([(5_000, 5_100, 3)])}))
+    assert without != wanted
+    even = plan_rewrite(table, options={**ALL, "cuts": "even"})
+    assert even.to_dict()["workload"] is None
+
+
+def test_a_second_run_does_nothing_until_the_workload_changes(table: Table, tmp_path: Path) -> None:
+    file = tmp_path / "workload.json"
+    file.write_text(json.dumps(workload()))
+    options = {**SIZE, "workload": str(file)}
+    assert rewrite_data_files(table, ["a", "b"], options=options).added_data_files_count > 10
+    again = rewrite_data_files(table, ["a", "b"], options=options)
+    assert again.rewritten_data_files_count == 0
+    assert "as a rewrite by the same request left them" in (again.message or "")
+    file.write_text(json.dumps({"elsewhere": 3.0, **workload()}))
+    assert "by the same request" in (plan_rewrite(table, ["a", "b"], options=options).message or "")
+    file.write_text(json.dumps(workload(weight=2.0)))
+    assert "by the same request" not in (plan_rewrite(table, ["a", "b"], options=options).message or "")
+
+
+def test_what_the_queries_do_not_gain_by_is_left(table: Table) -> None:
+    rewrite_data_files(table, ["a", "b"], options={**SIZE, "workload": workload()})
+    # By other rules the files are too large now, and no other column serves these queries.
+    plan = plan_rewrite(table, ["s"], options={"target-file-size-bytes": "3000", "workload": workload()}).sampled()
+    assert not plan.groups
+    assert "on average over the queries of the workload" in (plan.message or "")
+
+
+def test_queries_of_everything_and_of_nothing(table: Table) -> None:
+    queries = [
+        {"filter": "TRUE", "weight": 3},
+        {"filter": "a > 3 AND a < 3", "weight": 5},
+        {"filter": "a < 100 OR a IS NULL", "weight": 1},
+        {"filter": "s = 'nowhere'", "weight": 0},
+    ]
+    options = {**ALL, "workload": {"version": 1, "queries": queries}}
+    told = plan_rewrite(table, ["a"], options=options).sampled().to_dict()["workload"]
+    before = rows(table)
+    rewrite_data_files(table, ["a"], options=options)
+    assert told["queries"] == 3
+    # One has to read everything; of the others nobody knows more than that a file of small values is enough.
+    assert 3 / 9 < told["predicted"] < 3 / 9 + 0.1
+    assert rows(table) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"workload": "/no/such/file"}, "Cannot read workload /no/such/file, because .*No such file"),
+        ({"workload": "{"}, "Cannot read workload of option workload, because it is no JSON"),
+        ({"workload": ""}, "Cannot read workload , because"),
+        ({"workload": {"version": 2, "queries": []}}, "because version must be 1 and is 2"),
+        ({"workload": {"version": 1, "queries": []}}, "because it has no query with a filter and a weight above 0"),
+        (
+            {"workload": {"version": 1, "queries": [{"filter": "z = 1", "weight": 1}]}},
+            "Cannot use the filter 'z = 1' on lake.db.t, because there is no column 'z'",
+        ),
+        (
+            {"workload": {"version": 1, "queries": [{"filter": "a ~ 1", "weight": 1}]}},
+            r"because queries\[0\].filter cannot be used",
+        ),
+        ({"workload": {"version": 1, "queries": {1, 2}}}, "Cannot set workload, because it is nothing that JSON"),
+        ({"workload-share": "0.5"}, "Cannot use option workload-share, because option workload is not given"),
+        ({"workload": workload(), "workload-share": "1.5"}, r"Cannot set workload-share to '1.5', because .* \[0, 1\]"),
+        ({"workload": workload(), "cuts": "even"}, "Cannot use option workload with cuts 'even', because only"),
+    ],
+)
+def test_what_is_no_workload_is_refused(table: Table, options: Mapping[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        plan_rewrite(table, ["a"], options=options)
+
+
+def test_reports_know_nothing_of_workloads_yet_and_do_not_mind_them(table: Table, tmp_path: Path) -> None:
+    file = tmp_path / "workload.json"
+    file.write_text(json.dumps(workload()))
+    with table.transaction() as change:
+        change.set_properties({"zorder.columns": "a, b", "zorder.workload": str(file)})
+    assert report(table).to_dict()["total_file_count"] == 5
