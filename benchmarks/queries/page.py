@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import geometric_mean
 from typing import Any
@@ -14,6 +15,10 @@ Run = Mapping[str, Any]
 
 _ENGINES = {"duckdb": "DuckDB", "spark": "Spark"}
 _NOTABLE = 0.05
+_INTRODUCTION = """\
+Written by `make bench-queries`. The same Iceberg tables lie there in several layouts, in about as many files, all
+written by Spark: as ingested; rewritten by Iceberg's own z-order, and by ours, by the columns that one usually takes,
+the date and the key that most joins go by"""
 _MEASURES = """\
 *Bytes* are the sizes of the data files that are left to be read once files were pruned. In Spark they are what
 Iceberg's scans in the executed plan tell, each scan for itself, without adaptive execution, which is on where time is
@@ -28,6 +33,9 @@ it finds so to Iceberg for partition columns alone, and these tables have none: 
 layout. DuckDB hands the least and the greatest key of a join's smaller side to the other side's scan, which skips files
 by them. A range of days is small in the date's key, so that files that are small in it are skipped; what a filter
 leaves of other dimensions lies all over their keys, so that nothing is skipped by the second column."""
+_BITS = """\
+Iceberg's z-order takes the bits of values as they are, so that of two columns the one of larger numbers comes first:
+beside l_partkey, l_shipdate is hardly looked at. Ours takes ranks."""
 _ORDER = """\
 That is why the order in which rows arrive decides. TPC-H's lineitem arrives by order, which says nothing of days: a
 layout by days is new to it. TPC-DS's sales arrive day by day, which is the best sort by the date that there is, and the
@@ -46,9 +54,7 @@ def page(figures: Mapping[str, Any]) -> str:
     lines = [
         "# The queries themselves",
         "",
-        "Written by `make bench-queries`. The same Iceberg tables lie there in several layouts, in about as many",
-        "files, all written by Spark: as ingested; rewritten by Iceberg's own z-order, and by ours, by the columns",
-        f"that one usually takes, the date and the key that most joins go by{_of_workload(runs)}",
+        textwrap.fill(_INTRODUCTION + _of_workload(runs), 120),
         "",
         _MEASURES,
         "",
@@ -67,12 +73,12 @@ def page(figures: Mapping[str, Any]) -> str:
 def _of_workload(runs: Sequence[Run]) -> str:
     if any(WORKLOAD in run["layouts"] for run in runs):
         return (
-            f"; and by ours\nwith option `workload`, from the queries of {len(TRAINING_SEEDS)} other draws, by the "
-            "columns that\n`advise` picks (a table that no query filters, or that it advises to leave, stays as it "
-            f"was). What is timed is draw {TIMED_SEED},\nwhich no layout has seen."
+            f"; and by ours with option `workload`, from the queries of {len(TRAINING_SEEDS)} other draws, by the "
+            "columns that `advise` picks (a table that no query filters, or that it advises to leave, stays as it "
+            f"was). What is timed is draw {TIMED_SEED}, which no layout has seen."
         )
     return (
-        ".\nA fourth layout, ours from the workload, is left out: this version has no option `workload` of rewrites.\n"
+        ". A fourth layout, ours from the workload, is left out: this version has no option `workload` of rewrites. "
         f"What is timed is draw {TIMED_SEED} of the values that queries ask for."
     )
 
@@ -129,7 +135,7 @@ def _why(runs: Sequence[Run]) -> Iterator[str]:
         if run is not None:
             reached = [f"{query} ({', '.join(tables)})" for query, tables in run["filtered"].items() if tables]
             yield f"- {of.title}, {len(reached)} of {len(run['filtered'])} queries: {'; '.join(reached)}."
-    yield from ("", _JOINS, "", _ORDER, "", _PTO)
+    yield from ("", _JOINS, "", _BITS, "", _ORDER, "", _PTO)
 
 
 def _tables(of: QuerySet, run: Run) -> Iterator[str]:

@@ -132,7 +132,7 @@ def test_page_sums_and_compares() -> None:
     assert "- TPC-H, 1 of 2 queries: H1 (orders)." in shown
     assert "| orders | 3 | 2.0 | 2.0 | 2.0 | o_orderdate, o_custkey |" in shown
     assert "| H2 | 0.0 | 1.00 | 1.10 | 1.000 | 1.00 | 2.00 |" in shown
-    assert "this version has no option `workload`" in shown
+    assert "has no option `workload`" in " ".join(shown.split())
 
 
 def test_page_tells_of_the_workload_and_of_other_results() -> None:
@@ -145,7 +145,7 @@ def test_page_tells_of_the_workload_and_of_other_results() -> None:
     assert "| orders | 3 | 2.0 | 2.0 | 2.0 | 2.0 | o_orderdate, o_custkey | o_orderdate |" in shown
     assert "| 2.0 | ps_partkey, ps_suppkey | as it was |" in shown
     assert "**Results differ between layouts** of H1, H2." in shown
-    assert "5 other draws" in shown
+    assert "5 other draws" in " ".join(shown.split())
 
 
 @pytest.mark.full
