@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import tempfile
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -27,6 +28,7 @@ from benchmarks.without_jvm import machine
 PAGE, FIGURES = Path("docs/benchmarks-queries.md"), Path("docs/benchmarks-queries.json")
 DATA = Path("benchmark-data")
 ENGINES = ("duckdb", "spark")
+_PACKAGES = ("pyspark", "duckdb_extension_iceberg")
 NAMES = [of.name for of in SETS]
 
 
@@ -67,7 +69,8 @@ def run(tables: Tables, engine: str, rounds: int, threads: int, only: Sequence[s
         "scale": tables.scale,
         "rounds": rounds,
         "threads": threads,
-        "machine": machine("pyspark", "duckdb_extension_iceberg") + ", Iceberg 1.12.0",
+        # Others may work on the machine meanwhile, and a load above its cores tells of it.
+        "machine": f"{machine(*_PACKAGES)}, Iceberg 1.12.0; load average over 15 minutes {os.getloadavg()[2]:.1f}",
         "layouts": layouts(),
         "by": tables.made,
         "tables": {layout: tables.sizes(layout) for layout in layouts()},
@@ -86,9 +89,13 @@ def main(
     threads: Annotated[int, typer.Option(min=1, help="Threads of the engine.")] = 2,
     queries: Annotated[str, typer.Option(help="Names of queries, by commas; all if none.")] = "",
     show: Annotated[bool, typer.Option("--show", help="Write nothing under docs.")] = False,
+    again: Annotated[bool, typer.Option("--page", help="Only write the page, from the figures there are.")] = False,
 ) -> None:
     """Measure, and write the page."""
     logging.getLogger("iceberg_zorder").setLevel(logging.ERROR)
+    if again:
+        PAGE.write_text(page(json.loads(FIGURES.read_text())))
+        return
     DATA.mkdir(exist_ok=True)
     found = []
     for of in _named(sets, {each.name: each for each in SETS}):
