@@ -1,0 +1,129 @@
+"""The queries themselves, by bytes and by the clock, on the same tables in several layouts: ``make bench-queries``.
+
+Every set on every engine is a run of its own, which takes the place of an earlier one in the figures, so that they can
+be measured one at a time. Exit codes: 0 done, 1 results differ between layouts, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from benchmarks.queries.engines import SparkEngine, duck_engine, spark_session
+from benchmarks.queries.measure import measured
+from benchmarks.queries.page import page
+from benchmarks.queries.sets import SETS
+from benchmarks.queries.tables import TIMED_SEED, Tables, layouts
+from benchmarks.without_jvm import machine
+
+PAGE, FIGURES = Path("docs/benchmarks-queries.md"), Path("docs/benchmarks-queries.json")
+DATA = Path("benchmark-data")
+ENGINES = ("duckdb", "spark")
+_PACKAGES = ("pyspark", "duckdb_extension_iceberg")
+NAMES = [of.name for of in SETS]
+
+
+def run(tables: Tables, engine: str, rounds: int, threads: int, only: Sequence[str] = ()) -> dict[str, Any]:
+    """Measure a set on an engine; layouts that are missing are made before, by Spark.
+
+    Parameters
+    ----------
+    tables : Tables
+        The set.
+    engine : str
+        One of :data:`ENGINES`.
+    rounds : int
+        Rounds that are timed.
+    threads : int
+        Threads of the engine.
+    only : sequence of str
+        Names of queries; all if none.
+    """
+    drawn = tables.of.queries(TIMED_SEED, tables.scale)
+    chosen = {name: text for name, text in drawn.items() if not only or name in only}
+    is_missing = any(layout not in tables.made for layout in layouts())
+    with tempfile.TemporaryDirectory(prefix="iceberg-zorder-bench-") as scratch:
+        starts_spark = engine == "spark" or is_missing
+        with spark_session(tables, threads, Path(scratch)) if starts_spark else nullcontext() as spark:
+            if spark is not None:
+                tables.make(spark, typer.echo)
+            typer.echo(f"{tables.of.title} on {engine}")
+            if engine == "spark":
+                assert spark is not None
+                found = measured(SparkEngine(spark), chosen, layouts(), rounds, typer.echo)
+        if engine == "duckdb":
+            with duck_engine(tables, threads) as duck:
+                found = measured(duck, chosen, layouts(), rounds, typer.echo)
+    return {
+        "set": tables.of.name,
+        "engine": engine,
+        "scale": tables.scale,
+        "rounds": rounds,
+        "threads": threads,
+        # Others may work on the machine meanwhile, and a load above its cores tells of it.
+        "machine": f"{machine(*_PACKAGES)}, Iceberg 1.12.0; load average over 15 minutes {os.getloadavg()[2]:.1f}",
+        "layouts": layouts(),
+        "by": tables.made,
+        "tables": {layout: tables.sizes(layout) for layout in layouts()},
+        "filtered": tables.filtered(drawn),
+        "left_out": [name for name in drawn if name not in chosen],
+        "queries": [asdict(each) for each in found],
+    }
+
+
+def main(
+    scale: Annotated[float, typer.Option(min=0.01, help="Scale factor.")] = 5.0,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds that are timed.")] = 3,
+    engines: Annotated[str, typer.Option(help="Engines, by commas.")] = ",".join(ENGINES),
+    sets: Annotated[str, typer.Option(help="Sets, by commas.")] = ",".join(NAMES),
+    files: Annotated[int, typer.Option(min=2, help="Files of the largest table; the others' are as large.")] = 64,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of the engine.")] = 2,
+    queries: Annotated[str, typer.Option(help="Names of queries, by commas; all if none.")] = "",
+    show: Annotated[bool, typer.Option("--show", help="Write nothing under docs.")] = False,
+    again: Annotated[bool, typer.Option("--page", help="Only write the page, from the figures there are.")] = False,
+) -> None:
+    """Measure, and write the page."""
+    logging.getLogger("iceberg_zorder").setLevel(logging.ERROR)
+    if again:
+        PAGE.write_text(page(json.loads(FIGURES.read_text())))
+        return
+    DATA.mkdir(exist_ok=True)
+    found = []
+    for of in _named(sets, {each.name: each for each in SETS}):
+        for engine in _named(engines, {engine: engine for engine in ENGINES}):
+            tables = Tables(of, scale, DATA, files)
+            found.append(run(tables, engine, rounds, threads, [name for name in queries.split(",") if name]))
+            if not show:
+                _add(found[-1])
+    if show:
+        typer.echo(page({"runs": found}))
+    raise typer.Exit(int(not all(query["alike"] for each in found for query in each["queries"])))
+
+
+def _add(found: dict[str, Any]) -> None:
+    """Put a run in the place of an earlier one of the same set and engine, and write the page."""
+    runs = json.loads(FIGURES.read_text())["runs"] if FIGURES.exists() else []
+    kept = [each for each in runs if (each["set"], each["engine"]) != (found["set"], found["engine"])]
+    figures = {"runs": [*kept, found]}
+    FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
+    PAGE.write_text(page(figures))
+
+
+def _named(names: str, among: dict[str, Any]) -> list[Any]:
+    unknown = [name for name in names.split(",") if name not in among]
+    if unknown:
+        raise typer.BadParameter(f"unknown are {', '.join(unknown)}; known are {', '.join(among)}")
+    return [among[name] for name in names.split(",")]
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,114 @@
+"""Each query on each layout: what it reads, whether results are alike, and how long it takes."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from benchmarks.queries.engines import Engine, Looked, Rows
+from benchmarks.queries.tables import without_limit
+
+_RELATIVE, _ABSOLUTE = 1e-6, 1e-9
+"""How far doubles may be apart that were summed in another order."""
+
+
+@dataclass
+class Measured:
+    """What one query came to, by layout.
+
+    Parameters
+    ----------
+    query : str
+        Its name.
+    files, bytes, read : dict of str to int
+        Data files that were left to be read, the sum of their sizes, and the bytes read of them where these are known.
+    seconds : dict of str to float
+        Medians of the rounds.
+    alike : bool
+        Whether all layouts gave the same rows, up to their order and the last digits of doubles.
+    """
+
+    query: str
+    files: dict[str, int] = field(default_factory=dict)
+    bytes: dict[str, int] = field(default_factory=dict)
+    read: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    alike: bool = True
+
+
+def measured(
+    engine: Engine, queries: Mapping[str, str], layouts: Sequence[str], rounds: int, say: Callable[[str], None]
+) -> list[Measured]:
+    """Measure queries.
+
+    The first round, which is not timed, warms up and compares results; then every query runs on one layout after the
+    other, in every round beginning with the next, so that what changes on the machine meets all of them.
+    """
+    found = []
+    for name, query in queries.items():
+        of = Measured(name)
+        looked: dict[str, Looked] = {}
+        for layout in layouts:
+            engine.use(layout)
+            looked[layout] = engine.look(query)
+            of.files[layout], of.bytes[layout] = looked[layout].files, looked[layout].bytes
+            if looked[layout].read is not None:
+                of.read[layout] = looked[layout].read or 0
+        of.alike = _all_alike(engine, query, looked)
+        timed: dict[str, list[float]] = {layout: [] for layout in layouts}
+        for turn in range(rounds):
+            for layout in (*layouts[turn % len(layouts) :], *layouts[: turn % len(layouts)]):
+                engine.use(layout)
+                start = time.perf_counter()
+                engine.run(query)
+                timed[layout].append(time.perf_counter() - start)
+        of.seconds = {layout: median(each) for layout, each in timed.items() if each}
+        shares = " ".join(f"{layout} {of.bytes[layout]:,} B {of.seconds.get(layout, 0):.3f} s" for layout in layouts)
+        say(f"{name:5} {shares}{'' if of.alike else ' RESULTS DIFFER'}")
+        found.append(of)
+    return found
+
+
+def _all_alike(engine: Engine, query: str, looked: Mapping[str, Looked]) -> bool:
+    """Compare results; where LIMIT chooses among equal rows, those without it."""
+    first, *others = looked.values()
+    if all(alike(first.rows, other.rows) for other in others):
+        return True
+    whole: list[Rows] = []
+    for layout in looked:
+        engine.use(layout)
+        whole.append(engine.run(without_limit(query)))
+    return all(alike(whole[0], other) for other in whole[1:])
+
+
+def alike(one: Rows, other: Rows) -> bool:
+    """Tell whether two results have the same rows, up to their order and the last digits of doubles.
+
+    Examples
+    --------
+    >>> alike([(1, 0.1 + 0.2), (2, None)], [(2, None), (1, 0.3)])
+    True
+    >>> alike([(1, 0.3)], [(1, 0.31)]), alike([(1,)], [(1,), (1,)]), alike([(None,)], [(0,)])
+    (False, False, False)
+    """
+    if len(one) != len(other):
+        return False
+    pairs = zip(sorted(one, key=_place), sorted(other, key=_place), strict=True)
+    return all(all(map(_same, row, peer)) for row, peer in pairs)
+
+
+def _place(row: Sequence[Any]) -> list[tuple[bool, str]]:
+    # Doubles last, and coarsely: they are not to decide which rows are held against each other.
+    exact = [(value is None, str(value)) for value in row if not isinstance(value, float)]
+    return exact + [(False, f"{value:.4g}") for value in row if isinstance(value, float)]
+
+
+def _same(value: Any, peer: Any) -> bool:
+    if isinstance(value, float) and isinstance(peer, float):
+        both_nan = math.isnan(value) and math.isnan(peer)
+        return both_nan or math.isclose(value, peer, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
+    return bool(value == peer)
