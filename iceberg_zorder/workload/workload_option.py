@@ -10,6 +10,8 @@ from iceberg_zorder.workload.workload import Query
 from iceberg_zorder.workload.workload_json import from_json
 
 _INLINE = "of option workload"
+_LEAST, _MOST = 1e-300, 1e300
+"""Between which weights can be shares of their sum."""
 
 
 def workload_queries(text: str, read: Callable[[str], bytes]) -> tuple[Query, ...]:
@@ -30,7 +32,7 @@ def workload_queries(text: str, read: Callable[[str], bytes]) -> tuple[Query, ..
     Raises
     ------
     InvalidInputError
-        When the file cannot be read, it is no such JSON, or has no query.
+        When the file cannot be read, it is no such JSON, has no query, or weights that make no shares.
 
     Examples
     --------
@@ -48,6 +50,15 @@ filter and a weight above 0
     if not queries:
         raise InvalidInputError(
             f"Cannot use workload {name}, because it has no query with a filter and a weight above 0"
+        )
+    total = 0.0
+    # In their order, as Java does.
+    for each in queries:
+        total += each.weight
+    if not _LEAST <= total <= _MOST:
+        raise InvalidInputError(
+            f"Cannot use workload {name}, because its weights add up to {total!r}, and not to between {_LEAST} and "
+            f"{_MOST}"
         )
     return queries
 

@@ -14,7 +14,7 @@ from iceberg_zorder.layout.keys import VALUE
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.workload.boxes.box import Box, cover
 from iceberg_zorder.workload.boxes.key_ranges import EVERYTHING, NANS, NOT_NAN, NOT_NULL, NULLS, Edge, KeyRange
-from iceberg_zorder.workload.boxes.position_boxes import position_box
+from iceberg_zorder.workload.boxes.position_boxes import position_boxes
 from tests.golden.cases import Column
 
 _ROWS = 60
@@ -96,7 +96,7 @@ def position_box_document(case: PositionCase) -> dict[str, Any]:
         "leading": [list(orders) for orders in case.leading],
         "boundaries": case.boundaries,
         "boxes": [_as_json(box) for box in case.boxes],
-        "positions": [position_box(box, layout.columns).tolist() for box in case.boxes],
+        "positions": position_boxes(case.boxes, layout.columns).transpose(1, 0, 2).tolist(),
         "shared": [None if each is None else _as_json(each) for each in shared],
         "covers": [[_as_json(box) for box in cover(case.boxes, most)] for most in (1, 2, 7, 64)],
     }

@@ -25,7 +25,7 @@ from tests.pyiceberg.lake import data_files
 
 SIZE: dict[str, Any] = {"target-file-size-bytes": "30000"}
 ALL: dict[str, Any] = {**SIZE, "rewrite-all": "true"}
-RANGES = [(start, start + 100, 7 * start % 10_000) for start in range(0, 1_000, 10)]
+RANGES = [(start, start + 100, 7 * start % 2_000) for start in range(0, 1_000, 10)]
 """Of the queries: the first and the last of column a, and the value of column b."""
 
 
@@ -155,6 +155,13 @@ def test_queries_of_everything_and_of_nothing(table: Table) -> None:
             r"because queries\[0\].filter cannot be used",
         ),
         ({"workload": {"version": 1, "queries": {1, 2}}}, "Cannot set workload, because it is nothing that JSON"),
+        *(
+            (
+                {"workload": workload([(1, 2, 3), (4, 5, 6)], weight)},
+                "because its weights add up to .*, and not to between",
+            )
+            for weight in (1e308, 1e-310)
+        ),
         ({"workload-share": "0.5"}, "Cannot use option workload-share, because option workload is not given"),
         ({"workload": workload(), "workload-share": "1.5"}, r"Cannot set workload-share to '1.5', because .* \[0, 1\]"),
         ({"workload": workload(), "cuts": "even"}, "Cannot use option workload with cuts 'even', because only"),

@@ -139,6 +139,8 @@ def test_what_is_no_workload_is_refused(spark: SparkSession) -> None:
             ({"workload": workload(("c = 1", 1))}, "Cannot use the filter 'c = 1' on "),
             ({"workload": "/nowhere/w.json"}, "Cannot read workload /nowhere/w.json, because .*/nowhere/w.json"),
             ({"workload": "file:///nowhere/w.json"}, "Cannot read workload file:///nowhere/w.json, because .*nowhere"),
+            ({"workload": workload(("a = 1", 1e308), ("a = 2", 1e308))}, "because its weights add up to Infinity, and"),
+            ({"workload": workload(("a = 1", 1e-310))}, "because its weights add up to 1.0E-310, and not to between"),
             ({"workload": workload(("a = 1", 0))}, "Cannot use workload of option workload, because it has no query"),
             ({"workload-share": "0.5"}, "Cannot use option workload-share, because option workload is not given"),
             ({"workload": workload(), "cuts": "even"}, "Cannot use option workload with cuts 'even'"),

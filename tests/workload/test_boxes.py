@@ -37,7 +37,7 @@ from iceberg_zorder.request.predicate_values import Value
 from iceberg_zorder.workload.boxes.box import Box
 from iceberg_zorder.workload.boxes.boxes import IN_LIMIT, boxes_of
 from iceberg_zorder.workload.boxes.key_ranges import NOT_NULL, Edge
-from iceberg_zorder.workload.boxes.position_boxes import position_box
+from iceberg_zorder.workload.boxes.position_boxes import position_boxes
 
 UTC = timezone.utc
 
@@ -253,7 +253,7 @@ def test_positions_of_a_box_hold_those_of_its_rows(seed: int) -> None:
     excluded = 0
     for _ in range(200):
         for box in boxes_of(part(chance, 1), TYPES):
-            found = position_box(box, layout.columns)
+            found = position_boxes([box], layout.columns)[:, 0]
             for place in range(len(rows)):
                 at = np.array([each[place] for each in positions])
                 is_inside = bool(((found[:, 0] <= at) & (at <= found[:, 1])).all())
@@ -275,7 +275,7 @@ def test_positions_of_values_that_are_longer_than_sampled_keys() -> None:
         ):
             boxes = boxes_of(parse_predicate(condition), {("s",): "string"})
             assert boxes or not chosen
-            for low, high in (position_box(box, layout.columns)[0] for box in boxes):
+            for low, high in position_boxes(boxes, layout.columns)[0]:
                 assert all(low <= positions[each] <= high for each in chosen), condition
 
 

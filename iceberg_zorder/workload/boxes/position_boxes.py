@@ -42,80 +42,83 @@ def query_boxes(queries: Iterable[tuple[Sequence[Box], float]], columns: Sequenc
     ([[0, 0]], [[16, 62]], [0, 0], [2.0])
     """
     wanted = [(boxes, weight) for boxes, weight in queries if boxes]
-    found = [position_box(box, columns) for boxes, _ in wanted for box in boxes]
-    edges = np.array(found, np.int64).reshape(len(found), len(columns), 2)
+    edges = position_boxes([box for boxes, _ in wanted for box in boxes], columns)
     query = np.repeat(np.arange(len(wanted)), [len(boxes) for boxes, _ in wanted])
-    return QueryBoxes(edges[:, :, 0].T, edges[:, :, 1].T, query, np.array([weight for _, weight in wanted]))
+    return QueryBoxes(edges[:, :, 0], edges[:, :, 1], query, np.array([weight for _, weight in wanted]))
 
 
-def position_box(box: Box, columns: Sequence[LayoutColumn]) -> npt.NDArray[np.int64]:
-    """Find the positions that the rows in a box may have.
+def position_boxes(boxes: Sequence[Box], columns: Sequence[LayoutColumn]) -> npt.NDArray[np.int64]:
+    """Find the positions that the rows in boxes may have.
 
     Parameters
     ----------
-    box : Box
+    boxes : sequence of Box
         Over keys; columns that the layout does not have do not count.
     columns : sequence of LayoutColumn
         The active columns of a layout.
 
     Returns
     -------
-    ndarray of int64, shape (columns, 2)
-        Of each column the lowest and the highest position, both included.
+    ndarray of int64, shape (columns, boxes, 2)
+        Of each column the lowest and the highest position of each box, both included.
 
     Examples
     --------
     >>> from iceberg_zorder.layout.columns import ClusteringColumn
     >>> boundaries = Boundaries(np.array([10, 20, 30]))
     >>> column = LayoutColumn(0, ClusteringColumn(("a",), "long"), boundaries, np.array([0, 16, 32, 48, 60, 62]))
-    >>> position_box(Box.of({("a",): KeyRange((VALUE, 10), (VALUE, 20))}), [column]).tolist()
-    [[16, 16]]
-    >>> position_box(Box.of({("b",): KeyRange((VALUE, 10), (VALUE, 20))}), [column]).tolist()
-    [[0, 62]]
+    >>> boxes = [Box.of({(name,): KeyRange((VALUE, 10), (VALUE, 20))}) for name in "ab"]
+    >>> position_boxes(boxes, [column]).tolist()
+    [[[16, 16], [0, 62]]]
     """
-    found = np.empty((len(columns), 2), np.int64)
-    for place, each in enumerate(columns):
-        low, high = bucket_range(box.range(each.column.parts), each.boundaries)
-        # In a column that is sorted downwards they fall.
-        positions = each.positions[low : high + 1]
-        found[place] = positions.min(), positions.max()
+    found = np.empty((len(columns), len(boxes), 2), np.int64)
+    for place, each in enumerate(columns) if boxes else ():
+        low, high = bucket_ranges([box.range(each.column.parts) for box in boxes], each.boundaries)
+        # In a column that is sorted downwards they fall. The last one is there for ranges that end with the buckets.
+        positions, slices = np.append(each.positions, 0), np.stack([low, high + 1], axis=1).ravel()
+        found[place, :, 0] = np.minimum.reduceat(positions, slices)[::2]
+        found[place, :, 1] = np.maximum.reduceat(positions, slices)[::2]
     return found
 
 
-def bucket_range(keys: KeyRange, boundaries: Boundaries) -> tuple[int, int]:
-    """Find the lowest and the highest bucket of a range of keys, which is not empty, both included.
+def bucket_ranges(
+    ranges: Sequence[KeyRange], boundaries: Boundaries
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Find the lowest and the highest bucket of ranges of keys, which are not empty, both included.
 
     The keys need not be cut as those of the boundaries are, see :func:`iceberg_zorder.layout.sample.sampled_bytes`.
 
     Examples
     --------
     >>> boundaries = Boundaries(np.array([10, 20, 30]))
-    >>> [bucket_range(KeyRange((VALUE, low), (VALUE, 20)), boundaries) for low in (9, 10)]
-    [(0, 1), (1, 1)]
-    >>> bucket_range(KeyRange((VALUE, 25), (NAN,)), boundaries), bucket_range(KeyRange((NAN,), (END,)), boundaries)
-    ((2, 3), (4, 5))
+    >>> of_values = [KeyRange((VALUE, low), (VALUE, 20)) for low in (9, 10)]
+    >>> bucket_ranges([*of_values, KeyRange((VALUE, 25), (NAN,)), KeyRange((NAN,), (END,))], boundaries)
+    (array([0, 1, 2, 4]), array([1, 1, 3, 5]))
     """
-    low = _bucket(keys.start, boundaries)
-    if len(keys.stop) == 1:
-        return low, _bucket(keys.stop, boundaries) - 1
+    low = _buckets([each.start for each in ranges], boundaries, "right")
     # The key just below a stop has as many boundaries at or below it as there are below the stop.
-    return low, _count(boundaries, keys.stop[1], "left")
+    high = _buckets([each.stop for each in ranges], boundaries, "left")
+    are_keys = np.array([len(each.stop) == 2 for each in ranges], np.bool_)
+    return low, np.where(are_keys, high, high - 1)
 
 
-def _bucket(edge: Edge, boundaries: Boundaries) -> int:
-    """Find the bucket that begins at an edge, or that the key behind it is in."""
-    if len(edge) == 2:
-        return _count(boundaries, edge[1], "right")
-    return {VALUE: 0, NAN: boundaries.nan_bucket, END: boundaries.buckets}.get(edge[0], boundaries.null_bucket)
+def _buckets(edges: Sequence[Edge], boundaries: Boundaries, side: str) -> npt.NDArray[np.int64]:
+    """Find the buckets that begin at edges, or of edges at keys how many boundaries lie below, or not above."""
+    of_state = {VALUE: 0, NAN: boundaries.nan_bucket, END: boundaries.buckets}
+    found = np.array([of_state.get(edge[0], boundaries.null_bucket) for edge in edges], np.int64)
+    places = [place for place, edge in enumerate(edges) if len(edge) == 2]
+    if places:
+        found[places] = _counts(boundaries, [edge[1] for edge in edges if len(edge) == 2], side)
+    return found
 
 
-def _count(boundaries: Boundaries, key: int | bytes, side: str) -> int:
-    """Count the boundaries below a key, or not above it."""
+def _counts(boundaries: Boundaries, keys: Sequence[int | bytes], side: str) -> npt.NDArray[np.int64]:
+    """Count the boundaries below keys, or not above them."""
     if side == "left" and boundaries.size:
         ordered = boundaries.keys
         ordered = ordered if isinstance(ordered, np.ndarray) else ordered.to_numpy(zero_copy_only=False)
         # A key of bytes may end in zeros, which an array of bytes would leave out.
-        wanted = np.array([key], ordered.dtype)
-        return int(np.searchsorted(ordered, wanted, side="left")[0])
-    keys = np.array([key]) if isinstance(key, int) else pa.array([key], pa.large_binary())
-    return int(boundaries.bucket_of(KeyColumn(keys, np.array([VALUE], np.uint8)))[0])
+        return np.searchsorted(ordered, np.array(keys, ordered.dtype), side="left").astype(np.int64)
+    of_bytes = isinstance(keys[0], bytes)
+    column = pa.array(keys, pa.large_binary()) if of_bytes else np.array(keys, np.int64)
+    return boundaries.bucket_of(KeyColumn(column, np.full(len(keys), VALUE, np.uint8)))

@@ -32,6 +32,11 @@ import org.apache.iceberg.io.FileIO;
  * @param share how much they count against others that nobody has foreseen, in [0, 1]
  */
 public record Workload(List<Query> queries, double share) {
+  /** Between which weights can be shares of their sum. */
+  private static final double LEAST = 1e-300;
+
+  private static final double MOST = 1e300;
+
   private static final Pattern SCHEME = Pattern.compile("[A-Za-z][A-Za-z0-9+.-]+:.*", Pattern.DOTALL);
 
   /**
@@ -83,6 +88,14 @@ public record Workload(List<Query> queries, double share) {
     if (found.isEmpty()) {
       throw new IllegalArgumentException(
           String.format("Cannot use workload %s, because it has no query with a filter and a weight above 0", name));
+    }
+    double total = 0;
+    for (WeightedFilter each : found) {
+      total += each.weight();
+    }
+    if (!(LEAST <= total && total <= MOST)) {
+      throw new IllegalArgumentException(
+          String.format("Cannot use workload %s, because its weights add up to %s, and not to between %s and %s", name, total, LEAST, MOST));
     }
     return found;
   }
