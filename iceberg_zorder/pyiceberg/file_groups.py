@@ -78,6 +78,11 @@ class FileGroup:
     worth: float = 0.0
 
     @property
+    def like(self) -> DataFile | None:
+        """A data file that is in the partition of the new ones; None where that is not known."""
+        return None if self.partition is None else self.tasks[0].data_file
+
+    @property
     def paths(self) -> list[str]:
         """Paths of the data files."""
         return [task.data_file.file_path for task in self.tasks]

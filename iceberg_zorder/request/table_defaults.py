@@ -12,7 +12,7 @@ from iceberg_zorder.request.sort_order import parse_column_weights, parse_sort_o
 _LOG = logging.getLogger(__name__)
 _WEIGHTS = "column-weights"
 _DRY_RUN = "dry-run"
-_WORKLOAD = "workload"
+_WORKLOAD, _WORKLOAD_SHARE = "workload", "workload-share"
 _OF_ONE_CALL = "is for one call: none would write anything then"
 
 COLUMNS_PROPERTY = "zorder.columns"
@@ -89,7 +89,7 @@ def completed_options(
     """Complete the options of a call by those that a table remembers; what the call says wins.
 
     Remembered weights were set for the remembered columns: a call that names others does without them, and is told. A
-    remembered workload is left out where cuts are even.
+    remembered workload is left out where cuts are even, and where the call names an empty one.
 
     Parameters
     ----------
@@ -123,6 +123,8 @@ def completed_options(
     {'cuts': 'adaptive', 'rewrite-all': 'true'}
     >>> completed_options("db.t", {"zorder.workload": "s3://lake/workload.json"}, {})
     {'workload': 's3://lake/workload.json'}
+    >>> completed_options("db.t", {"zorder.workload": "s3://lake/workload.json"}, {"workload": ""})
+    {}
     """
     remembered = remembered_options(table, properties)
     weights = remembered.get(_WEIGHTS)
@@ -132,8 +134,12 @@ def completed_options(
             _LOG.warning("Ignored %s = '%s' that %s remembers: they are of other columns", _WEIGHTS, weights, table)
             del remembered[_WEIGHTS]
     found = {**remembered, **options}
-    if WORKLOAD_PROPERTY in properties and found.get("cuts") != EVEN:
+    if WORKLOAD_PROPERTY in properties:
         found.setdefault(_WORKLOAD, properties[WORKLOAD_PROPERTY])
+    if (found.get("cuts") == EVEN and _WORKLOAD not in options) or found.get(_WORKLOAD) == "":
+        found.pop(_WORKLOAD, None)
+        if _WORKLOAD_SHARE not in options:
+            found.pop(_WORKLOAD_SHARE, None)
     return found
 
 

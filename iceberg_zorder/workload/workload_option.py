@@ -66,7 +66,8 @@ filter and a weight above 0
 def _content(location: str, read: Callable[[str], bytes]) -> str:
     try:
         content = read(location) if "://" in location else Path(location.removeprefix("file:")).read_bytes()
-        return content.decode()
+        # Some programs begin files with a mark.
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"Cannot read workload {location}, because it is no text in UTF-8") from error
     except Exception as error:  # whatever the storage raises

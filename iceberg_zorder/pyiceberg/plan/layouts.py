@@ -6,6 +6,7 @@ import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pyiceberg.table import Table
 
@@ -293,13 +294,11 @@ def _measured(
 
 def _layout(context: SampleContext, sample: DrawnSample, files: int) -> Layout:
     wanted = context.order.layout_request(context.options, files)
-    return fit(
-        context.order.all,
-        sample.fitted,
-        narrowed(wanted, sample.scan.group.spans, len(context.order.prefix)),
-        context.workload.of_layout if context.workload else None,
-        context.options.workload_share,
-    )
+    request = narrowed(wanted, sample.scan.group.spans, len(context.order.prefix))
+    if context.workload is None:
+        return fit(context.order.all, sample.fitted, request)
+    of_layout = partial(context.workload.of_layout, like=sample.scan.group.like)
+    return fit(context.order.all, sample.fitted, request, of_layout, context.options.workload_share)
 
 
 def _is_of_clusters(sample: DrawnSample, layout: Layout) -> bool:

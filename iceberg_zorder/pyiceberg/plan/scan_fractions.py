@@ -131,9 +131,8 @@ class ScanFractions:
         planned = self.planned_of(sampled)
         if not self.workload:
             return replace(measured, planned=planned)
-        # Where rows of several partitions come together, the partitions of new files are not known.
-        like = None if group.partition is None else group.tasks[0].data_file
-        read = self.workload.read_of_new(new_data_files(planned, self.fields, [like]), are_placed=like is not None)
+        new = new_data_files(planned, self.fields, [group.like])
+        read = self.workload.read_of_new(new, are_placed=group.like is not None)
         return replace(measured, planned=planned, read=replace(measured.read, predicted=read))
 
     def written(self, measured: MeasuredGroup, files: Sequence[DataFile]) -> tuple[MeasuredGroup, DataFiles]:
@@ -246,9 +245,7 @@ def predicate_scan(
     before = _share([(file.file_size_in_bytes, listing.may_match(file)) for file in files])
     new: list[tuple[int, bool]] = []
     for group, of_group in zip(groups, measured, strict=True):
-        # Where rows of several partitions come together, the partitions of new files are not known.
-        like = None if group.partition is None else group.tasks[0].data_file
-        read = new_files_read(listing, of_group.planned, fields, [like])
+        read = new_files_read(listing, of_group.planned, fields, [group.like])
         new += zip(of_group.planned.sizes.tolist(), read.tolist(), strict=True)
     return PredicateScan(text, before, _share(new))
 

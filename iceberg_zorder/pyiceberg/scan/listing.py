@@ -78,7 +78,11 @@ class Listing:
 
     def may_match(self, file: DataFile) -> bool:
         """Tell whether a data file may hold a matching row, by its partition and its metrics."""
-        return self._partition_filters[file.spec_id](file) and self.values_may_match(file)
+        return self.partition_may_match(file) and self.values_may_match(file)
+
+    def partition_may_match(self, file: DataFile) -> bool:
+        """Tell the same by its partition alone."""
+        return self._partition_filters[file.spec_id](file)
 
     def values_may_match(self, file: DataFile) -> bool:
         """Tell the same by its metrics alone."""

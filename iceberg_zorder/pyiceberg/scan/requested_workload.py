@@ -83,9 +83,16 @@ class RequestedWorkload:
         """What tells it from other workloads, wherever it was read: 16 hexadecimal digits."""
         return workload_key((each.filter, each.weight) for each in self.queries)
 
-    def of_layout(self, layout: Layout) -> QueryBoxes:
-        """Find what the queries want of a layout's columns, in its positions."""
-        weighted = [(boxes, each.weight) for boxes, each in zip(self.boxes, self.queries, strict=True)]
+    def of_layout(self, layout: Layout, like: DataFile | None) -> QueryBoxes:
+        """Find what the queries want of a layout's columns, in its positions.
+
+        Those count that may find rows in the partition of a data file; all of them without one.
+        """
+        weighted = [
+            (boxes, query.weight)
+            for boxes, query, listing in zip(self.boxes, self.queries, self.listings, strict=True)
+            if like is None or listing.partition_may_match(like)
+        ]
         return query_boxes(weighted, layout.columns)
 
     def read_of(self, files: Sequence[DataFile]) -> BytesRead:

@@ -113,6 +113,16 @@ public final class ConditionReads {
         named.stream().map(bounds -> kept.areKept(bounds.column()) ? bounds : bounds.unbounded()).toList());
   }
 
+  /** Which conditions may be true in the partition of a file group. */
+  public boolean[] asked(PlannedGroup group) {
+    FilePartition partition = partition(group);
+    boolean[] asked = new boolean[conditions.size()];
+    for (int i = 0; i < asked.length; i++) {
+      asked[i] = conditions.get(i).mayMatch(partition);
+    }
+    return asked;
+  }
+
   private static FilePartition partition(PlannedGroup group) {
     if (group.changesSpec()) {
       return FilePartition.UNKNOWN;

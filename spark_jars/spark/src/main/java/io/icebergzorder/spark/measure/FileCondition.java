@@ -46,6 +46,11 @@ public final class FileCondition {
     return partitions.get(file.specId()).eval(file.partition()) && valuesMayMatch(file);
   }
 
+  /** Whether a partition may hold such a row; one that is not known may. */
+  boolean mayMatch(FilePartition partition) {
+    return !partition.isKnown() || partitions.get(partition.spec().specId()).eval(partition.values());
+  }
+
   /** The same by its metrics alone. */
   boolean valuesMayMatch(ContentFile<?> file) {
     return metrics.eval(file);

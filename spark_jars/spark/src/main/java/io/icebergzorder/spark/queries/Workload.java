@@ -21,6 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 import java.util.regex.Pattern;
+import java.util.stream.IntStream;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.io.FileIO;
@@ -103,9 +104,11 @@ public record Workload(List<Query> queries, double share) {
   private static String content(String location, FileIO io) throws IOException {
     try {
       byte[] bytes = SCHEME.matcher(location).matches() ? read(io, location) : Files.readAllBytes(Path.of(location));
-      return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
+      String text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
+      // Some programs begin files with a mark.
+      return text.startsWith("\uFEFF") ? text.substring(1) : text;
     } catch (CharacterCodingException e) {
-      throw new IllegalArgumentException("it is no text in UTF-8", e);
+      throw new IllegalArgumentException("it is no text in UTF-8");
     } catch (RuntimeException e) {
       throw new IOException(Failures.rootMessage(e), e);
     }
@@ -127,9 +130,14 @@ public record Workload(List<Query> queries, double share) {
     return queries.stream().map(Query::condition).toList();
   }
 
-  /** The boxes that the queries want, by the active columns of a layout. */
-  public QueryBoxes boxes(List<LayoutColumn> columns) {
-    return PositionBoxes.of(queries.stream().map(Query::wanted).toList(), columns);
+  /**
+   * The boxes that queries want, by the active columns of a layout.
+   *
+   * @param asked which of the queries count
+   */
+  public QueryBoxes boxes(List<LayoutColumn> columns, boolean[] asked) {
+    return PositionBoxes.of(
+        IntStream.range(0, asked.length).filter(i -> asked[i]).mapToObj(i -> queries.get(i).wanted()).toList(), columns);
   }
 
   /** Options as they tell requests apart: with the key of the queries for where they lie. */

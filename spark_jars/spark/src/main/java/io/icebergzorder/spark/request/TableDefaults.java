@@ -40,11 +40,22 @@ final class TableDefaults {
       removeWeightsOfOthers(options, target, SortOrder.parse(request.sortOrder()));
     }
     options.putAll(request.options());
-    String workload = target.table().properties().get(WORKLOAD);
-    if (workload != null && !EvenCuts.KIND.equals(options.get(ZOrderOptions.CUTS))) {
-      options.putIfAbsent(ZOrderOptions.WORKLOAD, workload);
-    }
+    completeWorkload(options, target.table().properties().get(WORKLOAD), request.options());
     return new RewriteRequest(request.table(), sortOrder, options, request.where(), request.branch(), request.likeBuiltin());
+  }
+
+  /** Takes the table's workload if no other is named, and takes a remembered one away where cuts are even, or the call wants none. */
+  private static void completeWorkload(Map<String, String> options, String ofTable, Map<String, String> written) {
+    if (ofTable != null) {
+      options.putIfAbsent(ZOrderOptions.WORKLOAD, ofTable);
+    }
+    boolean isEven = EvenCuts.KIND.equals(options.get(ZOrderOptions.CUTS));
+    if (isEven && !written.containsKey(ZOrderOptions.WORKLOAD) || "".equals(options.get(ZOrderOptions.WORKLOAD))) {
+      options.remove(ZOrderOptions.WORKLOAD);
+      if (!written.containsKey(ZOrderOptions.WORKLOAD_SHARE)) {
+        options.remove(ZOrderOptions.WORKLOAD_SHARE);
+      }
+    }
   }
 
   /** The options that a table remembers for a sort order. */

@@ -12,9 +12,12 @@ import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.JobDescription;
 import io.icebergzorder.spark.internals.RewriteSession;
+import io.icebergzorder.spark.measure.ConditionReads;
 import io.icebergzorder.spark.measure.GroupBounds;
+import io.icebergzorder.spark.measure.ScanMeans;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.queries.Workload;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -44,6 +47,7 @@ public final class LayoutFitter {
   private final RowOrder order;
   private final KeptBounds kept;
   private final int[] keyLengths;
+  private final ConditionReads queries;
 
   /** Takes a plan with at least one file group, and the session to sample in. */
   public LayoutFitter(RewriteSession session, TablePlan plan) {
@@ -53,6 +57,7 @@ public final class LayoutFitter {
     this.order = plan.order();
     this.kept = KeptBounds.of(table, order.named());
     this.keyLengths = Sampler.keyLengths(kept, plan.options().layout().fixesMetrics(), order, mostRows());
+    this.queries = ScanMeans.reads(plan);
   }
 
   /**
@@ -159,9 +164,13 @@ public final class LayoutFitter {
   private Layout fit(PlannedGroup group, Sample sample, int files) {
     LayoutRequest request =
         Regions.narrowed(order.layoutRequest(plan.options().layout(), files), group.spans(), order.prefix().size());
-    return plan.workload()
-        .map(each -> Layout.fit(order.all(), sample, request, uncut -> each.boxes(uncut.columns()), each.share()))
-        .orElseGet(() -> Layout.fit(order.all(), sample, request));
+    if (plan.workload().isEmpty()) {
+      return Layout.fit(order.all(), sample, request);
+    }
+    // A query that the group's partition rules out says nothing of how its files are best cut.
+    Workload workload = plan.workload().get();
+    boolean[] asked = queries.asked(group);
+    return Layout.fit(order.all(), sample, request, uncut -> workload.boxes(uncut.columns(), asked), workload.share());
   }
 
   private Map<PlannedGroup, SampledLayout> layouts(List<Sampler.Drawn> drawn) {
