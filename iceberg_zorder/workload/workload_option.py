@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,11 +11,12 @@ from iceberg_zorder.workload.workload import Query
 from iceberg_zorder.workload.workload_json import from_json
 
 _INLINE = "of option workload"
+_LARGEST = 64 * 1024 * 1024
 _LEAST, _MOST = 1e-300, 1e300
 """Between which weights can be shares of their sum."""
 
 
-def workload_queries(text: str, read: Callable[[str], bytes]) -> tuple[Query, ...]:
+def workload_queries(text: str, read: Callable[[str, int], bytes]) -> tuple[Query, ...]:
     """Read the queries that a layout is made for.
 
     Parameters
@@ -22,7 +24,8 @@ def workload_queries(text: str, read: Callable[[str], bytes]) -> tuple[Query, ..
     text : str
         The option: JSON as ``docs/workload.md`` has it, which begins with a brace, or where a file with it lies.
     read : callable
-        Reads a file at an address with a scheme, such as ``s3://lake/workload.json``; others are paths of this machine.
+        Reads so many bytes at most of a file at an address with a scheme, such as ``s3://lake/workload.json``; others
+        are paths of this machine.
 
     Returns
     -------
@@ -36,9 +39,10 @@ def workload_queries(text: str, read: Callable[[str], bytes]) -> tuple[Query, ..
 
     Examples
     --------
-    >>> workload_queries('{"version": 1, "queries": [{"filter": "a = 1", "weight": 2}]}', Path.read_bytes)
+    >>> nowhere = lambda location, most: b""
+    >>> workload_queries('{"version": 1, "queries": [{"filter": "a = 1", "weight": 2}]}', nowhere)
     (Query(filter='a = 1', weight=2.0, weaker=0.0),)
-    >>> workload_queries('{"version": 1, "queries": []}', Path.read_bytes)
+    >>> workload_queries('{"version": 1, "queries": []}', nowhere)
     Traceback (most recent call last):
     iceberg_zorder.errors.InvalidInputError: Cannot use workload of option workload, because it has no query with a \
 filter and a weight above 0
@@ -63,12 +67,22 @@ filter and a weight above 0
     return queries
 
 
-def _content(location: str, read: Callable[[str], bytes]) -> str:
+def _content(location: str, read: Callable[[str, int], bytes]) -> str:
     try:
-        content = read(location) if "://" in location else Path(location.removeprefix("file:")).read_bytes()
+        content = read(location, _LARGEST + 1) if "://" in location else _file(location.removeprefix("file:"))
+        if len(content) > _LARGEST:
+            raise InvalidInputError(f"it has more than {_LARGEST:,} bytes")
         # Some programs begin files with a mark.
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"Cannot read workload {location}, because it is no text in UTF-8") from error
     except Exception as error:  # whatever the storage raises
         raise InvalidInputError(f"Cannot read workload {location}, because {error}") from error
+
+
+def _file(name: str) -> bytes:
+    """Read the beginning of a file. Who may set a table's properties may name what never ends, or never answers."""
+    if not stat.S_ISREG(Path(name).stat().st_mode):
+        raise InvalidInputError(f"{name} is no file")
+    with Path(name).open("rb") as stream:
+        return stream.read(_LARGEST + 1)

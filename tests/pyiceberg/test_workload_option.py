@@ -185,6 +185,8 @@ def test_queries_of_everything_and_of_nothing(table: Table) -> None:
     ("options", "message"),
     [
         ({"workload": "/no/such/file"}, "Cannot read workload /no/such/file, because .*No such file"),
+        ({"workload": "/dev/zero"}, "Cannot read workload /dev/zero, because /dev/zero is no file"),
+        ({"workload": "/"}, "Cannot read workload /, because / is no file"),
         ({"workload": "{"}, "Cannot read workload of option workload, because it is no JSON"),
         ({"workload": {"version": 2, "queries": []}}, "because version must be 1 and is 2"),
         ({"workload": {"version": 1, "queries": []}}, "because it has no query with a filter and a weight above 0"),

@@ -137,6 +137,7 @@ def test_what_is_no_workload_is_refused(spark: SparkSession) -> None:
         for options, why in (
             ({"workload": workload(("a =", 1))}, "Cannot use the filter 'a =' on "),
             ({"workload": workload(("c = 1", 1))}, "Cannot use the filter 'c = 1' on "),
+            ({"workload": "/dev/zero"}, "Cannot read workload /dev/zero, because .*/dev/zero is no file"),
             ({"workload": "/nowhere/w.json"}, "Cannot read workload /nowhere/w.json, because .*/nowhere/w.json"),
             ({"workload": "file:///nowhere/w.json"}, "Cannot read workload file:///nowhere/w.json, because .*nowhere"),
             ({"workload": workload(("a = 1", 1e308), ("a = 2", 1e308))}, "because its weights add up to Infinity, and"),

@@ -70,7 +70,7 @@ class RequestedWorkload:
     @staticmethod
     def of(table: Table, text: str, *, case_sensitive: bool) -> RequestedWorkload:
         """Read the option ``workload``; raises InvalidInputError for what is none, and for filters of other tables."""
-        queries = workload_queries(text, lambda location: _content(table, location))
+        queries = workload_queries(text, lambda location, most: _content(table, location, most))
         types = scanned_table(table, table.name()).columns
         # Its messages are those of other filters, so that it comes first.
         listings = tuple(Listing(table, each.filter, case_sensitive=case_sensitive) for each in queries)
@@ -133,6 +133,6 @@ def _condition(table: Table, text: str, types: Mapping[Name, str]) -> tuple[Pred
         raise InvalidInputError(f"Cannot use the filter '{text}' on {display_name(table)}, because {error}") from error
 
 
-def _content(table: Table, location: str) -> bytes:
+def _content(table: Table, location: str, most: int) -> bytes:
     with table.io.new_input(location).open() as stream:
-        return stream.read()
+        return stream.read(most)

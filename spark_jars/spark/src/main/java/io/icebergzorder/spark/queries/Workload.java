@@ -18,6 +18,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.function.Function;
 import java.util.regex.Pattern;
@@ -33,6 +34,8 @@ import org.apache.iceberg.io.FileIO;
  * @param share how much they count against others that nobody has foreseen, in [0, 1]
  */
 public record Workload(List<Query> queries, double share) {
+  private static final int LARGEST = 64 * 1024 * 1024;
+
   /** Between which weights can be shares of their sum. */
   private static final double LEAST = 1e-300;
 
@@ -103,7 +106,10 @@ public record Workload(List<Query> queries, double share) {
 
   private static String content(String location, FileIO io) throws IOException {
     try {
-      byte[] bytes = SCHEME.matcher(location).matches() ? read(io, location) : Files.readAllBytes(Path.of(location));
+      byte[] bytes = SCHEME.matcher(location).matches() ? read(io.newInputFile(location).newStream()) : read(file(location));
+      if (bytes.length > LARGEST) {
+        throw new IllegalArgumentException(String.format(Locale.ROOT, "it has more than %,d bytes", LARGEST));
+      }
       String text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
       // Some programs begin files with a mark.
       return text.startsWith("\uFEFF") ? text.substring(1) : text;
@@ -114,9 +120,17 @@ public record Workload(List<Query> queries, double share) {
     }
   }
 
-  private static byte[] read(FileIO io, String location) throws IOException {
-    try (InputStream in = io.newInputFile(location).newStream()) {
-      return in.readAllBytes();
+  /** Opens a file. Who may set a table's properties may name what never ends, or never answers. */
+  private static InputStream file(String name) throws IOException {
+    if (Files.exists(Path.of(name)) && !Files.isRegularFile(Path.of(name))) {
+      throw new IllegalArgumentException(name + " is no file");
+    }
+    return Files.newInputStream(Path.of(name));
+  }
+
+  private static byte[] read(InputStream stream) throws IOException {
+    try (InputStream in = stream) {
+      return in.readNBytes(LARGEST + 1);
     }
   }
 
