@@ -121,19 +121,22 @@ class ScanFractions:
 
     def group(self, sampled: SampledGroup, group: FileGroup) -> MeasuredGroup:
         """Measure a group by its sample and its data files."""
-        files = [task.data_file for task in group.tasks]
-        reads = GroupReads(self.workload.read_of(files) if self.workload else None)
-        found = MeasuredGroup(self.values(sampled), sampled.rows, self.files(files), self.files([]), reads)
-        return self.planned_anew(found, sampled, group)
+        files, planned = [task.data_file for task in group.tasks], self.planned_of(sampled)
+        before = self.workload.read_of(files) if self.workload else None
+        reads = GroupReads(before, self._read_of_planned(planned, group))
+        return MeasuredGroup(self.values(sampled), sampled.rows, self.files(files), planned, reads)
 
     def planned_anew(self, measured: MeasuredGroup, sampled: SampledGroup, group: FileGroup) -> MeasuredGroup:
         """Take a layout for another one of the same group."""
         planned = self.planned_of(sampled)
-        if not self.workload:
-            return replace(measured, planned=planned)
+        reads = replace(measured.read, predicted=self._read_of_planned(planned, group))
+        return replace(measured, planned=planned, read=reads)
+
+    def _read_of_planned(self, planned: DataFiles, group: FileGroup) -> BytesRead | None:
+        if self.workload is None:
+            return None
         new = new_data_files(planned, self.fields, [group.like])
-        read = self.workload.read_of_new(new, are_placed=group.like is not None)
-        return replace(measured, planned=planned, read=replace(measured.read, predicted=read))
+        return self.workload.read_of_new(new, are_placed=group.like is not None)
 
     def written(self, measured: MeasuredGroup, files: Sequence[DataFile]) -> tuple[MeasuredGroup, DataFiles]:
         """Measure the new files of a group."""
