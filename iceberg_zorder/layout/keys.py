@@ -26,6 +26,7 @@ NaN and NULL have no key: they are states of a row, and come after all values, i
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -106,6 +107,21 @@ class KeyColumn:
 
     def _keys(self, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64] | pa.LargeBinaryArray:
         return self.keys[chosen] if isinstance(self.keys, np.ndarray) else self.keys.filter(pa.array(chosen))
+
+
+def joined_keys(columns: Sequence[KeyColumn]) -> KeyColumn:
+    """Join the keys of one column in several samples, one or more.
+
+    Examples
+    --------
+    >>> parts = [encode(pa.array(values), "long") for values in ([3, None], [1])]
+    >>> joined_keys(parts).values.tolist(), joined_keys(parts).states.tolist()
+    ([3, 1], [0, 2, 0])
+    """
+    states = np.concatenate([column.states for column in columns])
+    if all(isinstance(column.keys, np.ndarray) for column in columns):
+        return KeyColumn(np.concatenate([column.keys for column in columns]), states)
+    return KeyColumn(pa.concat_arrays([column.keys for column in columns]), states)
 
 
 def domain(type_name: str) -> Domain:

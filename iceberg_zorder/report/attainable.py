@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.curve import ZORDER
 from iceberg_zorder.layout.cuts import EvenCuts
 from iceberg_zorder.layout.fit import LayoutRequest, fit
-from iceberg_zorder.layout.keys import NULL, VALUE, KeyColumn
+from iceberg_zorder.layout.keys import NULL, VALUE, KeyColumn, joined_keys
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
@@ -99,7 +98,7 @@ def new_files(groups: Mapping[int, SampledGroup], columns: Sequence[ClusteringCo
         mine = slice(*np.searchsorted(seen, [start, start + group.layout.files]))
         partitions[mine] = number
         rows[mine], sizes[mine] = group.share(group.rows, counts[mine]), group.share(group.size, counts[mine])
-    keys = [_joined_keys([sample.columns[place] for _, _, sample in parts]) for place in range(len(columns))]
+    keys = [joined_keys([sample.columns[place] for _, _, sample in parts]) for place in range(len(columns))]
     return DataFiles(
         partitions,
         rows,
@@ -110,13 +109,6 @@ def new_files(groups: Mapping[int, SampledGroup], columns: Sequence[ClusteringCo
 
 def _joined(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     return np.concatenate(arrays) if arrays else np.zeros(0, np.int64)
-
-
-def _joined_keys(columns: Sequence[KeyColumn]) -> KeyColumn:
-    states = np.concatenate([column.states for column in columns])
-    if all(isinstance(column.keys, np.ndarray) for column in columns):
-        return KeyColumn(np.concatenate([column.keys for column in columns]), states)
-    return KeyColumn(pa.concat_arrays([column.keys for column in columns]), states)
 
 
 def _bounds(column: ClusteringColumn, keys: KeyColumn, file: npt.NDArray[np.int64], files: int) -> ColumnBounds:

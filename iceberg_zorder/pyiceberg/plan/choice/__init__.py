@@ -1,0 +1,1 @@
+"""Leave the columns of a rewrite to the queries of a workload."""
