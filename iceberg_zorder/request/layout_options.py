@@ -1,28 +1,30 @@
 """The options of the zorder strategy itself; those of ``rewrite_data_files`` belong to Iceberg.
 
-==============  ============================  =============================  ==========================================
-option          domain                        default                        what it does
-==============  ============================  =============================  ==========================================
-cuts            adaptive, even                adaptive                       how rows are cut into files: where boxes
+================  ============================  ===========================  ==========================================
+option            domain                        default                      what it does
+================  ============================  ===========================  ==========================================
+cuts              adaptive, even                adaptive                     how rows are cut into files: where boxes
                                                                              are tight, or evenly along the curve
-column-weights  a=3,b=1: numbers in           1 each                         with adaptive cuts, how much a column's
-                (0, 1000000]                                                 filters count against the others'
-size-tolerance  number in [0, 1)              0.25, with a workload 0.5      with adaptive cuts, how far a file's rows
+column-weights    a=3,b=1: numbers in           1 each                       with adaptive cuts, how much a column's
+                  (0, 1000000]                                               filters count against the others'
+size-tolerance    number in [0, 1)              0.25, with a workload 0.5    with adaptive cuts, how far a file's rows
                                                                              may lie from the mean, as a share of it
-sample-rows     integer in [1, 2147483647]    1,000 per output file, at      rows to sample: more make file sizes
-                                              least 50,000, at most          more even, and take longer
-                                              1,000,000
-sample-seed     integer in [-2^63, 2^63)      0                              which rows are sampled
-boundaries      integer in [1, 65536]         4096                           boundaries per column: more tell close
+sample-rows       integer in [1, 2147483647]    1,000 per output file, at    rows to sample: more make file sizes
+                                                least 50,000, at most        more even, and take longer
+                                                1,000,000
+sample-seed       integer in [-2^63, 2^63)      0                            which rows are sampled
+boundaries        integer in [1, 65536]         4096                         boundaries per column: more tell close
                                                                              values apart, and make the layout larger
-metrics-check   warn, fail, fix               warn                           what is done about columns whose lower or
+metrics-check     warn, fail, fix               warn                         what is done about columns whose lower or
                                                                              upper bounds are not kept, or cut short
-dry-run         true, false                   false                          plan, sample and predict, and write nothing
-workload        a file, or JSON               none                           queries that adaptive cuts are made for, as
+dry-run           true, false                   false                        plan, sample and predict, and write nothing
+workload          a file, or JSON               none                         queries that adaptive cuts are made for, as
                                                                              the command ``workload`` writes them
-workload-share  number in [0, 1]              0.95                           how much these queries count against others
+workload-share    number in [0, 1]              0.95                         how much these queries count against others
                                                                              that nobody has foreseen
-==============  ============================  =============================  ==========================================
+workload-columns  integer in [1, 12]            4                            how many columns these queries choose at
+                                                                             most, where none are named
+================  ============================  ===========================  ==========================================
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from dataclasses import dataclass
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.boundaries import MAX_BOUNDARIES
 from iceberg_zorder.layout.box_tree import ADAPTIVE
+from iceberg_zorder.layout.choice.workload_columns import MOST_CANDIDATES, MOST_COLUMNS
 from iceberg_zorder.layout.cuts import EVEN
 from iceberg_zorder.layout.grow import WORKLOAD_SHARE, WORKLOAD_TOLERANCE
 from iceberg_zorder.request.metrics_check import FAIL, FIX, WARN
@@ -73,6 +76,8 @@ class ZOrderOptions:
         The queries that files are cut for: JSON, or where it lies.
     workload_share : float
         The share of the queries that the workload knows.
+    workload_columns : int
+        How many columns the workload chooses at most, where none are named.
     """
 
     cuts: str = ADAPTIVE
@@ -85,6 +90,7 @@ class ZOrderOptions:
     dry_run: bool = False
     workload: str | None = None
     workload_share: float = WORKLOAD_SHARE
+    workload_columns: int = MOST_COLUMNS
 
     def sample_rows_for(self, files: int) -> int:
         """Tell how many rows to sample for a plan of so many output files.
@@ -121,7 +127,8 @@ def zorder_options(options: Mapping[str, str]) -> ZOrderOptions:
     --------
     >>> zorder_options({"boundaries": "255", "rewrite-all": "true"})
     ZOrderOptions(cuts='adaptive', column_weights=(), size_tolerance=0.25, sample_rows=None, sample_seed=0, \
-boundaries=255, metrics_check='warn', dry_run=False, workload=None, workload_share=0.95)
+boundaries=255, metrics_check='warn', dry_run=False, workload=None, workload_share=0.95, \
+workload_columns=4)
     >>> zorder_options({"boundaries": "0"})
     Traceback (most recent call last):
     iceberg_zorder.errors.InvalidInputError: Cannot set boundaries to '0', because it must be an integer in [1, 65536]
@@ -147,6 +154,7 @@ boundaries=255, metrics_check='warn', dry_run=False, workload=None, workload_sha
         _boolean(options, "dry-run"),
         workload,
         _share(options["workload-share"]) if "workload-share" in options else WORKLOAD_SHARE,
+        _integer(options, "workload-columns", 1, MOST_CANDIDATES) if "workload-columns" in options else MOST_COLUMNS,
     )
 
 

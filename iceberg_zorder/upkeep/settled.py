@@ -11,6 +11,8 @@ from iceberg_zorder.report.history import REPLACE, SnapshotFacts
 
 REQUEST = "zorder.request"
 """In a snapshot's summary: the key of what the rewrite was asked for."""
+WORKLOAD = "zorder.workload-key"
+"""In a snapshot's summary: the key of the queries that the rewrite was for, if there were any; see `workload_key`."""
 REWRITE_ID = "zorder.rewrite-id"
 """In a snapshot's summary: what tells the commits of a rewrite from those of others; before, layouts did."""
 SETTLED_FROM = "zorder.settled-from-snapshot-id"

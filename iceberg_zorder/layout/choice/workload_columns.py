@@ -17,6 +17,9 @@ from iceberg_zorder.layout.growth.query_costs import QueryCosts
 MOST_COLUMNS = 4
 """So many columns are chosen at most, unless told."""
 
+MOST_CANDIDATES = 12
+"""So many columns are chosen among at most."""
+
 _FILES = 64
 """Files at most of the trees that columns are chosen by."""
 

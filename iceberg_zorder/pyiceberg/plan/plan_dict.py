@@ -12,8 +12,8 @@ from iceberg_zorder.layout.layout_json import layout_hash
 from iceberg_zorder.pyiceberg.content_files import Partition
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, rows_of, size_of
 from iceberg_zorder.pyiceberg.plan.layouts import PlannedLayout
+from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles
-from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 
 
 class FilesDescription:
@@ -54,13 +54,17 @@ class FilesDescription:
         }
 
 
-def workload_dict(workload: RequestedWorkload, layouts: Sequence[PlannedLayout]) -> dict[str, Any]:
-    """Describe what the queries of a workload read of file groups with these layouts."""
+def workload_dict(request: PlanRequest, layouts: Sequence[PlannedLayout]) -> dict[str, Any] | None:
+    """Describe what the queries of a request's workload read of file groups with these layouts; None without one."""
+    workload = request.workload
+    if workload is None:
+        return None
     reads = [each.measured.read for each in layouts]
     return {
         "queries": len(workload.queries),
         "before": workload.mean(each.before for each in reads),
         "predicted": workload.mean(each.predicted for each in reads),
+        "chosen_columns": request.is_chosen,
     }
 
 

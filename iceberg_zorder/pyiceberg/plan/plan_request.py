@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pyiceberg.expressions import BooleanExpression
+from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh
+from iceberg_zorder.pyiceberg.commit.replacement import check_committable
 from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
@@ -25,6 +27,7 @@ from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
+from iceberg_zorder.pyiceberg.write.file_writer import check_writable
 from iceberg_zorder.request.metrics_check import FAIL, FIX
 from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
@@ -34,6 +37,7 @@ from iceberg_zorder.request.table_defaults import (
     completed_options,
     options_property,
 )
+from iceberg_zorder.rows.spill import check_directory
 from iceberg_zorder.upkeep.settled import Settled, request_key
 
 
@@ -46,7 +50,7 @@ class PlanRequest:
     table : pyiceberg.table.Table
         The table.
     sort_order : str or None
-        The sort order, as written; None for what the table remembers.
+        The sort order, as written; None for what the table remembers, or its workload chooses.
     where : str or pyiceberg.expressions.BooleanExpression or None
         Which data files may be rewritten.
     written_options : Mapping of str to str
@@ -62,6 +66,8 @@ class PlanRequest:
         What the summaries of its snapshots say besides.
     any_format : bool, optional
         Whether files may be planned that this engine cannot read, for another one to rewrite.
+    is_chosen : bool, optional
+        Whether the workload has chosen the columns of the sort order.
     """
 
     table: Table
@@ -73,22 +79,33 @@ class PlanRequest:
     at_ms: int = field(default_factory=now_ms)
     summary: Mapping[str, str] = field(default_factory=dict)
     any_format: bool = False
+    is_chosen: bool = False
 
     def completed(self) -> PlanRequest:
-        """Complete it by what the table remembers; what is written wins. Raises InvalidInputError."""
+        """Complete it by what the table remembers; what is written wins. Raises InvalidInputError.
+
+        Without a sort order afterwards, its workload chooses the columns.
+        """
         name, properties = display_name(self.table), self.table.properties
         sort_order = self.sort_order
         if sort_order is None:
             sort_order = remembered_sort_order(self.table, case_sensitive=self.case_sensitive)
-        if sort_order is None:
-            raise InvalidInputError(
-                f"Cannot rewrite data files of {name}, because no columns are named, for example 'zorder(a, b)', and "
-                f"it has no property {COLUMNS_PROPERTY}"
-            )
         options = completed_options(
             name, properties, self.written_options, self.sort_order, case_sensitive=self.case_sensitive
         )
+        if sort_order is None and "workload" not in options:
+            raise InvalidInputError(
+                f"Cannot rewrite data files of {name}, because no columns are named, for example 'zorder(a, b)', and "
+                f"it has no property {COLUMNS_PROPERTY} and no workload to choose them by"
+            )
         return replace(self, sort_order=sort_order, written_options=options)
+
+    def by_chosen_columns(self, asked: PlanRequest, sort_order: str) -> PlanRequest:
+        """Complete what was asked for as if it had named the columns that the workload has chosen."""
+        found = replace(asked, sort_order=sort_order, is_chosen=True).completed()
+        # It takes long to read, and may say something else by now.
+        vars(found)["workload"] = self.workload
+        return found
 
     @cached_property
     def options(self) -> RewriteOptions:
@@ -102,6 +119,17 @@ class PlanRequest:
         return None if text is None else RequestedWorkload.of(self.table, text, case_sensitive=self.case_sensitive)
 
     @property
+    def output_spec(self) -> PartitionSpec:
+        """The partition spec of the files to be written."""
+        spec_id = self.options.output_spec_id
+        return self.table.spec() if spec_id is None else self.table.specs()[spec_id]
+
+    @property
+    def needs_bounds(self) -> bool:
+        """Whether a column of which the table keeps no lower/upper bounds is refused."""
+        return self.options.layout.metrics_check == FAIL
+
+    @property
     def keyed_options(self) -> dict[str, str]:
         """The options as they tell requests apart: a file with a workload may say something else by the next time."""
         return {**self.written_options, **({"workload": self.workload.key} if self.workload else {})}
@@ -111,13 +139,13 @@ class PlanRequest:
         """The branch to rewrite."""
         return self.branch or MAIN_BRANCH
 
-    def planner(self) -> Planner:
-        """Prepare planning on the table as it is; raises InvalidInputError."""
+    def planner(self, *, rewrite_all: bool = False) -> Planner:
+        """Prepare planning on the table as it is, maybe of all files; raises InvalidInputError."""
         # What is wrong with it is to be told before anything is planned.
         _ = self.workload
         return Planner(
             self.table,
-            self.options,
+            replace(self.options, rewrite_all=rewrite_all or self.options.rewrite_all),
             self.where,
             case_sensitive=self.case_sensitive,
             left=self.left_groups(),
@@ -135,24 +163,29 @@ class PlanRequest:
 
     def row_order(self) -> RowOrder:
         """Resolve the sort order against the table as it is; raises InvalidInputError."""
-        spec_id = self.options.output_spec_id
         assert self.sort_order is not None  # noqa: S101
         return resolve(
             self.table,
             parse_sort_order(self.sort_order),
             self.options.layout.column_weights,
-            output_spec=None if spec_id is None else self.table.specs()[spec_id],
+            output_spec=self.output_spec,
             case_sensitive=self.case_sensitive,
-            needs_bounds=self.options.layout.metrics_check == FAIL,
+            needs_bounds=self.needs_bounds,
         )
+
+    def check_may_write(self) -> None:
+        """Refuse what the table's properties, or the machine, do not allow; raises InvalidInputError."""
+        check_writable(self.table)
+        if self.options.spill_directory is not None:
+            check_directory(self.options.spill_directory)
+        check_committable(self.table)
 
     def key(self, order: RowOrder, target: TargetSize) -> str:
         """Make the key of what is asked for, on the table as it is; see :func:`.request_key`."""
-        spec_id = self.options.output_spec_id
         return request_key(
             order.sort_order,
             "" if self.where is None else str(self.where),
-            (self.table.schema().schema_id, self.table.spec().spec_id if spec_id is None else spec_id),
+            (self.table.schema().schema_id, self.output_spec.spec_id),
             target.size,
             self.keyed_options,
             self.table.properties,

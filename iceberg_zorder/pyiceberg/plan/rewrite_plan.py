@@ -12,17 +12,17 @@ from typing import Any
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table.snapshots import Snapshot
 
-from iceberg_zorder.errors import RewriteFailedError, StalePlanError
+from iceberg_zorder.errors import StalePlanError
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
-from iceberg_zorder.pyiceberg.commit.replacement import check_committable
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, rows_of, size_of
+from iceberg_zorder.pyiceberg.plan.choice.columns_choice import chosen_columns
 from iceberg_zorder.pyiceberg.plan.layouts import PlannedLayout, choose_in_rounds
 from iceberg_zorder.pyiceberg.plan.plan_dict import FilesDescription, workload_dict
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.planner import Plan, nothing_in
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
+from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, told_failures
 from iceberg_zorder.pyiceberg.plan.scan_fractions import ScanFractions, predicate_scan
 from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, given_target
@@ -30,14 +30,12 @@ from iceberg_zorder.pyiceberg.plan.staleness import why_stale
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress, silent
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import Listing
-from iceberg_zorder.pyiceberg.write.file_writer import check_writable
 from iceberg_zorder.report.history import SnapshotFacts, expected_seconds
 from iceberg_zorder.request.metrics_check import CheckedMetrics
 from iceberg_zorder.request.plan_text import plan_text
 from iceberg_zorder.request.result import PredicateScan
 from iceberg_zorder.request.rewrite_messages import other_layout
 from iceberg_zorder.rows.memory_budget import MemoryBudget
-from iceberg_zorder.rows.spill import check_directory
 
 _LOG = logging.getLogger(__name__)
 
@@ -57,8 +55,8 @@ class RewritePlan:
         The table's schema and partition spec.
     snapshot : pyiceberg.table.snapshots.Snapshot or None
         The snapshot that was planned on, if the table has any.
-    order : RowOrder
-        The columns to cluster by.
+    order : RowOrder or None
+        The columns to cluster by; None if the workload was to choose them, and there is nothing to rewrite.
     groups : tuple of FileGroup
         The file groups that are to be rewritten, in this order, each with the reason why it was chosen.
     left : tuple of SelectedFiles
@@ -95,7 +93,7 @@ class RewritePlan:
     schema_id: int
     spec_id: int
     snapshot: Snapshot | None
-    order: RowOrder
+    order: RowOrder | None
     groups: tuple[FileGroup, ...] = ()
     left: tuple[SelectedFiles, ...] = ()
     message: str | None = None
@@ -145,7 +143,7 @@ class RewritePlan:
         """
         request, table = self.request, self.request.table
         conditions = [(str(each), request.listing(each)) for each in predicates]
-        if self.is_sampled or not self.groups:
+        if self.is_sampled or not self.groups or self.order is None:
             return self.with_predicates(conditions) if conditions else self
         with renewed(table):
             self.check_is_current()
@@ -154,12 +152,8 @@ class RewritePlan:
             context = SampleContext(
                 table, self.order, request.options.layout, progress, budget=budget, workload=request.workload
             )
-            try:
+            with told_failures(table):
                 sampled = self.sampled_in(context)
-            except Exception as error:
-                raise RewriteFailedError(
-                    f"Cannot sample {display_name(table)}, because {str(error).rstrip('.')}. Nothing was written."
-                ) from error
         sampled.metrics.check()
         for intended in sampled.metrics.intended:
             _LOG.warning("%s", intended)
@@ -209,7 +203,7 @@ class RewritePlan:
 
     def _warnings(self) -> tuple[str, ...]:
         """Say what the user should know, in sentences."""
-        order, options = self.order, self.request.options
+        options = self.request.options
         measured = [each.measured for each in self.layouts]
         found = self.measure.gains_and_losses(measured, rewrite_all=options.rewrite_all) if self.measure else []
         found += [*self.metrics.warnings, *self.metrics.intended]
@@ -217,7 +211,8 @@ class RewritePlan:
         files, all_files = len(self._tasks), self._all_files
         # Who rewrites everything on purpose knows of it.
         is_asked_for = files == all_files and options.rewrite_all
-        if last and not is_asked_for and not last.is_by(order.names(","), order.prefix_text, order.curve):
+        order = None if is_asked_for else self.order
+        if last and order and not last.is_by(order.names(","), order.prefix_text, order.curve):
             name = display_name(self.request.table)
             found.append(other_layout(name, last.sort_order, order.sort_order, files, all_files))
         return tuple(found)
@@ -258,7 +253,8 @@ class RewritePlan:
                 f"Cannot execute the plan of {display_name(self.request.table)}, because {why}. Nothing was rewritten: "
                 "plan again."
             )
-        _checked_order(self.request)
+        self.request.row_order()
+        self.request.check_may_write()
 
     @property
     def _tasks(self) -> list[DataFileTask]:
@@ -292,7 +288,7 @@ class RewritePlan:
             "scan_fractions_before": dict(self.scan_fractions_before),
             "expected_seconds": self.expected_seconds,
             "predicates": [asdict(each) for each in self.predicates],
-            "workload": request.workload and workload_dict(request.workload, self.layouts),
+            "workload": workload_dict(request, self.layouts),
         }
 
     def to_json(self) -> str:
@@ -324,27 +320,27 @@ def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = (), done: Col
     ------
     InvalidInputError
         When the request cannot be honoured, or a property of the table.
+    RewriteFailedError
+        When the workload is to choose the columns, and their sample cannot be read.
     """
-    table = request.table
+    table, asked = request.table, request
     refresh(table)
-    request = request.completed()
+    request = asked.completed()
     snapshot = request.newest_snapshot()
     planner = request.planner()
-    order = _checked_order(request)
+    order = None if request.sort_order is None else request.row_order()
+    request.check_may_write()
     at = table.schema().schema_id, table.spec().spec_id
     if snapshot is None:
         target = given_target(table, request.options)
         message = nothing_in(table, "the table has no snapshot yet")
         return RewritePlan(request, *at, None, order, message=message, target=target)
+    if order is None:
+        chosen = chosen_columns(request, snapshot)
+        if isinstance(chosen, Plan):
+            return RewritePlan(request, *at, snapshot, None).of(chosen)
+        # From here on it is as if they had been named, so that what conflicts take is planned again by them.
+        request = request.by_chosen_columns(asked, chosen)
+        planner, order = request.planner(), request.row_order()
     plan = planner.plan(snapshot, lost, order, partial(request.settled, order, snapshot), done=done)
     return RewritePlan(request, *at, snapshot, order).of(plan)
-
-
-def _checked_order(request: PlanRequest) -> RowOrder:
-    """Resolve the sort order, and refuse what else the table's properties, or the machine, do not allow."""
-    order = request.row_order()
-    check_writable(request.table)
-    if request.options.spill_directory is not None:
-        check_directory(request.options.spill_directory)
-    check_committable(request.table)
-    return order

@@ -13,9 +13,12 @@ from iceberg_zorder.layout.layout_json import layout_hash
 from iceberg_zorder.maintain.past_rewrites import ACTUAL, PREDICTED
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.selection.target_size import ORIGIN_KEY, SUMMARY_KEY, TargetSize
+from iceberg_zorder.upkeep.settled import WORKLOAD
 
 
-def snapshot_properties(order: RowOrder, layouts: Sequence[Layout], target: TargetSize) -> dict[str, str]:
+def snapshot_properties(
+    order: RowOrder, layouts: Sequence[Layout], target: TargetSize, workload: str | None = None
+) -> dict[str, str]:
     """Describe layouts for the summary of the snapshot that they were used for.
 
     Parameters
@@ -26,12 +29,14 @@ def snapshot_properties(order: RowOrder, layouts: Sequence[Layout], target: Targ
         The layout of every file group, at least one.
     target : TargetSize
         The bytes that new files were to have.
+    workload : str, optional
+        The key of the queries that they were cut for.
 
     Returns
     -------
     dict of str to str
-        Columns, curves, cuts, hash, version and target; and the prefix, where there is one. The hash of several
-        layouts is the SHA-256 of their own hashes, sorted, one a line.
+        Columns, curves, cuts, hash, version and target; and the prefix and the workload, where there is one. The hash
+        of several layouts is the SHA-256 of their own hashes, sorted, one a line.
 
     Examples
     --------
@@ -57,7 +62,9 @@ def snapshot_properties(order: RowOrder, layouts: Sequence[Layout], target: Targ
         SUMMARY_KEY: str(target.size),
         ORIGIN_KEY: target.origin,
     }
-    return {**properties, "zorder.prefix": order.prefix_text} if order.prefix else properties
+    if order.prefix:
+        properties["zorder.prefix"] = order.prefix_text
+    return properties if workload is None else {**properties, WORKLOAD: workload}
 
 
 def commit_properties(

@@ -215,12 +215,13 @@ class RewriteRunner:
 
     def _rewrite(self, plan: RewritePlan) -> None:
         """Rewrite the file groups of a sampled plan, and commit them in batches."""
-        order = plan.order
-        if not plan.groups or plan.snapshot is None or plan.target is None:
+        order, workload = plan.order, plan.request.workload
+        if not plan.groups or plan.snapshot is None or plan.target is None or order is None:
             return
         self._written.begin(plan)
         layouts = [each.layout for each in plan.layouts]
-        properties = {**plan.request.summary, **snapshot_properties(order, layouts, plan.target)}
+        key = None if workload is None else workload.key
+        properties = {**plan.request.summary, **snapshot_properties(order, layouts, plan.target, key)}
         wanted = self._open = len(plan.groups)
         size = -(-wanted // self._options.max_commits) if self._options.partial_progress else wanted
         # A commit refreshes the table while other file groups are read and written as it was.
@@ -280,7 +281,7 @@ class RewriteRunner:
         self._progress(PLAN, sum(group.rows for group in plan.groups), sum(group.input_size for group in plan.groups))
         # Partitions may have several file groups, of which some are lost: those alone are planned again.
         self._done.update(path for group in plan.groups for path in group.paths)
-        if plan.is_sampled:
+        if plan.is_sampled or plan.order is None:
             return plan
         context = SampleContext(
             self._table,
@@ -296,7 +297,7 @@ class RewriteRunner:
         return sampled
 
     def _commit(self, plan: RewritePlan, batch: Batch, properties: dict[str, str]) -> None:
-        if not batch or plan.snapshot is None or plan.target is None:
+        if not batch or plan.snapshot is None or plan.target is None or plan.order is None:
             return
         try:
             written = self._written.files(batch)

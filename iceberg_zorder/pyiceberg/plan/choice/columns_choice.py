@@ -1,0 +1,152 @@
+"""Choose the columns of a rewrite that names none by the queries of its workload."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from pyiceberg.table.snapshots import Snapshot
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.choice.workload_columns import choose_columns
+from iceberg_zorder.layout.curve import ZORDER
+from iceberg_zorder.layout.cuts import EVEN
+from iceberg_zorder.layout.fit import LayoutRequest, fit
+from iceberg_zorder.layout.keys import joined_keys
+from iceberg_zorder.layout.sample import Sample
+from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.file_groups import FileGroup
+from iceberg_zorder.pyiceberg.plan.choice.candidates import candidate_columns
+from iceberg_zorder.pyiceberg.plan.choice.last_order import last_sort_order
+from iceberg_zorder.pyiceberg.plan.group_scans import group_scans
+from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
+from iceberg_zorder.pyiceberg.plan.planner import Plan
+from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, resolve
+from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, draw_samples, told_failures
+from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles
+from iceberg_zorder.pyiceberg.scan.history import snapshots_to
+from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
+from iceberg_zorder.request.metrics_check import FIX
+from iceberg_zorder.request.rewrite_messages import by_no_column, why_by_no_column
+from iceberg_zorder.request.sort_order import SortOrder, parse_sort_order
+from iceberg_zorder.rows.memory_budget import MemoryBudget
+from iceberg_zorder.upkeep.settled import WORKLOAD
+
+_LOG = logging.getLogger(__name__)
+_MOST_ROWS = 50_000
+"""Sampled rows that columns are chosen by, at most."""
+
+
+def chosen_columns(request: PlanRequest, snapshot: Snapshot) -> str | Plan:
+    """Choose the columns of a rewrite that names none.
+
+    Those of the newest rewrite for the same queries are taken, so that the next one has nothing to do. Without one, a
+    sample is read of the columns that the queries filter by, of all files that may be rewritten.
+
+    Parameters
+    ----------
+    request : PlanRequest
+        The rewrite, which has a workload and no sort order.
+    snapshot : pyiceberg.table.snapshots.Snapshot
+        The snapshot that is planned on.
+
+    Returns
+    -------
+    str or Plan
+        The columns, as a sort order has them; or the plan of a rewrite of nothing, which says why.
+
+    Raises
+    ------
+    InvalidInputError
+        When the request cannot be honoured, or the queries filter by no column that files could be skipped by.
+    RewriteFailedError
+        When the sample cannot be read.
+    """
+    assert request.workload is not None  # noqa: S101
+    name = display_name(request.table)
+    kept = _kept(request, snapshot, request.workload)
+    if kept is not None:
+        _LOG.info("Rewrites of %s go on by the columns that its workload has chosen: %s", name, kept)
+        return kept
+    table, options = request.table, request.options
+    needs_bounds = options.layout.metrics_check != FIX
+    candidates = candidate_columns(table, request.workload, request.output_spec, needs_bounds=needs_bounds)
+    if not candidates:
+        raise InvalidInputError(
+            f"Cannot rewrite data files of {name}, because no columns are named, and the queries of the workload "
+            "filter by none that files could be skipped by"
+        )
+    order = _resolved(request, SortOrder(ZORDER, candidates))
+    plan = request.planner(rewrite_all=True).plan(snapshot, order=order)
+    if not plan.groups:
+        return replace(plan, order=None)
+    chosen = _chosen(request, plan.order or order, plan.groups, request.workload)
+    if not chosen:
+        left = tuple(SelectedFiles(group.key, group.tasks, by_no_column()) for group in plan.groups)
+        return replace(plan, groups=(), left=(*plan.left, *left), message=why_by_no_column(name), order=None)
+    text = SortOrder(ZORDER, chosen).text
+    _LOG.info("The workload of %s has chosen its columns: %s, of %s candidates", name, text, len(candidates))
+    return text
+
+
+def _kept(request: PlanRequest, snapshot: Snapshot, workload: RequestedWorkload) -> str | None:
+    """Find the sort order of the newest rewrite for the same queries, if the table still has its columns."""
+    snapshots = reversed(snapshots_to(request.table, snapshot))
+    last = next((each for each in snapshots if each.is_rewrite and each.summary.get(WORKLOAD) == workload.key), None)
+    if last is None:
+        return None
+    try:
+        # Adaptive cuts take the curve that is tighter, and summaries tell which that was: zorder was asked for.
+        order = replace(parse_sort_order(last_sort_order(request.table, last, "rewrite")), curve=ZORDER)
+        _resolved(request, order)
+    except InvalidInputError as error:
+        _LOG.info("The workload of %s chooses columns anew: %s", display_name(request.table), error)
+        return None
+    return order.text
+
+
+def _resolved(request: PlanRequest, order: SortOrder) -> RowOrder:
+    return resolve(
+        request.table,
+        order,
+        output_spec=request.output_spec,
+        case_sensitive=request.case_sensitive,
+        needs_bounds=request.needs_bounds,
+    )
+
+
+def _chosen(
+    request: PlanRequest, order: RowOrder, groups: Sequence[FileGroup], workload: RequestedWorkload
+) -> tuple[tuple[str, ...], ...]:
+    """Sample file groups, and choose among the columns that they are ordered by."""
+    options = request.options.layout
+    sample = _sample(request, order, groups)
+    if not sample.rows:
+        return ()
+    layout = fit(order.columns, sample, LayoutRequest(1, EVEN, boundaries=options.boundaries))
+    places = choose_columns(
+        layout.positions(sample),
+        layout.bits,
+        sum(group.expected_output_files for group in groups),
+        tolerance=options.size_tolerance,
+        workload=workload.of_layout(layout, None),
+        most=options.workload_columns,
+    )
+    return tuple(layout.columns[place].column.parts for place in places)
+
+
+def _sample(request: PlanRequest, order: RowOrder, groups: Sequence[FileGroup]) -> Sample:
+    """Draw the sample that layouts would be fitted to, of all file groups together, and no more than is of use."""
+    options = request.options
+    budget = MemoryBudget(options.memory_limit // 2)
+    with told_failures(request.table):
+        context = SampleContext(request.table, order, options.layout, budget=budget)
+        drawn = [each.fitted for each in draw_samples(context, group_scans(groups, options.layout))]
+    first = len(order.partition)
+    columns = [joined_keys([each.columns[place] for each in drawn]) for place in range(first, len(order.all))]
+    sample = Sample(tuple(columns))
+    if sample.rows <= _MOST_ROWS:
+        return sample
+    return sample.take(np.arange(_MOST_ROWS) * sample.rows // _MOST_ROWS)
