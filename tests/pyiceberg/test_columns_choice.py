@@ -28,7 +28,7 @@ from iceberg_zorder.workload.boxes.boxes import boxes_of
 from iceberg_zorder.workload.boxes.position_boxes import query_boxes
 from tests.pyiceberg.lake import data_files, local
 
-TYPES = {("a",): "long", ("b c",): "long", ("d",): "double", ("s",): "string"}
+TYPES: dict[tuple[str, ...], str] = {("a",): "long", ("b c",): "long", ("d",): "double", ("s",): "string"}
 NO_COLUMN = (
     "Nothing to rewrite in lake.db.t: by no column would the queries of the workload read less; name the columns to "
     "rewrite it anyway."
@@ -178,7 +178,7 @@ def test_columns_of_partitions_are_no_candidates(catalog: SqlCatalog) -> None:
         within = [{"x": each, "list": [each]} for each in numbers]
         made.append(pa.table({"p": [part] * 1_000, "in": pa.array(within, struct), "y": numbers[::-1]}))
     filters = [*((f"p = 0 AND in.x = {each}", 1) for each in range(50)), ("in IS NULL AND y > -1", 9.0)]
-    options = {"target-file-size-bytes": "3000", "workload": workload(*filters)}
+    options: dict[str, Any] = {"target-file-size-bytes": "3000", "workload": workload(*filters)}
     plan = plan_rewrite(made, options={**options, "rewrite-all": True}).sampled()
     assert plan.request.sort_order == "zorder(in.x)"
     assert len(plan.groups) == 2

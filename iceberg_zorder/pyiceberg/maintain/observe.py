@@ -87,7 +87,7 @@ def observe(table: Table, name: TableName, settings: TableSettings, now: datetim
         tuple(_need(group) for group in plan.groups),
         plan.message,
         _pays(plan, settings.triggers.scan_ratio),
-        None if settings.triggers.depth is None else _depth(plan.request),
+        None if settings.triggers.depth is None or plan.order is None else _depth(plan.request),
         max_scan_ratio=plan.request.options.max_scan_ratio,
     )
     return found, plan
