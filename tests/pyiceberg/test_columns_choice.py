@@ -182,6 +182,8 @@ def test_columns_of_partitions_are_no_candidates(catalog: SqlCatalog) -> None:
     plan = plan_rewrite(made, options={**options, "rewrite-all": True}).sampled()
     assert plan.request.sort_order == "zorder(in.x)"
     assert len(plan.groups) == 2
+    with pytest.raises(InvalidInputError, match="filter by none that files could be skipped by"):
+        plan_rewrite(made, options={**options, "workload": workload(("p = 0 AND in IS NOT NULL", 1))})
     # The filter leaves one partition, of which no row is asked for.
     nowhere = plan_rewrite(made, where="p = 1", options={**options, "workload": workload(("p = 0 AND in.x >= 0", 1))})
     assert (nowhere.groups, nowhere.message) == ((), NO_COLUMN)
