@@ -47,13 +47,14 @@ def rewrite_data_files(
         Its name, with the catalog in front or in the current catalog.
     columns : sequence of str, or str, optional
         The clustering columns; nested fields are dotted, special characters stand in backticks. Or a sort order in one
-        text, as in SQL: ``"region DESC, hilbert(a, b)"``. By default what the table's property ``zorder.columns`` says.
+        text, as in SQL: ``"region DESC, hilbert(a, b)"``. By default what the table's property ``zorder.columns`` says,
+        or else those that the queries of option ``workload`` choose.
     where : str, optional
         Rewrite only the data files that may hold rows for which this condition is true, which Spark reads as it stands.
     options : mapping of str to bool, int, float, str or mapping, optional
         Options of Iceberg's rewrite and of iceberg-zorder (``cuts``, ``column-weights``,
-        ``size-tolerance``, ``sample-rows``, ``sample-seed``, ``boundaries``, ``metrics-check``, ``dry-run``). They win
-        over those of the table's property ``zorder.options``.
+        ``size-tolerance``, ``sample-rows``, ``sample-seed``, ``boundaries``, ``metrics-check``, ``dry-run``,
+        ``workload``). They win over those of the table's property ``zorder.options``.
     branch : str, optional
         The branch to rewrite.
 

@@ -134,7 +134,8 @@ public final class Layout {
     return new Layout(columns, leading, leftOut, bits, tighter, tree);
   }
 
-  private static int[] positions(LayoutColumn column, Sample sample) {
+  /** The position of every row in a column. */
+  static int[] positions(LayoutColumn column, Sample sample) {
     KeyColumn keys = sample.columns().get(column.ordinal());
     int[] positions = new int[sample.rows()];
     for (int row = 0; row < positions.length; row++) {

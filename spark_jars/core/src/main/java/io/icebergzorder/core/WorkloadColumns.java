@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.TreeSet;
+import java.util.function.Function;
 import java.util.stream.IntStream;
 
 /**
@@ -18,7 +19,13 @@ public final class WorkloadColumns {
   /** So many columns are chosen at most, unless told. */
   public static final int MOST = 4;
 
+  /** Of so many columns they are chosen at most. */
+  public static final int CANDIDATES = 12;
+
   private static final int FILES = 64;
+
+  /** Sampled rows that are looked at, at most. */
+  private static final int ROWS = 50_000;
 
   private final int[][] positions;
   private final int rows;
@@ -37,6 +44,30 @@ public final class WorkloadColumns {
     this.tolerance = tolerance;
     this.workload = workload;
     this.costs = costs;
+  }
+
+  /**
+   * Chooses among columns by a sample.
+   *
+   * @param candidates between 1 and {@link #CANDIDATES}
+   * @param sample their sampled rows, in any order
+   * @param request what a layout of all of them is to be like
+   * @param workload puts what queries want into the positions of a layout
+   * @param most the most columns to choose, at least 1
+   * @return the columns, as {@link #choose(int[][], int, int, double, QueryBoxes, int)} orders them
+   */
+  public static List<ClusteringColumn> choose(
+      List<ClusteringColumn> candidates, Sample sample, LayoutRequest request, Function<Layout, QueryBoxes> workload, int most) {
+    Sample some = sample.evenly(ROWS);
+    LayoutRequest even =
+        new LayoutRequest(
+            request.files(), EvenCuts.KIND, request.curve(), List.of(), request.maxBoundaries(), request.sizeTolerance(), new double[0]);
+    Layout layout = Layout.fit(candidates, some, even);
+    List<LayoutColumn> columns = layout.columns();
+    int[][] positions = columns.stream().map(column -> Layout.positions(column, some)).toArray(int[][]::new);
+    return choose(positions, layout.bits(), request.files(), request.sizeTolerance(), workload.apply(layout), most).stream()
+        .map(place -> columns.get(place).column())
+        .toList();
   }
 
   /** What queries read when files are cut by some columns, and those that any file is cut by. */

@@ -53,7 +53,8 @@ final class PlanJson {
     node.putObject("workload")
         .put("queries", workload.get().queries())
         .put("before", ResultJson.orNull(workload.get().before()))
-        .put("predicted", ResultJson.orNull(workload.get().predicted()));
+        .put("predicted", ResultJson.orNull(workload.get().predicted()))
+        .put("chosen_columns", workload.get().chosenColumns());
   }
 
   private static void addGroup(ObjectNode node, PlannedFileGroup group) {

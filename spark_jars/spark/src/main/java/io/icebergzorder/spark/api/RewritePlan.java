@@ -66,7 +66,7 @@ public final class RewritePlan {
     return plan.snapshotId();
   }
 
-  /** The order of the rows, as written. */
+  /** The order of the rows, as written or chosen by a workload; null if that chose nothing. */
   public String sortOrder() {
     return plan.request().sortOrder();
   }
@@ -186,7 +186,12 @@ public final class RewritePlan {
   /** What the queries read that files are cut for; empty without option {@code workload}. */
   public Optional<WorkloadScan> workload() {
     return plan.workload()
-        .map(workload -> FittedLayouts.read(workload, fitted.map(each -> each.groups().values()).orElse(List.of())));
+        .map(
+            workload ->
+                FittedLayouts.read(
+                    workload,
+                    fitted.map(each -> each.groups().values()).orElse(List.of()),
+                    plan.request().areColumnsChosen()));
   }
 
   /** Whether option {@code dry-run} keeps {@link #execute} from writing. */

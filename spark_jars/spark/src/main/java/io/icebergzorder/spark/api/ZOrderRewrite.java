@@ -1,6 +1,6 @@
 package io.icebergzorder.spark.api;
 
-import io.icebergzorder.spark.plan.RewritePlanner;
+import io.icebergzorder.spark.choice.ColumnChoice;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.RewriteRequest;
 import java.util.LinkedHashMap;
@@ -64,7 +64,7 @@ public final class ZOrderRewrite {
 
   /**
    * Sets the order of the rows, for example {@code zorder(a, b)} or {@code region DESC, hilbert(a, b)}; by default it is what the
-   * table's property {@code zorder.columns} says.
+   * table's property {@code zorder.columns} says, else what a workload chooses.
    */
   public ZOrderRewrite sortOrder(String text) {
     this.sortOrder = text;
@@ -105,13 +105,15 @@ public final class ZOrderRewrite {
   }
 
   /**
-   * Plans the rewrite. Manifests are read, and no data.
+   * Plans the rewrite. Manifests are read, and no data; where a workload is to choose the columns, a sample of those that it filters by.
    *
    * @throws IllegalArgumentException if an argument cannot be honoured; the message names it and says why
    * @throws UnsupportedOperationException if this Iceberg is not known
+   * @throws RuntimeException if that sample cannot be read
    */
   public RewritePlan plan() {
-    return new RewritePlan(RewritePlanner.plan(load, new RewriteRequest(table, sortOrder, options, where, branch, likeBuiltin)));
+    return new RewritePlan(
+        ColumnChoice.plan(load, new RewriteRequest(table, sortOrder, options, where, branch, likeBuiltin, false)));
   }
 
   /**

@@ -1,6 +1,7 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.upkeep.LeftGroups;
+import io.icebergzorder.spark.plan.selection.Selection;
 import java.util.List;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.actions.RewriteDataFiles;
@@ -50,6 +51,11 @@ public final class PlannedGroup {
   /** How many files are expected to be written. */
   public int expectedFiles() {
     return planned.expectedOutputFiles();
+  }
+
+  /** The same files, left for a reason. */
+  public Selection.SelectedGroup left(String why) {
+    return new Selection.SelectedGroup(info().partition(), files(), why);
   }
 
   /** Why the group was chosen. */

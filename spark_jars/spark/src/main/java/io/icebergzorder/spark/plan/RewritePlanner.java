@@ -4,7 +4,6 @@ import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.upkeep.Gathering;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
-import io.icebergzorder.spark.internals.SupportedVersions;
 import io.icebergzorder.spark.plan.selection.AgedSelection;
 import io.icebergzorder.spark.plan.selection.FileLimit;
 import io.icebergzorder.spark.plan.selection.GainSelection;
@@ -14,12 +13,10 @@ import io.icebergzorder.spark.plan.selection.RegionStep;
 import io.icebergzorder.spark.plan.selection.Selection;
 import io.icebergzorder.spark.plan.selection.SettledSelection;
 import io.icebergzorder.spark.plan.selection.SizeSelection;
-import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.FileScope;
 import io.icebergzorder.spark.request.PartitionColumn;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.RewriteOptions;
-import io.icebergzorder.spark.request.RewriteRequest;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -57,13 +54,9 @@ public final class RewritePlanner {
   /**
    * Plans a rewrite. Manifests are read, and no data.
    *
-   * @param load finds the table
    * @throws IllegalArgumentException if the request cannot be honoured
-   * @throws UnsupportedOperationException if this Iceberg is not known
    */
-  public static TablePlan plan(Function<String, CatalogTable> load, RewriteRequest written) {
-    SupportedVersions.checkIceberg();
-    ResolvedRequest request = ResolvedRequest.of(load.apply(written.table()), written);
+  public static TablePlan plan(ResolvedRequest request) {
     Table table = request.target().table();
     Map<String, String> options = request.options().forPlanner();
     if (table.currentSnapshot() == null) {

@@ -76,6 +76,7 @@ final class RewriteDataFilesProcedure implements ExtendedProcedure {
         arguments.texts("options"),
         arguments.text("where"),
         arguments.text("branch"),
+        false,
         false);
   }
 

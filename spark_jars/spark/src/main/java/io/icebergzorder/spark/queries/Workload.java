@@ -157,9 +157,13 @@ public record Workload(List<Query> queries, double share) {
   /** Options as they tell requests apart: with the key of the queries for where they lie. */
   public Map<String, String> keyed(Map<String, String> options) {
     Map<String, String> keyed = new HashMap<>(options);
-    List<WeightedFilter> filters =
-        queries.stream().map(query -> new WeightedFilter(query.condition().text(), query.weight())).toList();
-    keyed.put(ZOrderOptions.WORKLOAD, RequestKey.ofWorkload(filters));
+    keyed.put(ZOrderOptions.WORKLOAD, key());
     return keyed;
+  }
+
+  /** What tells it from other workloads, wherever it was read: 16 hexadecimal digits. */
+  public String key() {
+    return RequestKey.ofWorkload(
+        queries.stream().map(query -> new WeightedFilter(query.condition().text(), query.weight())).toList());
   }
 }

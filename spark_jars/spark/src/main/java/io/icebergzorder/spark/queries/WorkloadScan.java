@@ -9,5 +9,6 @@ import java.util.OptionalDouble;
  * @param queries how many different ones there are
  * @param before among the files of today; empty before it is sampled, and if there are none
  * @param predicted among the new files, as predicted; empty in the same cases
+ * @param chosenColumns whether the workload has chosen the columns, because none were named
  */
-public record WorkloadScan(int queries, OptionalDouble before, OptionalDouble predicted) {}
+public record WorkloadScan(int queries, OptionalDouble before, OptionalDouble predicted, boolean chosenColumns) {}

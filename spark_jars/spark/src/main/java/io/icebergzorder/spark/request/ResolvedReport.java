@@ -128,7 +128,7 @@ public record ResolvedReport(
     return snapshots.stream()
         .filter(SnapshotFacts::isLayout)
         .reduce((older, newer) -> newer)
-        .map(layout -> sortOrder(table, layout))
+        .map(layout -> sortOrder(table, layout).text())
         .orElseThrow(
             () ->
                 new IllegalArgumentException(
@@ -144,9 +144,9 @@ public record ResolvedReport(
    *
    * @throws IllegalArgumentException if one of the columns was dropped
    */
-  private static String sortOrder(Table table, SnapshotFacts layout) {
+  static SortOrder sortOrder(Table table, SnapshotFacts layout) {
     Schema schema = schemaOf(table, layout);
-    return SortOrder.parse(layout.sortOrder()).renamed(parts -> nameOfToday(table, layout.id(), schema, parts)).text();
+    return SortOrder.parse(layout.sortOrder()).renamed(parts -> nameOfToday(table, layout.id(), schema, parts));
   }
 
   private static List<String> nameOfToday(Table table, long snapshotId, Schema schema, List<String> parts) {

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.function.Function;
 import org.apache.iceberg.IcebergBuild;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.SnapshotRef;
@@ -45,27 +46,47 @@ public record ResolvedRequest(
    * @throws IllegalArgumentException if any of it cannot be honoured
    */
   public static ResolvedRequest of(CatalogTable target, RewriteRequest written) {
-    Table table = target.table();
     // A caching catalog hands out tables as they were when they were first loaded.
-    table.refresh();
-    RewriteRequest request = TableDefaults.complete(target, written);
+    target.table().refresh();
+    return ofCompleted(target, TableDefaults.complete(target, written), options -> workload(target, options));
+  }
+
+  /**
+   * Resolves a request that is complete.
+   *
+   * @param workload finds the queries by the options
+   * @throws IllegalArgumentException if any of it cannot be honoured
+   */
+  static ResolvedRequest ofCompleted(
+      CatalogTable target, RewriteRequest request, Function<ZOrderOptions, Optional<Workload>> workload) {
+    Table table = target.table();
     RewriteOptions options = RewriteOptions.of(request.options());
-    SortOrder sortOrder = sortOrder(request);
+    SortOrder sortOrder = sortOrder(target, request);
+    String branch = branchToRewrite(target, request);
+    RowOrder order =
+        ClusteringColumns.resolve(
+            table, sortOrder, options.layout(), outputSpec(table, options), target.isCaseSensitive());
+    FileScope scope = new FileScope(filter(target, request.where()), target.isCaseSensitive());
+    return new ResolvedRequest(target, request, options, branch, order, scope, workload.apply(options.layout()));
+  }
+
+  /** Asks for the same without columns: of a plan that has none. */
+  public ResolvedRequest without(UnnamedColumns request) {
+    return new ResolvedRequest(target, request.written(), request.options(), branch, order, scope, workload);
+  }
+
+  static String branchToRewrite(CatalogTable target, RewriteRequest request) {
     String branch = branch(target, request.branch(), "rewrite");
     if (!branch.equals(SnapshotRef.MAIN_BRANCH) && !SupportedVersions.commitsToBranches()) {
       throw new IllegalArgumentException(
           String.format(
               "Cannot rewrite data files for branch %s of %s, because Iceberg %s commits rewrites to %s only",
-              branch, table.name(), IcebergBuild.version(), SnapshotRef.MAIN_BRANCH));
+              branch, target.name(), IcebergBuild.version(), SnapshotRef.MAIN_BRANCH));
     }
-    RowOrder order =
-        ClusteringColumns.resolve(
-            table, sortOrder, options.layout(), outputSpec(table, options), target.isCaseSensitive());
-    FileScope scope = new FileScope(filter(target, request.where()), target.isCaseSensitive());
-    return new ResolvedRequest(target, request, options, branch, order, scope, workload(target, options.layout()));
+    return branch;
   }
 
-  private static Optional<Workload> workload(CatalogTable target, ZOrderOptions options) {
+  static Optional<Workload> workload(CatalogTable target, ZOrderOptions options) {
     return options
         .workload()
         .map(
@@ -91,13 +112,13 @@ public record ResolvedRequest(
     return spec;
   }
 
-  private static SortOrder sortOrder(RewriteRequest request) {
+  private static SortOrder sortOrder(CatalogTable target, RewriteRequest request) {
     if (request.sortOrder() == null) {
       throw new IllegalArgumentException(
           String.format(
-              "Cannot rewrite data files of %s, because strategy '%s' needs sort_order, for example 'zorder(a, b)', or table"
-                  + " property %s",
-              request.table(), RewriteRequest.STRATEGY, TableDefaults.COLUMNS));
+              "Cannot rewrite data files of %s, because no columns are named, for example 'zorder(a, b)', and it has no property %s"
+                  + " and no workload to choose them by",
+              target.name(), TableDefaults.COLUMNS));
     }
     return SortOrder.parse(request.sortOrder());
   }

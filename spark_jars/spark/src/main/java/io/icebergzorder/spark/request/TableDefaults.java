@@ -41,7 +41,14 @@ final class TableDefaults {
     }
     options.putAll(request.options());
     completeWorkload(options, target.table().properties().get(WORKLOAD), request.options());
-    return new RewriteRequest(request.table(), sortOrder, options, request.where(), request.branch(), request.likeBuiltin());
+    return new RewriteRequest(
+        request.table(),
+        sortOrder,
+        options,
+        request.where(),
+        request.branch(),
+        request.likeBuiltin(),
+        request.areColumnsChosen());
   }
 
   /** Takes the table's workload if no other is named, and takes a remembered one away where cuts are even, or the call wants none. */

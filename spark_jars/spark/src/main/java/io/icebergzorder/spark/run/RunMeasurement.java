@@ -3,6 +3,7 @@ package io.icebergzorder.spark.run;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.upkeep.Gathering;
 import io.icebergzorder.core.upkeep.LeftGroups;
+import io.icebergzorder.core.upkeep.RequestKey;
 import io.icebergzorder.core.upkeep.Settled;
 import io.icebergzorder.spark.commit.LayoutSummary;
 import io.icebergzorder.spark.measure.BytesRead;
@@ -74,6 +75,7 @@ final class RunMeasurement {
   /** What the summary of a snapshot says of the file groups in it. */
   synchronized Map<String, String> summary(Collection<RewriteFileGroup> groups) {
     Map<String, String> summary = new HashMap<>(LayoutSummary.properties(plan.order(), fitted.layouts()));
+    plan.workload().ifPresent(workload -> summary.put(RequestKey.WORKLOAD, workload.key()));
     if (!plan.request().likeBuiltin()) {
       summary.put(RewriteHistory.TARGET_FILE_SIZE, String.valueOf(plan.targetSize().bytes()));
       summary.put(RewriteHistory.TARGET_FILE_SIZE_FROM, plan.targetSize().origin());

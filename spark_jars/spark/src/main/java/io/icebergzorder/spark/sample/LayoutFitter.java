@@ -2,6 +2,7 @@ package io.icebergzorder.spark.sample;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Clusters;
+import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.MetricsCheck.GroupKeys;
@@ -40,6 +41,8 @@ import org.slf4j.LoggerFactory;
  */
 public final class LayoutFitter {
   private static final Logger LOG = LoggerFactory.getLogger(LayoutFitter.class);
+
+  private static final String UNSAMPLED = "Cannot sample %s, because %s. Nothing was written.";
 
   private final RewriteSession session;
   private final TablePlan plan;
@@ -84,7 +87,20 @@ public final class LayoutFitter {
    * @throws RuntimeException if a file group cannot be read, or sampling was cancelled
    */
   public FittedLayouts predicted() throws InterruptedException {
-    return fitted(this::drawn, Map.of(), "Cannot sample %s, because %s. Nothing was written.");
+    return fitted(this::drawn, Map.of(), UNSAMPLED);
+  }
+
+  /**
+   * Samples all file groups, and puts the rows of the columns to cluster by together.
+   *
+   * @throws InterruptedException if this thread was interrupted
+   * @throws RuntimeException if a file group cannot be read, or sampling was cancelled
+   */
+  public Sample sample() throws InterruptedException {
+    List<GroupScan> scans = GroupScan.of(plan.groups(), plan.options().layout());
+    List<Sampler.Drawn> drawn = orStopped(UNSAMPLED, () -> drawn(scans));
+    List<KeyColumn> columns = Sample.together(drawn.stream().map(Sampler.Drawn::fitted).toList()).columns();
+    return new Sample(columns.subList(columns.size() - order.columns().size(), columns.size()));
   }
 
   /** Samples, looks at bounds, and chooses among the layouts; what is refused is no failure of any of it. */
