@@ -124,7 +124,9 @@ def test_missing_table(spark: SparkSession) -> None:
 
 
 def test_a_table_remembers_columns_and_options(spark: SparkSession, table: str) -> None:
-    with pytest.raises(InvalidInputError, match="no columns are named, .* has no property zorder.columns and no workload"):
+    with pytest.raises(
+        InvalidInputError, match="no columns are named, .* has no property zorder.columns and no workload"
+    ):
         rewrite_data_files(spark, table)
     spark.sql(
         f"ALTER TABLE {table} SET TBLPROPERTIES ('zorder.columns' = 'hilbert(id, n.`a b`)', "

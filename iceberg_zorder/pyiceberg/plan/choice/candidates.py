@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from pyiceberg.partitioning import PartitionSpec
@@ -39,10 +40,10 @@ def candidate_columns(
         The parts of the names of 12 columns at most: those first that queries of the most weight limit, and of equal
         ones that which comes first in the schema, structs before their fields.
     """
-    weights: dict[Name, float] = {}
+    weights: dict[Name, list[float]] = {}
     for boxes, query in zip(workload.boxes, workload.queries, strict=True):
         for name in {name for box in boxes for name, _ in box.ranges}:
-            weights[name] = weights.get(name, 0.0) + query.weight
+            weights.setdefault(name, []).append(query.weight)
     config, schema = metrics_config(table), table.schema()
     identity = {field.source_id for field in output_spec.fields if isinstance(field.transform, IdentityTransform)}
 
@@ -51,7 +52,7 @@ def candidate_columns(
         return _has_domain(field) and field.field_id not in identity and (mode.keeps_bounds or not needs_bounds)
 
     usable = [name for name, field in _fields(schema.as_struct(), ()) if name in weights and serves(field)]
-    return tuple(sorted(usable, key=lambda name: -weights[name])[:MOST_CANDIDATES])
+    return tuple(sorted(usable, key=lambda name: -math.fsum(weights[name]))[:MOST_CANDIDATES])
 
 
 def _fields(struct: StructType, above: Name) -> Iterator[tuple[Name, NestedField]]:

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import InvalidInputError
@@ -146,7 +145,4 @@ def _sample(request: PlanRequest, order: RowOrder, groups: Sequence[FileGroup]) 
         drawn = [each.fitted for each in draw_samples(context, group_scans(groups, options.layout))]
     first = len(order.partition)
     columns = [joined_keys([each.columns[place] for each in drawn]) for place in range(first, len(order.all))]
-    sample = Sample(tuple(columns))
-    if sample.rows <= _MOST_ROWS:
-        return sample
-    return sample.take(np.arange(_MOST_ROWS) * sample.rows // _MOST_ROWS)
+    return Sample(tuple(columns)).evenly(_MOST_ROWS)
