@@ -14,7 +14,7 @@ from tests.spark.test_workload import workload
 
 ROWS = (
     "SELECT id * 7919 % 20011 AS a, id * 104729 % 19997 AS b, named_struct('c d', id * 31337 % 10007) AS s, id AS e, "
-    "repeat('x', 20) AS t FROM range(0, 20000, 1, 4)"
+    "repeat('x', 20) AS t FROM range(0, 4000, 1, 4)"
 )
 QUERIES = workload(
     ("a >= 0", 20.0),

@@ -70,5 +70,8 @@ def test_what_one_engine_has_chosen_is_settled_for_the_other(
     assert rewrite_on_spark(spark, tables["whole"], options=options).added_data_files_count > 4
     plan = planned(spark, catalog, tables["whole"], options=options)
     assert "as a rewrite by the same request left them" in plan["message"]
+    spark.sql(f"ALTER TABLE {tables['whole']} ADD PARTITION FIELD part")
+    moved = {**options, "workload": workload(FILTERS)}
+    assert "part" not in planned(spark, catalog, tables["whole"], options=moved)["sort_order"]
     nothing = {**options, "workload": workload(["TRUE", "at.a >= 0"])}
     assert "by no column would the queries" in planned(spark, catalog, tables["parted"], options=nothing)["message"]
