@@ -22,7 +22,9 @@ from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files
+from iceberg_zorder.pyiceberg.plan.choice.candidates import candidate_columns
 from iceberg_zorder.pyiceberg.progress import WRITE
+from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.request.predicate import parse_predicate
 from iceberg_zorder.workload.boxes.boxes import boxes_of
 from iceberg_zorder.workload.boxes.position_boxes import query_boxes
@@ -153,6 +155,12 @@ def test_what_conflicts_take_is_planned_again_by_the_same_columns(
 
 
 def test_candidates_are_what_files_can_be_skipped_by(table: Table) -> None:
+    asked = workload(
+        ("a = 1 OR s = 'x'", 2), ("d > 1 AND `b c` > 1", 3), ("s < 'x' AND s > 'k'", 2), ("`b c` IN (1, 2)", 1)
+    )
+    queries = RequestedWorkload.of(table, json.dumps(asked), case_sensitive=True)
+    # A column that only one of the alternatives limits counts, too, and no query counts twice.
+    assert candidate_columns(table, queries, table.spec(), needs_bounds=True) == (("b c",), ("s",), ("d",), ("a",))
     assert plan_rewrite(table, options={**OPTIONS, "workload-columns": 1}).request.sort_order == "zorder(`b c`)"
     assert by_hand(table, [("b c",), ("d",), ("s",)], 20, most=1) == ["`b c`"]
     change(table, **{"write.metadata.metrics.column.b c": "none"})
