@@ -108,6 +108,8 @@ def test_columns_are_those_that_the_queries_choose_and_stay_so(table: Table, cap
     assert plan.to_dict()["workload"]["chosen_columns"] is True
     assert "the workload has chosen these columns" in str(plan)
     assert "The workload of lake.db.t has chosen its columns: zorder(`b c`, s), of 3 candidates" in caplog.messages
+    # What is chosen stays, so that all files have a say, however few are rewritten at once.
+    assert plan_rewrite(table, options={**OPTIONS, "max-files-to-rewrite": 1}).request.sort_order == "zorder(`b c`, s)"
     named = plan_rewrite(table, ["`b c`", "s"], options=OPTIONS)
     assert named.to_dict()["workload"]["chosen_columns"] is False
     assert rewrite_data_files(table, options=OPTIONS).added_data_files_count > 10

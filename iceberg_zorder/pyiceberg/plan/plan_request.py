@@ -139,13 +139,14 @@ class PlanRequest:
         """The branch to rewrite."""
         return self.branch or MAIN_BRANCH
 
-    def planner(self, *, rewrite_all: bool = False) -> Planner:
-        """Prepare planning on the table as it is, maybe of all files; raises InvalidInputError."""
+    def planner(self, *, of_all: bool = False) -> Planner:
+        """Prepare planning on the table as it is, maybe of all files at once; raises InvalidInputError."""
         # What is wrong with it is to be told before anything is planned.
         _ = self.workload
+        options = replace(self.options, rewrite_all=True, max_files_to_rewrite=None) if of_all else self.options
         return Planner(
             self.table,
-            replace(self.options, rewrite_all=rewrite_all or self.options.rewrite_all),
+            options,
             self.where,
             case_sensitive=self.case_sensitive,
             left=self.left_groups(),

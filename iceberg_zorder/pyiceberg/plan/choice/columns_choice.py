@@ -78,7 +78,7 @@ def chosen_columns(request: PlanRequest, snapshot: Snapshot) -> str | Plan:
             "filter by none that files could be skipped by"
         )
     order = _resolved(request, SortOrder(ZORDER, candidates))
-    plan = request.planner(rewrite_all=True).plan(snapshot, order=order)
+    plan = request.planner(of_all=True).plan(snapshot, order=order)
     if not plan.groups:
         return replace(plan, order=None)
     chosen = _chosen(request, plan.order or order, plan.groups, request.workload)

@@ -16,6 +16,7 @@ import java.util.stream.StreamSupport;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.actions.BinPackRewriteFilePlanner;
 import org.apache.iceberg.actions.SizeBasedFileRewritePlanner;
 import org.apache.iceberg.util.SnapshotUtil;
 import org.slf4j.Logger;
@@ -68,13 +69,14 @@ public record UnnamedColumns(
   }
 
   /**
-   * Resolves the request by all columns that there are to choose from, for all files that it may rewrite, whatever comes of it. Weights
-   * do not count: they are of those columns that will be chosen.
+   * Resolves the request by all columns that there are to choose from, for all files that it may rewrite, whatever comes of it, and at
+   * once, as what is chosen stays. Weights do not count: they are of those columns that will be chosen.
    */
   public ResolvedRequest by(List<ClusteringColumn> candidates) {
     Map<String, String> all = new HashMap<>(written.options());
     all.remove(ZOrderOptions.COLUMN_WEIGHTS);
     all.put(SizeBasedFileRewritePlanner.REWRITE_ALL, "true");
+    all.remove(BinPackRewriteFilePlanner.MAX_FILES_TO_REWRITE);
     return resolved(written.byChosen(zorder(candidates)).with(all));
   }
 
