@@ -6,6 +6,9 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+SETS = ("sort", "zorder")
+"""The kinds of layouts by a set of columns, which need nothing else to be known."""
+
 
 @dataclass(frozen=True)
 class JudgedLayout:
@@ -14,9 +17,9 @@ class JudgedLayout:
     Parameters
     ----------
     kind : str
-        ``today``, ``sort``, ``zorder`` or ``partition``.
+        ``today``, ``sort``, ``zorder``, ``workload`` or ``partition``.
     layout : str
-        The sort order, or the partition field; empty for today's.
+        The sort order, the partition field, or for cuts from the workload ``workload(a, b)``; empty for today's.
     columns : tuple of str
         Its columns.
     files : int
@@ -24,7 +27,8 @@ class JudgedLayout:
     bytes_per_query, files_per_query : float
         Bytes and number of the data files that a query with a filter reads on average, weighted.
     chosen_by_bytes : float
-        The same bytes for the half that chooses.
+        The same bytes for the half that chooses. Of a layout that is cut for queries each of them is counted as of one
+        that is cut for others.
     """
 
     kind: str
@@ -34,6 +38,11 @@ class JudgedLayout:
     bytes_per_query: float
     files_per_query: float
     chosen_by_bytes: float
+
+    @property
+    def is_set(self) -> bool:
+        """Whether it is by a set of columns alone."""
+        return self.kind in SETS
 
 
 @dataclass(frozen=True)
@@ -161,6 +170,9 @@ class Advice:
         What else is to be known.
     statement, command : str or None
         What to paste into Spark SQL, and into a shell; None to do nothing, or where there is no command.
+    preparation : str or None
+        What is to be done before either: the command that writes the workload to the file that they name, or a line of
+        Python where it was read from no file. None where nothing is.
     """
 
     table: str
@@ -183,6 +195,7 @@ class Advice:
     warnings: tuple[Caution, ...]
     statement: str | None
     command: str | None
+    preparation: str | None = None
 
     def best(self, *kinds: str) -> JudgedLayout | None:
         """Find the best candidate of some kinds, for the half that chooses."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from iceberg_zorder.advice.advice import Advice, ColumnGain, FileSize, JudgedLayout, RewriteCost
-from iceberg_zorder.advice.candidates import Candidate, candidates_of, tried_columns
 from iceberg_zorder.advice.cautions import cautions
 from iceberg_zorder.advice.facts import Facts
 from iceberg_zorder.advice.judged_queries import halves
+from iceberg_zorder.advice.layouts.candidates import Candidate, candidates_of, tried_columns
+from iceberg_zorder.advice.layouts.workload_cuts import workload_cuts
 from iceberg_zorder.advice.simulation import Simulation, mean
-from iceberg_zorder.advice.statements import partition_statement, rewrite_command, rewrite_statement
+from iceberg_zorder.advice.statements import named_workload, partition_statement, rewrite_command, rewrite_statement
 from iceberg_zorder.layout.columns import quoted_name
+from iceberg_zorder.layout.cuts import EVEN
 
 LEAST_SAVING = 0.1
 """A rewrite is advised where queries read a tenth less for it."""
@@ -19,6 +21,9 @@ _FEWER_COLUMNS = 1.02
 """A set of fewer columns is taken that reads so much more at most."""
 _PARTITIONS = 0.9
 """A change of the partitions is advised where it reads so much of what the best set of columns reads."""
+_WORKLOAD = 0.95
+"""Cuts from the workload are advised where they read so much of the best of the others: a workload has to be kept where
+rewrites find it, and read anew when queries change."""
 _SIZES = (0.25, 0.5, 1, 2)
 """The target file sizes that are simulated, as shares of the table's."""
 
@@ -78,8 +83,7 @@ class _Advisor:
             () if candidate is None or self._simulation is None else self._file_sizes(self._simulation, candidate),
             tuple(self._gains(judged, tried)),
             cautions(facts, tried, today, judged),
-            None if pick is None else self._statement(pick),
-            None if pick is None or pick.kind == "partition" else rewrite_command(table, pick.layout),
+            *self._pasted(pick),
         )
 
     def _today(self) -> JudgedLayout:
@@ -103,18 +107,21 @@ class _Advisor:
             return []
         target = facts.table.target_file_size
         files = facts.expected_files(target)(facts.table.bytes)
-        return self._simulation.best_first(candidates_of(rows, self._choosing, target, files), target)
+        found = list(candidates_of(rows, self._choosing, target, files))
+        # Cuts that are to be even take no workload.
+        if facts.table.options.get("cuts") != EVEN:
+            found += workload_cuts(rows, self._choosing, files)
+        return self._simulation.best_first(found, target)
 
     def _best(self, judged: Sequence[JudgedLayout]) -> JudgedLayout | None:
-        """Choose among candidates by the half that chooses: few columns, and columns rather than partitions."""
-        sets = [each for each in judged if each.kind != "partition"]
-        partition = next((each for each in judged if each.kind == "partition"), None)
-        if not sets:
-            return partition
+        """Choose among candidates by the half that chooses: few columns, and what is simple rather than what is not."""
+        sets = [each for each in judged if each.is_set]
         good = [each for each in sets if each.chosen_by_bytes <= _FEWER_COLUMNS * sets[0].chosen_by_bytes]
-        best = min(good, key=lambda each: (len(each.columns), each.chosen_by_bytes))
-        if partition is not None and partition.chosen_by_bytes <= _PARTITIONS * best.chosen_by_bytes:
-            return partition
+        best = min(good, key=lambda each: (len(each.columns), each.chosen_by_bytes), default=None)
+        for kind, share in (("partition", _PARTITIONS), ("workload", _WORKLOAD)):
+            other = next((each for each in judged if each.kind == kind), None)
+            if other is not None and (best is None or other.chosen_by_bytes <= share * best.chosen_by_bytes):
+                best = other
         return best
 
     def _reason(self, best: JudgedLayout | None, pick: JudgedLayout | None, saving: float, least_saving: float) -> str:
@@ -129,7 +136,7 @@ class _Advisor:
         if pick is not None:
             half = "queries that have had no part in the choice" if self._is_held_out else "the queries that chose it"
             return f"{half} read {_percent(saving)} less than of the table as it is"
-        name = f"partitions by {best.layout}" if best.kind == "partition" else best.layout
+        name = _name(best)
         if saving <= 0:
             return f"queries read no less of the best layout that was found, {name}"
         return (
@@ -156,18 +163,15 @@ class _Advisor:
 
     def _file_sizes(self, simulation: Simulation, candidate: Candidate) -> tuple[FileSize, ...]:
         """Simulate a candidate with files of several sizes."""
-        found = {}
-        for share in _SIZES:
-            target = max(1, int(share * self._facts.table.target_file_size))
-            judged = simulation.judged(candidate, target)
-            found[judged.files] = FileSize(target, judged.files, judged.bytes_per_query, judged.files_per_query)
+        targets = (max(1, int(share * self._facts.table.target_file_size)) for share in _SIZES)
+        found = {each.files: each for each in (simulation.sized(candidate, target) for target in targets)}
         return tuple(sorted(found.values(), key=lambda each: each.target_file_size_bytes))
 
     def _gains(self, judged: Sequence[JudgedLayout], tried: Sequence[int]) -> list[ColumnGain]:
         """Find what each column is worth beside those of the best set."""
         rows = self._facts.rows
-        sets = {frozenset(each.columns): each.bytes_per_query for each in judged if each.kind != "partition"}
-        best = self._best([each for each in judged if each.kind != "partition"])
+        sets = {frozenset(each.columns): each.bytes_per_query for each in judged if each.is_set}
+        best = self._best([each for each in judged if each.is_set])
         if rows is None or best is None:
             return []
         columns = frozenset(best.columns)
@@ -181,9 +185,28 @@ class _Advisor:
             gains.append(ColumnGain(name, sets[frozenset({name})], gain, name in columns))
         return gains
 
-    def _statement(self, pick: JudgedLayout) -> str:
-        write = partition_statement if pick.kind == "partition" else rewrite_statement
-        return write(self._facts.table, pick.layout)
+    def _pasted(self, pick: JudgedLayout | None) -> tuple[str | None, str | None, str | None]:
+        """Write the statement, the command, and what is to be done before."""
+        table = self._facts.table
+        if pick is None:
+            return None, None, None
+        if pick.kind == "partition":
+            return partition_statement(table, pick.layout), None, None
+        if pick.is_set:
+            return rewrite_statement(table, pick.layout), rewrite_command(table, pick.layout), None
+        named = named_workload(table, self._facts.today.queries)
+        sort_order = f"zorder({', '.join(pick.columns)})"
+        return (
+            rewrite_statement(table, sort_order, named.option),
+            rewrite_command(table, sort_order, named.option),
+            named.preparation,
+        )
+
+
+def _name(layout: JudgedLayout) -> str:
+    if layout.kind == "workload":
+        return f"cuts from the workload by {', '.join(layout.columns)}"
+    return f"partitions by {layout.layout}" if layout.kind == "partition" else layout.layout
 
 
 def _percent(share: float) -> str:

@@ -168,7 +168,7 @@ def _lookups(facts: Facts, rows: SampledTable) -> Iterator[Caution]:
 
 
 def _partitions(facts: Facts, today: JudgedLayout, candidates: Sequence[JudgedLayout]) -> Iterator[Caution]:
-    sets = [each.chosen_by_bytes for each in candidates if each.kind != "partition"]
+    sets = [each.chosen_by_bytes for each in candidates if each.is_set]
     is_as_good = today.chosen_by_bytes <= _AS_GOOD * min(sets, default=facts.table.bytes / 2)
     if facts.table.partitioned_by and facts.today.queries and is_as_good:
         names = facts.table.partitioned_by

@@ -2,15 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from iceberg_zorder.advice.candidates import ExpectedFiles
 from iceberg_zorder.advice.judged_queries import JudgedQuery
+from iceberg_zorder.advice.layouts.candidates import ExpectedFiles
 from iceberg_zorder.advice.sampled_table import SampledTable
+from iceberg_zorder.workload.readers.files import Format, sources
+
+
+@dataclass(frozen=True)
+class WorkloadFiles:
+    """Where a workload was read from, and how.
+
+    Parameters
+    ----------
+    files : tuple of str
+        The files; none if it was made in Python.
+    to : str
+        The file that it is to be written to, unless it lies where rewrites can read it.
+    options : mapping of str to str, optional
+        The options by which the command ``workload`` reads the files so, by their names without dashes.
+    is_json : bool, optional
+        Whether there is one file, which rewrites can read.
+    """
+
+    files: tuple[str, ...]
+    to: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    is_json: bool = False
+
+    @staticmethod
+    def of(paths: Sequence[Path], kind: Format | None = None, **options: str | None) -> WorkloadFiles:
+        """Describe files, or directories of them, of a kind if that is told, and the other options that were given."""
+        found = [each for path in paths for each in sources(path, kind)]
+        # Compressed ones do not begin so, and rewrites do not read them.
+        is_json = len(found) == 1 and found[0].kind == "workload" and _begins_with_brace(found[0].path)
+        read = [each.path for each in found] if is_json else paths
+        given = {"format": kind, **options}
+        return WorkloadFiles(
+            tuple(str(each.absolute()) for each in read),
+            str(Path("workload.json").absolute()),
+            {name: value for name, value in given.items() if value is not None},
+            is_json,
+        )
 
 
 @dataclass(frozen=True)
@@ -35,6 +74,10 @@ class TableFacts:
         The columns of its newest layout, or of its sort order; and those of its partitions.
     unbounded : mapping of str to str
         By the name of a column that filters use and of which the table keeps no bounds, the statement that changes it.
+    workload : WorkloadFiles, optional
+        Where its workload was read from.
+    remembers_workload : bool, optional
+        Whether rewrites take a workload that its properties name.
     """
 
     catalog: str
@@ -47,6 +90,8 @@ class TableFacts:
     laid_out_by: tuple[str, ...] = ()
     partitioned_by: tuple[str, ...] = ()
     unbounded: Mapping[str, str] = field(default_factory=dict)
+    workload: WorkloadFiles = WorkloadFiles((), "workload.json")
+    remembers_workload: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,3 +142,8 @@ class Facts:
     rows: SampledTable | None
     today: QueriesToday
     expected_files: Callable[[int], ExpectedFiles]
+
+
+def _begins_with_brace(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")

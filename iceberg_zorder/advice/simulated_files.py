@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -194,6 +194,29 @@ def files_read(
     ([75.0, 0.0, 75.0, 100.0], [1, 0, 1, 2])
     """
     size, count = np.zeros(boxes.count), np.zeros(boxes.count, np.int64)
+    for owners, of_query in _met(table, files, boxes):
+        size[owners], count[owners] = of_query @ files.sizes, of_query.sum(axis=1)
+    return size, count
+
+
+def files_met(table: SampledTable, files: SimulatedFiles, boxes: RankedBoxes) -> npt.NDArray[np.bool_]:
+    """Find which files queries read, by the arguments of :func:`files_read`.
+
+    Returns
+    -------
+    ndarray of bool, shape (queries, files)
+        Whether each query reads each file.
+    """
+    found = np.zeros((boxes.count, files.count), np.bool_)
+    for owners, of_query in _met(table, files, boxes):
+        found[owners] = of_query
+    return found
+
+
+def _met(
+    table: SampledTable, files: SimulatedFiles, boxes: RankedBoxes
+) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]]:
+    """Find which files some of the queries read, and the places of these, for all of them in turn."""
     bucket = None if files.bucketed_by is None else boxes.buckets(table, files.bucketed_by)
     for start, stop in _runs(boxes.queries, max(1, _MOST_CELLS // max(1, files.count))):
         some = slice(start, stop)
@@ -207,9 +230,7 @@ def files_read(
         if bucket is not None:
             read &= (bucket[some, None] < 0) | (bucket[some, None] == files.buckets)
         owners, begins = np.unique(boxes.queries[some], return_index=True)
-        of_query = np.logical_or.reduceat(read, begins)
-        size[owners], count[owners] = of_query @ files.sizes, of_query.sum(axis=1)
-    return size, count
+        yield owners, np.logical_or.reduceat(read, begins)
 
 
 def _with_state(

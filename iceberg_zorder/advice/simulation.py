@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from iceberg_zorder.advice.advice import JudgedLayout
-from iceberg_zorder.advice.candidates import Candidate, ExpectedFiles
+from iceberg_zorder.advice.advice import SETS, FileSize, JudgedLayout
 from iceberg_zorder.advice.judged_queries import JudgedQuery
+from iceberg_zorder.advice.layouts.candidates import Candidate, ExpectedFiles
 from iceberg_zorder.advice.sampled_table import SampledTable
-from iceberg_zorder.advice.simulated_files import RankedBoxes, files_read
+from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, files_read
 
 MOST_SCREENED_ROWS = 100_000
 _NEVER_ONLY_SCREENED = 8
@@ -47,16 +47,28 @@ class Simulation:
         """Judge a candidate whose files are to have a size."""
         files = candidate.files(self.rows, self.expected_files(target))
         chosen_by, _ = files_read(self.rows, files, self._boxes[0])
-        read, count = files_read(self.rows, files, self._boxes[1])
+        for fold in candidate.folds:
+            of_fold = fold.candidate.files(self.rows, self.expected_files(target))
+            chosen_by[fold.unseen] = files_read(self.rows, of_fold, self._boxes[0])[0][fold.unseen]
+        count, read, files_of_query = self._read(files)
         return JudgedLayout(
             candidate.kind,
             candidate.text(self.rows),
             tuple(self.rows.columns[place].name for place in candidate.columns),
-            files.count,
-            mean(self.judging, read),
-            mean(self.judging, count),
+            count,
+            read,
+            files_of_query,
             mean(self.choosing, chosen_by),
         )
+
+    def sized(self, candidate: Candidate, target: int) -> FileSize:
+        """Judge a candidate by the half that judges alone, with files of another size."""
+        return FileSize(target, *self._read(candidate.files(self.rows, self.expected_files(target))))
+
+    def _read(self, files: SimulatedFiles) -> tuple[int, float, float]:
+        """Count files, and the bytes and files that a query of the half that judges reads of them."""
+        read, count = files_read(self.rows, files, self._boxes[1])
+        return files.count, mean(self.judging, read), mean(self.judging, count)
 
     def best_first(self, candidates: Iterable[Candidate], target: int) -> list[tuple[Candidate, JudgedLayout]]:
         """Judge candidates, the best for the half that chooses first.
@@ -90,10 +102,10 @@ def _that_matter(order: Sequence[Candidate]) -> Iterable[Candidate]:
     """Choose among candidates, the best first, those whose figures are to be as good as they can be."""
     yield from order[:_NEVER_ONLY_SCREENED]
     seen: set[tuple[str, int]] = set()
-    best = next((set(each.columns) for each in order if each.kind != "partition"), set())
+    best = next((set(each.columns) for each in order if each.kind in SETS), set())
     for each in order:
         key = each.kind, len(each.columns)
-        is_neighbour = each.kind != "partition" and len(best ^ set(each.columns)) == 1
+        is_neighbour = each.kind in SETS and len(best ^ set(each.columns)) == 1
         if key not in seen or each.kind == "sort" or is_neighbour:
             seen.add(key)
             yield each

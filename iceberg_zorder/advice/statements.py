@@ -2,17 +2,79 @@
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from iceberg_zorder.advice.facts import TableFacts
+from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.layout.columns import quoted_name, quoted_text
 
 _ALL = {"rewrite-all": "true"}
+_LONGEST_INLINE = 1_000
+"""A workload of so many characters, about a dozen filters, stands in the statement itself."""
 
 
-def rewrite_statement(table: TableFacts, sort_order: str) -> str:
-    """Write the call that rewrites a table by a sort order.
+@dataclass(frozen=True)
+class NamedWorkload:
+    """A workload as statements name it.
+
+    Parameters
+    ----------
+    option : str
+        The value of option ``workload``.
+    preparation : str or None
+        What writes the file that it names, if there is none.
+    """
+
+    option: str
+    preparation: str | None
+
+
+def named_workload(table: TableFacts, queries: Sequence[JudgedQuery]) -> NamedWorkload:
+    """Name the workload of a table: by its file if that is JSON, itself if it is short, else by a file to be written.
+
+    Parameters
+    ----------
+    table : TableFacts
+        The table, and where its workload was read from.
+    queries : sequence of JudgedQuery
+        The workload.
+
+    Returns
+    -------
+    NamedWorkload
+        What to write into statements, and what to do before.
+
+    Examples
+    --------
+    >>> from iceberg_zorder.advice.facts import WorkloadFiles
+    >>> table = TableFacts("lake", ("db", "t"), 1, 9, 99, 11, workload=WorkloadFiles(("q.sql",), "/w/workload.json"))
+    >>> named_workload(table, [JudgedQuery("a = 1", 2.0, (), ())])
+    NamedWorkload(option='{"version": 1, "queries": [{"filter": "a = 1", "weight": 2.0}]}', preparation=None)
+    >>> found = named_workload(table, [JudgedQuery(f"a = {number}", 2.0, (), ()) for number in range(50)])
+    >>> found.option, found.preparation
+    ('/w/workload.json', 'iceberg-zorder workload db.t --from q.sql --to /w/workload.json --catalog lake')
+    """
+    read = table.workload
+    if read.is_json:
+        return NamedWorkload(read.files[0], None)
+    listed = [{"filter": each.filter, "weight": each.weight} for each in queries]
+    content = json.dumps({"version": 1, "queries": listed}, ensure_ascii=False)
+    if len(content) <= _LONGEST_INLINE:
+        return NamedWorkload(content, None)
+    if not read.files:
+        written = "iceberg_zorder.workload.workload_json.to_json(workload)"
+        return NamedWorkload(read.to, f"pathlib.Path({read.to!r}).write_text({written}, encoding='utf-8')")
+    files = [word for each in read.files for word in ("--from", each)]
+    how = [word for name, value in read.options.items() for word in (f"--{name}", value)]
+    words = ["iceberg-zorder", "workload", quoted_name(table.identifier), *files, *how, "--to", read.to]
+    return NamedWorkload(read.to, shlex.join([*words, "--catalog", table.catalog]))
+
+
+def rewrite_statement(table: TableFacts, sort_order: str, workload: str | None = None) -> str:
+    """Write the call that rewrites a table by a sort order, cut for a workload if one is named.
 
     Examples
     --------
@@ -22,7 +84,8 @@ def rewrite_statement(table: TableFacts, sort_order: str) -> str:
       options => map('rewrite-all', 'true')
     )
     """
-    return _call(table, f", strategy => 'zorder', sort_order => {quoted_text(sort_order)}")
+    how = f", strategy => 'zorder', sort_order => {quoted_text(sort_order)}"
+    return _call(table, how, _options(table, workload))
 
 
 def partition_statement(table: TableFacts, field: str) -> str:
@@ -38,10 +101,10 @@ def partition_statement(table: TableFacts, field: str) -> str:
     )
     """
     name = quoted_name((table.catalog, *table.identifier))
-    return f"ALTER TABLE {name} ADD PARTITION FIELD {field};\n{_call(table, '')}"
+    return f"ALTER TABLE {name} ADD PARTITION FIELD {field};\n{_call(table, '', {**_ALL, **table.options})}"
 
 
-def rewrite_command(table: TableFacts, sort_order: str) -> str:
+def rewrite_command(table: TableFacts, sort_order: str, workload: str | None = None) -> str:
     """Write the command that does the same as the call.
 
     Examples
@@ -49,22 +112,24 @@ def rewrite_command(table: TableFacts, sort_order: str) -> str:
     >>> rewrite_command(TableFacts("lake", ("db", "t"), 1, 9, 99, 11), "zorder(a, b)")
     "iceberg-zorder rewrite db.t --by 'zorder(a, b)' --option rewrite-all=true --catalog lake"
     """
-    options = [word for name, value in _options(table).items() for word in ("--option", f"{name}={value}")]
+    options = [word for name, value in _options(table, workload).items() for word in ("--option", f"{name}={value}")]
     words = ["iceberg-zorder", "rewrite", quoted_name(table.identifier), "--by", sort_order, *options]
     return shlex.join([*words, "--catalog", table.catalog])
 
 
-def _call(table: TableFacts, how: str) -> str:
+def _call(table: TableFacts, how: str, options: Mapping[str, str]) -> str:
     catalog = quoted_name((table.catalog,))
-    options = ", ".join(f"{quoted_text(name)}, {quoted_text(value)}" for name, value in _options(table).items())
+    pairs = ", ".join(f"{quoted_text(name)}, {quoted_text(value)}" for name, value in options.items())
     return (
         f"CALL {catalog}.system.rewrite_data_files(\n  table => {quoted_text(quoted_name(table.identifier))}{how},\n"
-        f"  options => map({options})\n)"
+        f"  options => map({pairs})\n)"
     )
 
 
-def _options(table: TableFacts) -> Mapping[str, str]:
-    return {**_ALL, **table.options}
+def _options(table: TableFacts, workload: str | None) -> Mapping[str, str]:
+    # A layout by columns alone is not to be cut for a workload that the table remembers.
+    wanted = "" if workload is None and table.remembers_workload else workload
+    return {**_ALL, **({} if wanted is None else {"workload": wanted}), **table.options}
 
 
 def bloom_filter_statement(table: TableFacts, column: str) -> str:

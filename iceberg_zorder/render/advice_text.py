@@ -29,7 +29,11 @@ def advice_renderables(advice: Mapping[str, Any]) -> Iterator[RenderableType]:
     rich.console.RenderableType
         Lines and tables; texts that must not be wrapped say so.
     """
-    statement, command = advice["statement"], advice["command"]
+    pasted = (
+        ("First, to write the workload to the file that is named below:", advice["preparation"]),
+        ("To paste into Spark SQL:", advice["statement"]),
+        ("Or on the command line:", advice["command"]),
+    )
     advice = all_printable(advice)
     yield Text(headline(advice))
     yield Text("\n".join(basis(advice)))
@@ -45,7 +49,7 @@ def advice_renderables(advice: Mapping[str, Any]) -> Iterator[RenderableType]:
         yield Text(f"{each['kind']}: {each['message']}", style="yellow")
         if each["statement"]:
             yield _to_paste(each["statement"])
-    for title, text in (("To paste into Spark SQL:", statement), ("Or on the command line:", command)):
+    for title, text in pasted:
         if text:
             yield Text(title)
             yield _to_paste(text)
@@ -83,6 +87,8 @@ def layout_text(layout: Mapping[str, Any]) -> str:
         return "as it is"
     if kind == "sort":
         return f"sort by {layout['columns'][0]}"
+    if kind == "workload":
+        return f"cuts from the workload by {', '.join(layout['columns'])}"
     return f"partition by {layout['layout']}" if kind == "partition" else str(layout["layout"])
 
 

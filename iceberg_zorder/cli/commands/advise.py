@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from iceberg_zorder.advice.advice import Advice
+from iceberg_zorder.advice.facts import WorkloadFiles
 from iceberg_zorder.cli.failure import Failure
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.pyiceberg_engine import failures, warnings
@@ -67,6 +68,11 @@ def _advice(request: AdviceRequest, output: Output) -> Advice:
                 days=request.days,
                 least_saving=request.least_saving,
                 progress=work,
+                files=WorkloadFiles.of(
+                    queries.files,
+                    queries.kind,
+                    **{"dialect": queries.dialect, "as-of": queries.as_of.isoformat(" ") if queries.as_of else None},
+                ),
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pyiceberg.table import Table
@@ -11,8 +12,8 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from iceberg_zorder.advice.advice import Advice
 from iceberg_zorder.advice.advise import LEAST_SAVING
 from iceberg_zorder.advice.advise import advise as advise_by
-from iceberg_zorder.advice.candidates import ExpectedFiles
-from iceberg_zorder.advice.facts import Facts, QueriesToday, TableFacts
+from iceberg_zorder.advice.facts import Facts, QueriesToday, TableFacts, WorkloadFiles
+from iceberg_zorder.advice.layouts.candidates import ExpectedFiles
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import domain
@@ -35,6 +36,7 @@ from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.request.metrics_check import set_mode
 from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
+from iceberg_zorder.request.table_defaults import WORKLOAD_PROPERTY
 from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.workload import Workload
 
@@ -48,6 +50,7 @@ def advise(
     days: float | None = None,
     least_saving: float = LEAST_SAVING,
     progress: Progress = silent,
+    files: WorkloadFiles | None = None,
 ) -> Advice:
     """Advise on the layout of a table by the queries of its workload.
 
@@ -69,6 +72,8 @@ def advise(
         The share of what queries read today that a rewrite is to save, in [0, 1]; else nothing is advised.
     progress : Progress, optional
         Told of every file that was read.
+    files : WorkloadFiles, optional
+        Where the workload was read from, for statements that name it; by default the paths, if these are given.
 
     Returns
     -------
@@ -112,12 +117,17 @@ def advise(
         if snapshot is None or plan is None or not plan.groups:
             raise InvalidInputError(f"Cannot advise on {display_name(table)}, because it has no data file")
         scanned = scanned_table(table, table.name())
-        found = workload if isinstance(workload, Workload) else read_workload(_paths(workload), scanned)
+        paths = [] if isinstance(workload, Workload) else _paths(workload)
+        found = workload if isinstance(workload, Workload) else read_workload(paths, scanned)
         filtered = sum(query.weight for query in found.queries if query.filter != "TRUE")
         tasks = [task for group in plan.groups for task in group.tasks]
         today = queries_today(table, found, tasks, per_day=None if days is None else filtered / days)
         columns = list(_filtered(today, scanned.columns))
-        facts = _table_facts(table, plan, written, columns, snapshots_to(table, snapshot), snapshot.snapshot_id)
+        facts = replace(
+            _table_facts(table, plan, written, columns, snapshots_to(table, snapshot), snapshot.snapshot_id),
+            workload=files or WorkloadFiles.of(paths),
+            remembers_workload=bool(table.properties.get(WORKLOAD_PROPERTY)),
+        )
         rows = sampled_table(table, columns, plan.groups, asked.layout, progress)
 
         def expected_files(target: int) -> ExpectedFiles:

@@ -14,16 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.advice.judged_queries import JudgedQuery
+from iceberg_zorder.advice.layouts.transforms import IDENTITY, partitions_of, transforms
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.simulated_files import BucketedBy, SimulatedFiles
-from iceberg_zorder.advice.transforms import IDENTITY, partitions_of, transforms
 from iceberg_zorder.layout.fit import LayoutRequest, fit
+from iceberg_zorder.layout.layout import Layout
+from iceberg_zorder.layout.sample import Sample
 
 ExpectedFiles = Callable[[int], int]
 """From bytes that are written together to the number of their files."""
 
 MOST_COLUMNS = 4
-_MOST_TRIED = 6
+MOST_TRIED = 6
 """Of so many columns every set is tried: 56 sets of one to four."""
 _LEAST_SHARE = 0.01
 """A column in fewer of the scans is not tried."""
@@ -37,7 +39,7 @@ class Candidate(Protocol):
 
     @property
     def kind(self) -> str:
-        """``sort``, ``zorder`` or ``partition``."""
+        """``sort``, ``zorder``, ``workload`` or ``partition``."""
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -46,8 +48,28 @@ class Candidate(Protocol):
     def text(self, table: SampledTable) -> str:
         """Write it as a sort order, or as a partition field."""
 
+    @property
+    def folds(self) -> tuple[Fold, ...]:
+        """How it comes out for queries that it was not fitted to; empty where none had a part in it."""
+
     def files(self, table: SampledTable, expected_files: ExpectedFiles) -> SimulatedFiles:
         """Simulate its files."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """A layout that is fitted to some of the queries that choose, and judged by others of them.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        The layout.
+    unseen : ndarray of int64, shape (queries,)
+        The places of the others among all that choose.
+    """
+
+    candidate: Candidate
+    unseen: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -67,6 +89,11 @@ class ColumnSet:
         """``sort`` of one column, else ``zorder``."""
         return "zorder" if len(self.columns) > 1 else "sort"
 
+    @property
+    def folds(self) -> tuple[Fold, ...]:
+        """None: it knows no query."""
+        return ()
+
     def text(self, table: SampledTable) -> str:
         """Write it as a sort order.
 
@@ -75,26 +102,54 @@ class ColumnSet:
         return f"zorder({', '.join(table.columns[place].name for place in self.columns)})"
 
     def files(self, table: SampledTable, expected_files: ExpectedFiles) -> SimulatedFiles:
-        """Fit a layout to the rows of each group, as a rewrite does, and send them to its files.
-
-        They say nothing of how far the files go beyond them, see :mod:`iceberg_zorder.advice.tails`, and need not be
-        held out as for predictions of rows' own values: the values that are looked for are those of queries.
-        """
-        found = np.empty(table.sample.rows, np.int64)
+        """Fit a layout to the rows of each group, as a rewrite does, and send them to its files."""
         columns = [table.columns[place] for place in self.columns]
-        start = 0
-        for rows, size in zip(table.rows_of_groups, table.group_bytes.tolist(), strict=True):
-            files = expected_files(size) if len(rows) else 0
-            if files > 1:
-                sample = table.of_columns(self.columns).take(rows)
-                layout = fit(columns, sample, LayoutRequest(files))
-                # Any number that differs from row to row, for rows that nothing else tells apart.
-                spread = (np.arange(len(rows), dtype=np.uint64) * _GOLDEN).view(np.int64)
-                found[rows] = start + layout.file(sample, spread)
-            else:
-                found[rows] = start
-            start += files
-        return SimulatedFiles.of(table, found)
+        return cut_groups(
+            table, self.columns, expected_files, lambda _, sample, files: fit(columns, sample, LayoutRequest(files))
+        )
+
+
+def cut_groups(
+    table: SampledTable,
+    places: Sequence[int],
+    expected_files: ExpectedFiles,
+    fitted: Callable[[int, Sample, int], Layout],
+) -> SimulatedFiles:
+    """Send the rows of each group to the files of a layout that is fitted to them.
+
+    They say nothing of how far the files go beyond them, see :mod:`iceberg_zorder.advice.tails`, and need not be held
+    out as for predictions of rows' own values: the values that are looked for are those of queries.
+
+    Parameters
+    ----------
+    table : SampledTable
+        The rows.
+    places : sequence of int
+        The places of the layout's columns.
+    expected_files : callable
+        From bytes that are written together to the number of their files.
+    fitted : callable
+        From the number of a group, its rows and how many files it gets, 2 or more, to its layout.
+
+    Returns
+    -------
+    SimulatedFiles
+        The files of all groups.
+    """
+    found = np.empty(table.sample.rows, np.int64)
+    of_columns = table.of_columns(places)
+    start = 0
+    for group, (rows, size) in enumerate(zip(table.rows_of_groups, table.group_bytes.tolist(), strict=True)):
+        files = expected_files(size) if len(rows) else 0
+        if files > 1:
+            sample = of_columns if len(rows) == of_columns.rows else of_columns.take(rows)
+            # Any number that differs from row to row, for rows that nothing else tells apart.
+            spread = (np.arange(len(rows), dtype=np.uint64) * _GOLDEN).view(np.int64)
+            found[rows] = start + fitted(group, sample, files).file(sample, spread)
+        else:
+            found[rows] = start
+        start += files
+    return SimulatedFiles.of(table, found)
 
 
 @dataclass(frozen=True)
@@ -121,6 +176,11 @@ class PartitionBy:
     def columns(self) -> tuple[int, ...]:
         """The place of its column."""
         return (self.column,)
+
+    @property
+    def folds(self) -> tuple[Fold, ...]:
+        """None: it knows no query."""
+        return ()
 
     def text(self, table: SampledTable) -> str:
         """Write it as Spark SQL has partition fields."""
@@ -180,7 +240,7 @@ def candidates_of(table: SampledTable, queries: Sequence[JudgedQuery], target: i
         yield from (each for each in partitions if each.is_sensible(table, target))
 
 
-def tried_columns(table: SampledTable, queries: Sequence[JudgedQuery]) -> list[int]:
+def tried_columns(table: SampledTable, queries: Sequence[JudgedQuery], most: int = MOST_TRIED) -> list[int]:
     """Choose the columns that are tried: those in most scans, by their places.
 
     A column counts that has bounds and more than one value, and that filters ask for by more than ``<>``.
@@ -193,7 +253,7 @@ def tried_columns(table: SampledTable, queries: Sequence[JudgedQuery]) -> list[i
                 weights[place] = weights.get(place, 0.0) + query.weight
     least = _LEAST_SHARE * sum(query.weight for query in queries)
     heaviest = sorted((each for each in weights if weights[each] >= least), key=lambda each: (-weights[each], each))
-    return heaviest[:_MOST_TRIED]
+    return heaviest[:most]
 
 
 def _joined(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

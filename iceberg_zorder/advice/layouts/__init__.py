@@ -1,0 +1,1 @@
+"""The layouts that are tried on sampled rows."""

@@ -1,0 +1,125 @@
+"""Cuts from the workload: files that are cut where the queries of the half that chooses read least."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from iceberg_zorder.advice.judged_queries import JudgedQuery, halves
+from iceberg_zorder.advice.layouts.candidates import MOST_COLUMNS, ExpectedFiles, Fold, cut_groups, tried_columns
+from iceberg_zorder.advice.sampled_table import SampledTable
+from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, files_met
+from iceberg_zorder.layout.choice.workload_columns import choose_columns
+from iceberg_zorder.layout.curve import MAX_POSITION_BITS
+from iceberg_zorder.layout.fit import LayoutRequest, fit
+from iceberg_zorder.layout.grow import WORKLOAD_SHARE, WORKLOAD_TOLERANCE
+from iceberg_zorder.layout.layout import Layout
+from iceberg_zorder.layout.sample import Sample
+from iceberg_zorder.workload.boxes.position_boxes import query_boxes
+
+_MOST_TRIED = 12
+"""Of so many columns some are chosen: a column more is a tree more, and not twice as many sets."""
+_ROWS_TO_CHOOSE_BY = 32_768
+"""By so many rows columns are chosen: 512 for each of the 64 files that this is tried with."""
+
+
+@dataclass(frozen=True, eq=False)
+class WorkloadCuts:
+    """Files that are cut for queries.
+
+    Parameters
+    ----------
+    columns : tuple of int
+        The places of the columns that they are cut by, one at least.
+    queries : tuple of JudgedQuery
+        The queries.
+    folds : tuple of Fold
+        The same for a part of the queries each.
+    """
+
+    columns: tuple[int, ...]
+    queries: tuple[JudgedQuery, ...]
+    folds: tuple[Fold, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """``workload``."""
+        return "workload"
+
+    def text(self, table: SampledTable) -> str:
+        """Write it like a sort order."""
+        return f"workload({', '.join(table.columns[place].name for place in self.columns)})"
+
+    def files(self, table: SampledTable, expected_files: ExpectedFiles) -> SimulatedFiles:
+        """Fit a layout to the rows of each group and the queries that may find rows in it, as a rewrite does.
+
+        Which queries may is told by the bounds of the group, where a rewrite goes by its partition: another query
+        reads none of it whatever its cuts.
+        """
+        columns = [table.columns[place] for place in self.columns]
+        groups = SimulatedFiles.of(table, table.groups)
+        met = files_met(table, groups, RankedBoxes.of(table, self.queries))
+        place_of = {group: place for place, group in enumerate(np.unique(table.groups).tolist())}
+
+        def fitted(group: int, sample: Sample, files: int) -> Layout:
+            wanted = np.flatnonzero(met[:, place_of[group]]).tolist()
+            weighted = [(self.queries[place].boxes, self.queries[place].weight) for place in wanted]
+            request = LayoutRequest(files, size_tolerance=WORKLOAD_TOLERANCE)
+            return fit(columns, sample, request, lambda uncut: query_boxes(weighted, uncut.columns), WORKLOAD_SHARE)
+
+        return cut_groups(table, self.columns, expected_files, fitted)
+
+
+def workload_cuts(table: SampledTable, queries: Sequence[JudgedQuery], files: int) -> Iterator[WorkloadCuts]:
+    """Choose columns for queries, and cut by them.
+
+    What is cut for queries reads less for them than for others. So that it is chosen for what it is worth, each half of
+    the queries is judged by what was chosen and cut for the other half; both know less than what is cut for all.
+
+    Parameters
+    ----------
+    table : SampledTable
+        The rows.
+    queries : sequence of JudgedQuery
+        The queries that choose.
+    files : int
+        How many files the table comes to.
+
+    Yields
+    ------
+    WorkloadCuts
+        One; none for fewer than two queries, or where no column spares them any row.
+    """
+    whole = _cut_for(table, queries, files)
+    if whole is None or len(queries) < 2:
+        return
+    place_of = {query.filter: place for place, query in enumerate(queries)}
+    folds = []
+    one, other = halves(queries)
+    for seen, unseen in ((one, other), (other, one)):
+        cut = _cut_for(table, seen, files) or WorkloadCuts(whole.columns, tuple(seen))
+        folds.append(Fold(cut, np.array([place_of[query.filter] for query in unseen], np.int64)))
+    yield WorkloadCuts(whole.columns, whole.queries, tuple(folds))
+
+
+def _cut_for(table: SampledTable, queries: Sequence[JudgedQuery], files: int) -> WorkloadCuts | None:
+    """Choose the columns over all rows at once, whatever their groups."""
+    places = tried_columns(table, queries, _MOST_TRIED)
+    rows = table.thinned(_ROWS_TO_CHOOSE_BY)
+    found = []
+    for place in places:
+        sample = rows.of_columns([place])
+        layout = fit([table.columns[place]], sample, LayoutRequest(1))
+        found += [(place, column, layout.positions(sample)[0]) for column in layout.columns]
+    wanted = query_boxes([(query.boxes, query.weight) for query in queries], [column for _, column, _ in found])
+    chosen = choose_columns(
+        [positions for _, _, positions in found],
+        MAX_POSITION_BITS,
+        files,
+        tolerance=WORKLOAD_TOLERANCE,
+        workload=wanted,
+        most=MOST_COLUMNS,
+    )
+    return WorkloadCuts(tuple(found[place][0] for place in chosen), tuple(queries)) if chosen else None
