@@ -46,6 +46,39 @@ def advise(facts: Facts, *, least_saving: float = LEAST_SAVING) -> Advice:
     return _Advisor(facts).advice(least_saving)
 
 
+def best_of(judged: Sequence[JudgedLayout]) -> JudgedLayout | None:
+    """Choose among candidates by the half that chooses: few columns, and what is simple rather than what is not.
+
+    Parameters
+    ----------
+    judged : sequence of JudgedLayout
+        The candidates, the best for that half first.
+
+    Returns
+    -------
+    JudgedLayout or None
+        The one that is advised if it saves enough; None if there is none.
+
+    Examples
+    --------
+    >>> def of(kind, *columns, read):
+    ...     return JudgedLayout(kind, "", columns, 9, read, 1.0, read)
+    >>> sets = [of("zorder", "a", "b", read=70.0), of("sort", "a", read=71.0), of("sort", "b", read=90.0)]
+    >>> [best_of([*others, *sets]).kind for others in ([], [of("workload", "a", read=69.0)])]
+    ['sort', 'sort']
+    >>> best_of([of("workload", "a", read=60.0), of("partition", "b", read=63.0), *sets]).kind
+    'partition'
+    """
+    sets = [each for each in judged if each.is_set]
+    good = [each for each in sets if each.chosen_by_bytes <= _FEWER_COLUMNS * sets[0].chosen_by_bytes]
+    best = min(good, key=lambda each: (len(each.columns), each.chosen_by_bytes), default=None)
+    for kind, share in (("partition", _PARTITIONS), ("workload", _WORKLOAD)):
+        other = next((each for each in judged if each.kind == kind), None)
+        if other is not None and (best is None or other.chosen_by_bytes <= share * best.chosen_by_bytes):
+            best = other
+    return best
+
+
 class _Advisor:
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
@@ -58,7 +91,7 @@ class _Advisor:
         facts, table, today = self._facts, self._facts.table, self._today()
         found = self._candidates()
         judged = [layout for _, layout in found]
-        best = self._best(judged)
+        best = best_of(judged)
         saving = 0.0 if best is None or not today.bytes_per_query else 1 - best.bytes_per_query / today.bytes_per_query
         pick = best if best is not None and saving >= least_saving and saving > 0 else None
         candidate = next((each for each, layout in found if layout is best), None)
@@ -113,17 +146,6 @@ class _Advisor:
             found += workload_cuts(rows, self._choosing, files)
         return self._simulation.best_first(found, target)
 
-    def _best(self, judged: Sequence[JudgedLayout]) -> JudgedLayout | None:
-        """Choose among candidates by the half that chooses: few columns, and what is simple rather than what is not."""
-        sets = [each for each in judged if each.is_set]
-        good = [each for each in sets if each.chosen_by_bytes <= _FEWER_COLUMNS * sets[0].chosen_by_bytes]
-        best = min(good, key=lambda each: (len(each.columns), each.chosen_by_bytes), default=None)
-        for kind, share in (("partition", _PARTITIONS), ("workload", _WORKLOAD)):
-            other = next((each for each in judged if each.kind == kind), None)
-            if other is not None and (best is None or other.chosen_by_bytes <= share * best.chosen_by_bytes):
-                best = other
-        return best
-
     def _reason(self, best: JudgedLayout | None, pick: JudgedLayout | None, saving: float, least_saving: float) -> str:
         if not self._choosing:
             return "no query of the workload has a filter that files could be chosen by"
@@ -171,7 +193,7 @@ class _Advisor:
         """Find what each column is worth beside those of the best set."""
         rows = self._facts.rows
         sets = {frozenset(each.columns): each.bytes_per_query for each in judged if each.is_set}
-        best = self._best([each for each in judged if each.is_set])
+        best = best_of([each for each in judged if each.is_set])
         if rows is None or best is None:
             return []
         columns = frozenset(best.columns)

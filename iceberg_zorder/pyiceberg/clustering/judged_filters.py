@@ -7,17 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 
 from iceberg_zorder.advice.facts import QueriesToday
 from iceberg_zorder.advice.judged_queries import JudgedQuery
-from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
-from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
-from iceberg_zorder.request.predicate import parse_predicate
-from iceberg_zorder.workload.boxes.boxes import boxes_of
+from iceberg_zorder.pyiceberg.scan.workload_filters import WorkloadFilters
+from iceberg_zorder.request.predicate import Name, Predicate
 from iceberg_zorder.workload.filtered_columns import filtered_columns
 from iceberg_zorder.workload.normal_form import normal_form
 from iceberg_zorder.workload.workload import Workload
@@ -27,10 +25,42 @@ _MOST_QUERIES = 1_000
 _MOST_BOXES = 256
 
 
-@dataclass(frozen=True)
-class _Filter:
-    query: JudgedQuery
-    listing: Listing
+@dataclass(frozen=True, eq=False)
+class JudgedFilters:
+    """The filters of a workload on a table.
+
+    Parameters
+    ----------
+    queries : tuple of JudgedQuery
+        What they ask for: the heaviest 1,000.
+    filters : WorkloadFilters
+        What they leave of data files.
+    left_out : float
+        The weight of the others.
+    """
+
+    queries: tuple[JudgedQuery, ...]
+    filters: WorkloadFilters
+    left_out: float
+
+    @staticmethod
+    def of(table: Table, workload: Workload) -> JudgedFilters:
+        """Read filters; raises InvalidInputError for what is none of this table."""
+        weighted = [each for each in workload.queries if each.weight > 0]
+        queries = weighted[:_MOST_QUERIES]
+        filters = WorkloadFilters.of(table, [each.filter for each in queries], most_boxes=_MOST_BOXES)
+        types = scanned_table(table, table.name()).columns
+        judged = (
+            JudgedQuery(query.filter, query.weight, boxes, _kinds(condition, types))
+            for query, boxes, condition in zip(queries, filters.boxes, filters.conditions, strict=True)
+        )
+        return JudgedFilters(tuple(judged), filters, sum(each.weight for each in weighted[_MOST_QUERIES:]))
+
+    def read(self, files: Sequence[DataFile]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+        """Find what each query reads of data files, by manifests: the bytes, and the number of files."""
+        sizes = np.array([file.file_size_in_bytes for file in files], np.float64)
+        left = list(self.filters.left(files))
+        return np.array([float(sizes[each].sum()) for each in left]), np.array([len(each) for each in left], np.int64)
 
 
 def queries_today(
@@ -59,38 +89,21 @@ def queries_today(
     InvalidInputError
         When a filter cannot be parsed, or is no filter of this table.
     """
-    types = scanned_table(table, table.name()).columns
-    queries = [each for each in workload.queries if each.weight > 0]
-    filters = [_filter(table, each.filter, each.weight, types) for each in queries[:_MOST_QUERIES]]
-    sizes = np.array([task.data_file.file_size_in_bytes for task in tasks], np.float64)
-    read = [_files_read(each.listing, tasks) for each in filters]
+    judged = JudgedFilters.of(table, workload)
     return QueriesToday(
-        tuple(each.query for each in filters),
-        np.array([float(sizes[each].sum()) for each in read]),
-        np.array([int(each.sum()) for each in read], np.int64),
+        judged.queries,
+        *judged.read([task.data_file for task in tasks]),
         sum(each.weight for each in workload.columns_only),
-        sum(each.weight for each in workload.not_understood) + sum(each.weight for each in queries[_MOST_QUERIES:]),
+        sum(each.weight for each in workload.not_understood) + judged.left_out,
         per_day,
     )
 
 
-def _filter(table: Table, text: str, weight: float, types: Mapping[tuple[str, ...], str]) -> _Filter:
-    listing = Listing(table, text)
-    try:
-        predicate = normal_form(parse_predicate(text))
-        boxes = boxes_of(predicate, types, _MOST_BOXES)
-    except InvalidInputError as error:
-        raise InvalidInputError(
-            f"Cannot judge by the filter '{text}' on {display_name(table)}, because {error}"
-        ) from error
-    # As the schema writes the names, whatever the filter does.
+def _kinds(condition: Predicate, types: Mapping[Name, str]) -> tuple[tuple[Name, str], ...]:
+    """Find how a condition filters by columns, as the schema writes their names, whatever the filter does."""
     names = {tuple(part.lower() for part in name): name for name in types}
     kinds = {
         name if name in types else names[tuple(part.lower() for part in name)]: kind
-        for name, kind in filtered_columns(predicate).items()
+        for name, kind in filtered_columns(normal_form(condition)).items()
     }
-    return _Filter(JudgedQuery(text, weight, boxes, tuple(sorted(kinds.items()))), listing)
-
-
-def _files_read(listing: Listing, tasks: Sequence[DataFileTask]) -> npt.NDArray[np.bool_]:
-    return np.array([listing.may_match(task.data_file) for task in tasks], np.bool_)
+    return tuple(sorted(kinds.items()))

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from pyiceberg.manifest import DataFile
-from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
-from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
 from iceberg_zorder.layout.layout import Layout
-from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.scan.listing import Listing
-from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
-from iceberg_zorder.pyiceberg.scan.sure_ranges import SureRanges
-from iceberg_zorder.request.predicate import Name, Predicate, parse_predicate
+from iceberg_zorder.pyiceberg.scan.workload_filters import WorkloadFilters
 from iceberg_zorder.upkeep.settled import workload_key
-from iceberg_zorder.workload.boxes.box import Box
-from iceberg_zorder.workload.boxes.boxes import boxes_of
 from iceberg_zorder.workload.boxes.position_boxes import query_boxes
 from iceberg_zorder.workload.workload import Query
 from iceberg_zorder.workload.workload_option import workload_queries
@@ -51,32 +44,19 @@ class RequestedWorkload:
     ----------
     queries : tuple of Query
         The queries, each of a weight above 0, in the order of the workload.
-    boxes : tuple of tuple of Box
-        What each of them asks for.
-    listings : tuple of Listing
-        What each of them leaves of data files.
-    ranges : SureRanges
-        The same for all at once, as far as it goes.
-    schema : pyiceberg.schema.Schema
-        The table's schema.
+    filters : WorkloadFilters
+        Their filters.
     """
 
     queries: tuple[Query, ...]
-    boxes: tuple[tuple[Box, ...], ...]
-    listings: tuple[Listing, ...]
-    ranges: SureRanges
-    schema: Schema
+    filters: WorkloadFilters
 
     @staticmethod
     def of(table: Table, text: str, *, case_sensitive: bool) -> RequestedWorkload:
         """Read the option ``workload``; raises InvalidInputError for what is none, and for filters of other tables."""
         queries = workload_queries(text, lambda location, most: _content(table, location, most))
-        types = scanned_table(table, table.name()).columns
-        # Its messages are those of other filters, so that it comes first.
-        listings = tuple(Listing(table, each.filter, case_sensitive=case_sensitive) for each in queries)
-        conditions = [_condition(table, each.filter, types) for each in queries]
-        ranges = SureRanges.of(conditions, types)
-        return RequestedWorkload(queries, tuple(boxes for _, boxes in conditions), listings, ranges, table.schema())
+        filters = WorkloadFilters.of(table, [each.filter for each in queries], case_sensitive=case_sensitive)
+        return RequestedWorkload(queries, filters)
 
     @property
     def key(self) -> str:
@@ -90,27 +70,24 @@ class RequestedWorkload:
         """
         weighted = [
             (boxes, query.weight)
-            for boxes, query, listing in zip(self.boxes, self.queries, self.listings, strict=True)
+            for boxes, query, listing in zip(self.filters.boxes, self.queries, self.filters.listings, strict=True)
             if like is None or listing.partition_may_match(like)
         ]
         return query_boxes(weighted, layout.columns)
 
     def read_of(self, files: Sequence[DataFile]) -> BytesRead:
         """Tell what the queries read of data files."""
-        return self._read(files, lambda listing, file: listing.may_match(file))
+        return self._read(files, Listing.may_match)
 
     def read_of_new(self, files: Sequence[DataFile], *, are_placed: bool) -> BytesRead:
         """Tell the same of files that do not exist yet, whose partitions may be unknown."""
         if are_placed:
             return self.read_of(files)
-        return self._read(files, lambda listing, file: listing.values_may_match(file))
+        return self._read(files, Listing.values_may_match)
 
     def _read(self, files: Sequence[DataFile], may_match: Callable[[Listing, DataFile], bool]) -> BytesRead:
         sizes = [file.file_size_in_bytes for file in files]
-        read = []
-        for listing, maybe in zip(self.listings, self.ranges.may_match(files, self.schema), strict=True):
-            left = np.flatnonzero(maybe).tolist()
-            read.append(sum(sizes[place] for place in left if may_match(listing, files[place])))
+        read = [sum(sizes[place] for place in left) for left in self.filters.left(files, may_match)]
         return BytesRead(sum(sizes), np.array(read, np.int64))
 
     def mean(self, parts: Iterable[BytesRead | None]) -> float | None:
@@ -123,14 +100,6 @@ class RequestedWorkload:
         weights = np.array([each.weight for each in self.queries])
         # Summed up in their order, as Java does, where numpy's sum would take an order of its own.
         return float(np.cumsum(weights * shares)[-1] / np.cumsum(weights)[-1])
-
-
-def _condition(table: Table, text: str, types: Mapping[Name, str]) -> tuple[Predicate, tuple[Box, ...]]:
-    try:
-        predicate = parse_predicate(text)
-        return predicate, boxes_of(predicate, types)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"Cannot use the filter '{text}' on {display_name(table)}, because {error}") from error
 
 
 def _content(table: Table, location: str, most: int) -> bytes:

@@ -41,7 +41,7 @@ def candidate_columns(
         ones that which comes first in the schema, structs before their fields.
     """
     weights: dict[Name, list[float]] = {}
-    for boxes, query in zip(workload.boxes, workload.queries, strict=True):
+    for boxes, query in zip(workload.filters.boxes, workload.queries, strict=True):
         for name in {name for box in boxes for name, _ in box.ranges}:
             weights.setdefault(name, []).append(query.weight)
     config, schema = metrics_config(table), table.schema()

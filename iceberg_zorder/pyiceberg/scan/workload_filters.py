@@ -1,0 +1,102 @@
+"""The filters of a workload: what each asks for, and what it leaves of data files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from pyiceberg.manifest import DataFile
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.scan.listing import Listing
+from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
+from iceberg_zorder.pyiceberg.scan.sure_ranges import SureRanges
+from iceberg_zorder.request.predicate import Name, Predicate, parse_predicate
+from iceberg_zorder.workload.boxes.box import Box
+from iceberg_zorder.workload.boxes.boxes import MOST_BOXES, boxes_of
+
+
+@dataclass(frozen=True, eq=False)
+class WorkloadFilters:
+    """Filters on a table.
+
+    Parameters
+    ----------
+    conditions : tuple of Predicate
+        The filters as they were read.
+    boxes : tuple of tuple of Box
+        What each of them asks for.
+    listings : tuple of Listing
+        What each of them leaves of data files.
+    ranges : SureRanges
+        The same for all at once, as far as it goes.
+    schema : pyiceberg.schema.Schema
+        The table's schema.
+    """
+
+    conditions: tuple[Predicate, ...]
+    boxes: tuple[tuple[Box, ...], ...]
+    listings: tuple[Listing, ...]
+    ranges: SureRanges
+    schema: Schema
+
+    @staticmethod
+    def of(
+        table: Table, texts: Sequence[str], *, case_sensitive: bool = False, most_boxes: int = MOST_BOXES
+    ) -> WorkloadFilters:
+        """Read conditions of Spark SQL.
+
+        Parameters
+        ----------
+        table : pyiceberg.table.Table
+            The table.
+        texts : sequence of str
+            The conditions.
+        case_sensitive : bool, optional
+            Whether names in them differ by case.
+        most_boxes : int, optional
+            How many boxes one is told by at most, at least 1.
+
+        Raises
+        ------
+        InvalidInputError
+            When one cannot be read, or is no filter of this table.
+        """
+        types = scanned_table(table, table.name()).columns
+        # Its messages are those of other filters, so that it comes first.
+        listings = tuple(Listing(table, text, case_sensitive=case_sensitive) for text in texts)
+        read = [_read(table, text, types, most_boxes) for text in texts]
+        conditions, boxes = tuple(each for each, _ in read), tuple(each for _, each in read)
+        return WorkloadFilters(conditions, boxes, listings, SureRanges.of(read, types), table.schema())
+
+    def left(
+        self, files: Sequence[DataFile], may_match: Callable[[Listing, DataFile], bool] = Listing.may_match
+    ) -> Iterator[list[int]]:
+        """Find the places of the data files that each filter leaves, in the order of the filters.
+
+        Parameters
+        ----------
+        files : sequence of pyiceberg.manifest.DataFile
+            The data files.
+        may_match : callable, optional
+            What a listing is asked of each that ranges do not rule out.
+
+        Yields
+        ------
+        list of int
+            The places, increasing.
+        """
+        for listing, maybe in zip(self.listings, self.ranges.may_match(files, self.schema), strict=True):
+            yield [place for place in np.flatnonzero(maybe).tolist() if may_match(listing, files[place])]
+
+
+def _read(table: Table, text: str, types: Mapping[Name, str], most_boxes: int) -> tuple[Predicate, tuple[Box, ...]]:
+    try:
+        predicate = parse_predicate(text)
+        return predicate, boxes_of(predicate, types, most_boxes)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"Cannot use the filter '{text}' on {display_name(table)}, because {error}") from error
