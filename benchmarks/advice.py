@@ -107,7 +107,7 @@ def measured(name: str, rows: int, files: int = FILES, most_sets: int = MOST_SET
         took = time.process_time() - start_time
         judge = _Judge(table, workload)
         pick, layouts = written_layouts(advice, most_sets)
-        found = [judge.outcome(name, table, advice.today, size, is_pick=False)]
+        found = [judge.outcome(name, table, advice.today, is_pick=False)]
         for place, each in enumerate(layouts):
             # The same files, as they are when the advice is followed: which rows are sampled depends on their names.
             written = catalog.create_table(f"db.t{place}", source.schema)
@@ -115,7 +115,7 @@ def measured(name: str, rows: int, files: int = FILES, most_sets: int = MOST_SET
             cut = {"workload": judge.choosing} if each.kind == "workload" else {}
             sort_order = f"zorder({', '.join(each.columns)})"
             rewrite_data_files(written, sort_order, options={**options, "rewrite-all": True, **cut})
-            found.append(judge.outcome(name, written, each, size, is_pick=each is pick))
+            found.append(judge.outcome(name, written, each, is_pick=each is pick))
             catalog.drop_table(f"db.t{place}")
         catalog.close()
     advised = "nothing" if advice.pick is None else advice.pick.layout
@@ -140,7 +140,7 @@ class _Judge:
         choosing, self._judging = halves(self._filters.queries)
         self.choosing = {"version": 1, "queries": [_as_json(each) for each in choosing]}
 
-    def outcome(self, name: str, table: Table, layout: JudgedLayout, size: int, *, is_pick: bool) -> Outcome:
+    def outcome(self, name: str, table: Table, layout: JudgedLayout, *, is_pick: bool) -> Outcome:
         snapshot = table.current_snapshot()
         assert snapshot is not None
         files = [task.data_file for task in Listing(table).tasks(snapshot)]
@@ -149,13 +149,12 @@ class _Judge:
         of_filter = dict(zip((each.filter for each in self._filters.queries), read.tolist(), strict=True))
         weights = [each.weight for each in self._judging]
         actual = float(np.average([of_filter[each.filter] for each in self._judging], weights=weights))
-        # Predicted are bytes of new files, of which the layout may be predicted to have fewer.
         return Outcome(
             name,
             layout.kind,
             layout.layout or "today",
             len(files),
-            layout.bytes_per_query / size,
+            layout.bytes_per_query / layout.bytes,
             actual / total,
             layout.bytes_per_query,
             actual,
@@ -180,14 +179,14 @@ def page(figures: dict[str, Any]) -> str:
         "the tables and workloads of [benchmarks-workload.md](benchmarks-workload.md),",
         f"{figures['rows']:,} rows each in {COMMITS} commits, to be written to about {FILES} files, and {QUERIES}",
         "queries, of which half choose and the others, counted here, judge. *Predicted* is what",
-        "[`iceberg-zorder advise`](advise.md) said by its sample; *actual* is what these queries read of the table once",
-        f"it is written so, by the bounds in its manifests. Of the sets of columns the best {MOST_SETS} by prediction",
-        "are written, beside all sorts and cuts from the workload. These are made for the half that chooses. Partitions",
-        "are not written.",
+        "[`iceberg-zorder advise`](advise.md) said by its sample; *actual* is what these queries read of the table",
+        f"once it is written so, by the bounds in its manifests. Of the sets of columns the best {MOST_SETS} by",
+        "prediction are written, beside all sorts, and cuts from the workload, made for the half that chooses.",
+        "Partitions are not written.",
         "",
         f"Predicted shares are off by {fmean(errors):.1%} on average and {max(errors):.1%} at most, bytes by",
-        f"{fmean(of_bytes):.1%} and {max(of_bytes):.1%}: shares of {_within(errors)} of {len(errors)} layouts, and bytes of",
-        f"{_within(of_bytes)}, by less than 10%.",
+        f"{fmean(of_bytes):.1%} and {max(of_bytes):.1%}: shares of {_within(errors)} of {len(errors)} layouts, and",
+        f"bytes of {_within(of_bytes)}, by less than 10%.",
         "",
         "| table | filters | CPU seconds | picked | it reads | best of those written | it reads | more |",
         "|---|--:|--:|---|--:|---|--:|--:|",

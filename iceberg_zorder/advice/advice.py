@@ -29,6 +29,8 @@ class JudgedLayout:
     chosen_by_bytes : float
         The same bytes for the half that chooses. Of a layout that is cut for queries each of them is counted as of one
         that is cut for others.
+    bytes : int
+        Bytes of all of its files: rows that lie otherwise are compressed otherwise.
     """
 
     kind: str
@@ -38,6 +40,7 @@ class JudgedLayout:
     bytes_per_query: float
     files_per_query: float
     chosen_by_bytes: float
+    bytes: int
 
     @property
     def is_set(self) -> bool:

@@ -62,7 +62,7 @@ def best_of(judged: Sequence[JudgedLayout]) -> JudgedLayout | None:
     Examples
     --------
     >>> def of(kind, *columns, read):
-    ...     return JudgedLayout(kind, "", columns, 9, read, 1.0, read)
+    ...     return JudgedLayout(kind, "", columns, 9, read, 1.0, read, 99)
     >>> sets = [of("zorder", "a", "b", read=70.0), of("sort", "a", read=71.0), of("sort", "b", read=90.0)]
     >>> [best_of([*others, *sets]).kind for others in ([], [of("workload", "a", read=69.0)])]
     ['sort', 'sort']
@@ -84,7 +84,9 @@ class _Advisor:
         self._facts = facts
         self._choosing, self._judging = halves(facts.today.queries)
         self._simulation = (
-            None if facts.rows is None else Simulation(facts.rows, self._choosing, self._judging, facts.expected_files)
+            None
+            if facts.rows is None
+            else Simulation(facts.rows, self._choosing, self._judging, facts.expected_files, facts.rewritten)
         )
 
     def advice(self, least_saving: float) -> Advice:
@@ -131,6 +133,7 @@ class _Advisor:
             mean(self._judging, today.bytes[judging]),
             mean(self._judging, today.files[judging]),
             mean(self._choosing, today.bytes[choosing]),
+            self._facts.table.bytes,
         )
 
     def _candidates(self) -> list[tuple[Candidate, JudgedLayout]]:
@@ -180,8 +183,8 @@ class _Advisor:
     def _cost(self, today: JudgedLayout, best: JudgedLayout) -> RewriteCost:
         size, per_day = self._facts.table.bytes, self._facts.today.per_day
         saved = today.bytes_per_query - best.bytes_per_query
-        queries = 2 * size / saved if saved > 0 else None
-        return RewriteCost(size, size, saved, queries, queries / per_day if queries and per_day else None)
+        queries = (size + best.bytes) / saved if saved > 0 else None
+        return RewriteCost(size, best.bytes, saved, queries, queries / per_day if queries and per_day else None)
 
     def _file_sizes(self, simulation: Simulation, candidate: Candidate) -> tuple[FileSize, ...]:
         """Simulate a candidate with files of several sizes."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from iceberg_zorder.advice.compression import Rewritten
 from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.advice.layouts.candidates import ExpectedFiles
 from iceberg_zorder.advice.sampled_table import SampledTable
@@ -136,12 +137,15 @@ class Facts:
         The workload.
     expected_files : callable
         From a target file size to what tells how many files so many bytes are written to.
+    rewritten : Rewritten, optional
+        What some rows come to that are written anew.
     """
 
     table: TableFacts
     rows: SampledTable | None
     today: QueriesToday
     expected_files: Callable[[int], ExpectedFiles]
+    rewritten: Rewritten | None = None
 
 
 def _begins_with_brace(path: Path) -> bool:

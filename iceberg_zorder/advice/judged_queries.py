@@ -60,8 +60,10 @@ def halves(queries: Iterable[JudgedQuery]) -> tuple[list[JudgedQuery], list[Judg
     >>> [[each.filter for each in half] for half in halves(queries)]
     [['a = 0', 'a = 2'], ['a = 1']]
     """
-    ordered = sorted(
-        (each for each in queries if not each.is_full_scan),
-        key=lambda each: (each.kinds, -each.weight, each.filter),
-    )
+    ordered = by_shape(each for each in queries if not each.is_full_scan)
     return (ordered[::2], ordered[1::2]) if len(ordered) > 1 else (ordered, ordered)
+
+
+def by_shape(queries: Iterable[JudgedQuery]) -> list[JudgedQuery]:
+    """Sort queries by the columns that they filter by, the heaviest first: to be dealt out by turns."""
+    return sorted(queries, key=lambda each: (each.kinds, -each.weight, each.filter))

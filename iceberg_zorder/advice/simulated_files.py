@@ -50,6 +50,8 @@ class SimulatedFiles:
         The bucket of each file, if they are partitioned by any.
     bucketed_by : BucketedBy or None
         The column that is of.
+    written : tuple of ndarray of int64
+        Of some of the files the places of their sampled rows, in the order that these have there.
     """
 
     sizes: npt.NDArray[np.float64]
@@ -59,6 +61,7 @@ class SimulatedFiles:
     with_null: npt.NDArray[np.bool_]
     buckets: npt.NDArray[np.int64] | None = None
     bucketed_by: BucketedBy | None = None
+    written: tuple[npt.NDArray[np.int64], ...] = ()
 
     @staticmethod
     def of(
@@ -67,6 +70,7 @@ class SimulatedFiles:
         *,
         buckets: npt.NDArray[np.int64] | None = None,
         bucketed_by: BucketedBy | None = None,
+        written: Sequence[npt.NDArray[np.int64]] = (),
     ) -> SimulatedFiles:
         """Describe the files that rows go to.
 
@@ -80,6 +84,8 @@ class SimulatedFiles:
             The bucket of each row, the same for all rows of a file.
         bucketed_by : BucketedBy, optional
             The column that they are of.
+        written : sequence of ndarray of int64, optional
+            Of some of the files the places of their rows, in their order.
         """
         seen, first, file = np.unique(files, return_index=True, return_inverse=True)
         shape = len(seen), len(table.columns)
@@ -93,7 +99,7 @@ class SimulatedFiles:
                 flags[:, place] = _with_state(column.states == state, file, scale)
         sizes = np.bincount(file, table.row_bytes, len(seen)).astype(np.float64)
         of_files = None if buckets is None else buckets[first]
-        return SimulatedFiles(sizes, lower, upper, with_nan, with_null, of_files, bucketed_by)
+        return SimulatedFiles(sizes, lower, upper, with_nan, with_null, of_files, bucketed_by, tuple(written))
 
     @property
     def count(self) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.advice.advice import SETS, FileSize, JudgedLayout
+from iceberg_zorder.advice.compression import Compression, Rewritten
 from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.advice.layouts.candidates import Candidate, ExpectedFiles
 from iceberg_zorder.advice.sampled_table import SampledTable
@@ -36,39 +37,46 @@ class Simulation:
         Both halves of the queries.
     expected_files : callable
         From a target file size to what tells how many files so many bytes are written to.
+    rewritten : Rewritten or None
+        What some rows come to that are written anew.
     """
 
     rows: SampledTable
     choosing: Sequence[JudgedQuery]
     judging: Sequence[JudgedQuery]
     expected_files: Callable[[int], ExpectedFiles]
+    rewritten: Rewritten | None
 
     def judged(self, candidate: Candidate, target: int) -> JudgedLayout:
         """Judge a candidate whose files are to have a size."""
-        files = candidate.files(self.rows, self.expected_files(target))
-        chosen_by, _ = files_read(self.rows, files, self._boxes[0])
+        files, share = self._files(candidate, target)
+        chosen_by = share * files_read(self.rows, files, self._boxes[0])[0]
         for fold in candidate.folds:
-            of_fold = fold.candidate.files(self.rows, self.expected_files(target))
-            chosen_by[fold.unseen] = files_read(self.rows, of_fold, self._boxes[0])[0][fold.unseen]
-        count, read, files_of_query = self._read(files)
+            of_fold, share_of_fold = self._files(fold.candidate, target)
+            read, _ = files_read(self.rows, of_fold, self._boxes[0])
+            chosen_by[fold.unseen] = share_of_fold * read[fold.unseen]
         return JudgedLayout(
             candidate.kind,
             candidate.text(self.rows),
             tuple(self.rows.columns[place].name for place in candidate.columns),
-            count,
-            read,
-            files_of_query,
+            *self._read(files, share),
             mean(self.choosing, chosen_by),
+            round(share * self.rows.bytes),
         )
 
     def sized(self, candidate: Candidate, target: int) -> FileSize:
         """Judge a candidate by the half that judges alone, with files of another size."""
-        return FileSize(target, *self._read(candidate.files(self.rows, self.expected_files(target))))
+        return FileSize(target, *self._read(*self._files(candidate, target)))
 
-    def _read(self, files: SimulatedFiles) -> tuple[int, float, float]:
+    def _files(self, candidate: Candidate, target: int) -> tuple[SimulatedFiles, float]:
+        """Simulate files by the bytes of today, and find the share of these that they come to."""
+        files = candidate.files(self.rows, self.expected_files(target))
+        return files, self._compression.share(files.written)
+
+    def _read(self, files: SimulatedFiles, share: float) -> tuple[int, float, float]:
         """Count files, and the bytes and files that a query of the half that judges reads of them."""
         read, count = files_read(self.rows, files, self._boxes[1])
-        return files.count, mean(self.judging, read), mean(self.judging, count)
+        return files.count, share * mean(self.judging, read), mean(self.judging, count)
 
     def best_first(self, candidates: Iterable[Candidate], target: int) -> list[tuple[Candidate, JudgedLayout]]:
         """Judge candidates, the best for the half that chooses first.
@@ -77,7 +85,7 @@ class Simulation:
         the best, the best of each kind and number of columns, sorts, and the neighbours of the best set: what differs
         from it by one column.
         """
-        screen = Simulation(self.rows.thinned(MOST_SCREENED_ROWS), self.choosing, self.judging, self.expected_files)
+        screen = replace(self, rows=self.rows.thinned(MOST_SCREENED_ROWS))
         found = {each: screen.judged(each, target) for each in candidates}
         exact = set(found) if screen.rows is self.rows else set[Candidate]()
         while True:
@@ -88,6 +96,10 @@ class Simulation:
             for each in wanted:
                 found[each] = self.judged(each, target)
                 exact.add(each)
+
+    @cached_property
+    def _compression(self) -> Compression:
+        return Compression(self.rows, self.rewritten)
 
     @cached_property
     def _boxes(self) -> tuple[RankedBoxes, RankedBoxes]:

@@ -17,7 +17,7 @@ EVIL = "<script>document.title='evil'</script>\x1b[31m"
 
 
 def layout(kind: str, read: float) -> JudgedLayout:
-    return JudgedLayout(kind, "" if kind == "today" else f"zorder(`{EVIL}`)", (EVIL,), 64, read, 3.5, read)
+    return JudgedLayout(kind, "" if kind == "today" else f"zorder(`{EVIL}`)", (EVIL,), 64, read, 3.5, read, 10**9)
 
 
 PICK = layout("sort", 2e8)

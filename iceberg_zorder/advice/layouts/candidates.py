@@ -13,10 +13,12 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from iceberg_zorder.advice.compression import WRITTEN_FILES
 from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.advice.layouts.transforms import IDENTITY, partitions_of, transforms
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.simulated_files import BucketedBy, SimulatedFiles
+from iceberg_zorder.layout.curve import HILBERT
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
@@ -105,8 +107,13 @@ class ColumnSet:
         """Fit a layout to the rows of each group, as a rewrite does, and send them to its files."""
         columns = [table.columns[place] for place in self.columns]
         return cut_groups(
-            table, self.columns, expected_files, lambda _, sample, files: fit(columns, sample, LayoutRequest(files))
+            table, self.columns, expected_files, lambda _, sample, files: fit(columns, sample, layout_request(files))
         )
+
+
+def layout_request(files: int, *, size_tolerance: float = 0.25) -> LayoutRequest:
+    """Ask for a layout: which of the curves orders the rows of a file has no part in what it has bounds of."""
+    return LayoutRequest(files, curve=HILBERT, size_tolerance=size_tolerance)
 
 
 def cut_groups(
@@ -138,18 +145,31 @@ def cut_groups(
     """
     found = np.empty(table.sample.rows, np.int64)
     of_columns = table.of_columns(places)
-    start = 0
-    for group, (rows, size) in enumerate(zip(table.rows_of_groups, table.group_bytes.tolist(), strict=True)):
-        files = expected_files(size) if len(rows) else 0
+    counts = [
+        expected_files(size) if len(rows) else 0
+        for rows, size in zip(table.rows_of_groups, table.group_bytes.tolist(), strict=True)
+    ]
+    start, every = 0, -(-sum(counts) // WRITTEN_FILES)
+    written: list[npt.NDArray[np.int64]] = []
+    for group, (rows, files) in enumerate(zip(table.rows_of_groups, counts, strict=True)):
+        wanted = range(-(-start // every) * every - start, files, every)
         if files > 1:
             sample = of_columns if len(rows) == of_columns.rows else of_columns.take(rows)
+            layout = fitted(group, sample, files)
             # Any number that differs from row to row, for rows that nothing else tells apart.
             spread = (np.arange(len(rows), dtype=np.uint64) * _GOLDEN).view(np.int64)
-            found[rows] = start + fitted(group, sample, files).file(sample, spread)
+            file = layout.file(sample, spread)
+            found[rows] = start + file
+            written += [rows[_in_order(layout, sample, np.flatnonzero(file == each))] for each in wanted]
         else:
             found[rows] = start
+            written += [rows for _ in wanted]
         start += files
-    return SimulatedFiles.of(table, found)
+    return SimulatedFiles.of(table, found, written=written)
+
+
+def _in_order(layout: Layout, sample: Sample, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return rows[np.argsort(layout.index(sample.take(rows)), kind="stable")]
 
 
 @dataclass(frozen=True)
@@ -200,10 +220,14 @@ class PartitionBy:
         rows = np.diff(ends)[partition]
         within = (rank - ends[partition]) * counts[partition] // rows
         file = (np.cumsum(counts) - counts)[partition] + within
+        numbers = np.unique(file)
+        written = [np.flatnonzero(file == each) for each in numbers[:: -(-len(numbers) // WRITTEN_FILES)].tolist()]
         if not self.transform.startswith("bucket"):
-            return SimulatedFiles.of(table, file)
+            return SimulatedFiles.of(table, file, written=written)
         width = int(self.transform[len("bucket[") : -1])
-        return SimulatedFiles.of(table, file, buckets=codes, bucketed_by=BucketedBy(self.column, width))
+        return SimulatedFiles.of(
+            table, file, buckets=codes, bucketed_by=BucketedBy(self.column, width), written=written
+        )
 
     def is_sensible(self, table: SampledTable, target: int) -> bool:
         """Tell whether it divides groups, into partitions that fill a good part of a file on average."""

@@ -7,8 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from iceberg_zorder.advice.judged_queries import JudgedQuery, halves
-from iceberg_zorder.advice.layouts.candidates import MOST_COLUMNS, ExpectedFiles, Fold, cut_groups, tried_columns
+from iceberg_zorder.advice.judged_queries import JudgedQuery, by_shape
+from iceberg_zorder.advice.layouts.candidates import (
+    MOST_COLUMNS,
+    ExpectedFiles,
+    Fold,
+    cut_groups,
+    layout_request,
+    tried_columns,
+)
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, files_met
 from iceberg_zorder.layout.choice.workload_columns import choose_columns
@@ -21,6 +28,7 @@ from iceberg_zorder.workload.boxes.position_boxes import query_boxes
 
 _MOST_TRIED = 12
 """Of so many columns some are chosen: a column more is a tree more, and not twice as many sets."""
+_FOLDS = 4
 _ROWS_TO_CHOOSE_BY = 32_768
 """By so many rows columns are chosen: 512 for each of the 64 files that this is tried with."""
 
@@ -66,7 +74,7 @@ class WorkloadCuts:
         def fitted(group: int, sample: Sample, files: int) -> Layout:
             wanted = np.flatnonzero(met[:, place_of[group]]).tolist()
             weighted = [(self.queries[place].boxes, self.queries[place].weight) for place in wanted]
-            request = LayoutRequest(files, size_tolerance=WORKLOAD_TOLERANCE)
+            request = layout_request(files, size_tolerance=WORKLOAD_TOLERANCE)
             return fit(columns, sample, request, lambda uncut: query_boxes(weighted, uncut.columns), WORKLOAD_SHARE)
 
         return cut_groups(table, self.columns, expected_files, fitted)
@@ -75,8 +83,8 @@ class WorkloadCuts:
 def workload_cuts(table: SampledTable, queries: Sequence[JudgedQuery], files: int) -> Iterator[WorkloadCuts]:
     """Choose columns for queries, and cut by them.
 
-    What is cut for queries reads less for them than for others. So that it is chosen for what it is worth, each half of
-    the queries is judged by what was chosen and cut for the other half; both know less than what is cut for all.
+    What is cut for queries reads less for them than for others. So that it is chosen for what it is worth, each quarter
+    of the queries is judged by what was chosen and cut for the other three, which know less than what is cut for all.
 
     Parameters
     ----------
@@ -95,10 +103,12 @@ def workload_cuts(table: SampledTable, queries: Sequence[JudgedQuery], files: in
     whole = _cut_for(table, queries, files)
     if whole is None or len(queries) < 2:
         return
+    ordered = by_shape(queries)
     place_of = {query.filter: place for place, query in enumerate(queries)}
     folds = []
-    one, other = halves(queries)
-    for seen, unseen in ((one, other), (other, one)):
+    for part in range(min(_FOLDS, len(queries))):
+        unseen = ordered[part::_FOLDS]
+        seen = [query for place, query in enumerate(ordered) if place % _FOLDS != part]
         cut = _cut_for(table, seen, files) or WorkloadCuts(whole.columns, tuple(seen))
         folds.append(Fold(cut, np.array([place_of[query.filter] for query in unseen], np.int64)))
     yield WorkloadCuts(whole.columns, whole.queries, tuple(folds))

@@ -19,6 +19,7 @@ from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import domain
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
 from iceberg_zorder.pyiceberg.clustering.judged_filters import queries_today
+from iceberg_zorder.pyiceberg.clustering.rewritten_rows import rewritten_rows
 from iceberg_zorder.pyiceberg.clustering.simulated_rows import sampled_table
 from iceberg_zorder.pyiceberg.display import display_name, sql_name
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
@@ -133,7 +134,10 @@ def advise(
         def expected_files(target: int) -> ExpectedFiles:
             return _sizes(target, asked).expected_output_files
 
-        return advise_by(Facts(facts, rows, today, expected_files), least_saving=least_saving)
+        count = sum(task.data_file.record_count for task in tasks)
+        file_rows = count // max(1, expected_files(facts.target_file_size)(facts.bytes))
+        rewritten = None if rows is None else rewritten_rows(table, tasks, file_rows)
+        return advise_by(Facts(facts, rows, today, expected_files, rewritten), least_saving=least_saving)
 
 
 def _check(days: float | None, least_saving: float) -> None:

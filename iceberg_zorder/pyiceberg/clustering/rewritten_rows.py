@@ -1,0 +1,94 @@
+"""Write some rows of a table as a rewrite would write them, to see what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.manifest import FileFormat
+from pyiceberg.table import Table
+
+from iceberg_zorder.advice.compression import Rewritten
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask
+from iceberg_zorder.pyiceberg.write.dictionaries import worth_a_dictionary
+from iceberg_zorder.pyiceberg.write.parquet_settings import parquet_settings
+
+_PLACES = 4
+"""At so many places of the table rows are read."""
+_MOST_ROWS = 131_072
+_MOST_FILES = 32
+"""Of each place; small files hold fewer rows than one that is written anew."""
+
+
+def rewritten_rows(table: Table, tasks: Sequence[DataFileTask], file_rows: int) -> Rewritten | None:
+    """Read some rows of a table, all columns of them, and write them anew in their order.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+    tasks : sequence of DataFileTask
+        Its data files.
+    file_rows : int
+        How many rows a new file has on average; no more than 131,072 are read at a place.
+
+    Returns
+    -------
+    Rewritten or None
+        What they come to; None where no data file is Parquet.
+    """
+    parquet = [task for task in tasks if task.data_file.file_format == FileFormat.PARQUET]
+    # Their bloom filters are of a size that is given, and new files of today have them, too.
+    settings = {name: value for name, value in parquet_settings(table).items() if name != "bloom_filter_options"}
+    wanted = max(1, min(file_rows, _MOST_ROWS))
+    today = whole = 0.0
+    columns: dict[str, float] = {}
+    for place in range(min(_PLACES, len(parquet))):
+        rows, size = _read(table, parquet[place * len(parquet) // _PLACES :][:_MOST_FILES], wanted)
+        if not rows.num_rows:
+            continue
+        sink = pa.BufferOutputStream()
+        sizes = _written(settings, rows, sink)
+        today, whole = today + size, whole + sink.getvalue().size
+        for name, of in sizes.items():
+            columns[name] = columns.get(name, 0.0) + of
+    return Rewritten(today, columns, whole, partial(_written, settings)) if today else None
+
+
+def _read(table: Table, tasks: Sequence[DataFileTask], wanted: int) -> tuple[pa.Table, float]:
+    """Read so many rows of files that lie together, as far as they have them, and find their bytes."""
+    found: list[pa.Table] = []
+    size = 0.0
+    for task in tasks:
+        missing = wanted - sum(each.num_rows for each in found)
+        if missing <= 0:
+            break
+        for rows in _first_rows(table, task.data_file.file_path, missing):
+            if found and rows.schema != found[0].schema:
+                # What was written before a change of the schema is not counted with what was written after it.
+                return found[0], size
+            found.append(rows)
+            size += task.data_file.file_size_in_bytes * rows.num_rows / max(1, task.data_file.record_count)
+    return (pa.concat_tables(found) if found else pa.table({})), size
+
+
+def _first_rows(table: Table, path: str, rows: int) -> Iterator[pa.Table]:
+    with table.io.new_input(path).open() as stream, pq.ParquetFile(stream) as file:
+        for batch in file.iter_batches(batch_size=rows):
+            yield pa.Table.from_batches([batch])
+            return
+
+
+def _written(settings: Mapping[str, Any], rows: pa.Table, sink: pa.BufferOutputStream | None = None) -> dict[str, int]:
+    """Write rows as one row group, and find the bytes of each column, fields of structs by their full names."""
+    dictionaries = worth_a_dictionary(rows.to_batches(), settings["dictionary_pagesize_limit"])
+    with pq.ParquetWriter(
+        sink or pa.BufferOutputStream(), rows.schema, **settings, use_dictionary=dictionaries
+    ) as writer:
+        writer.write_table(rows, row_group_size=max(1, rows.num_rows))
+    group = writer.writer.metadata.row_group(0)
+    chunks = [group.column(place) for place in range(group.num_columns)]
+    return {each.path_in_schema: each.total_compressed_size for each in chunks}
