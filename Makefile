@@ -144,7 +144,7 @@ bench-scale: $(INSTALLED) $(JAR) ## Many partitions, many files, 100,000 of them
 bench-predictions: $(INSTALLED) ## Hold predicted scan fractions against actual ones on every set, about 3 minutes
 	$(BIN)/python -m benchmarks.predictions
 
-bench-advice: $(INSTALLED) ## Hold what advise predicts against what rewrites bring, about 5 minutes
+bench-advice: $(INSTALLED) ## Hold what advise predicts against what rewrites bring, about 15 minutes; goes on where it was
 	$(BIN)/python -m benchmarks.advice
 
 bench-reports: $(INSTALLED) $(JAR) ## Reports and the choice of files on 100,000 files, about 6 minutes
