@@ -16,6 +16,7 @@ POLICY_TYPE = "system.data-compaction"
 SCHEMA_VERSION = "2025-02-03"
 
 _TARGET_SIZE = "target_file_size_bytes"
+_OF_MACHINE = "workload"
 _NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
 # Of these a text that looks like a number is a text.
 _TEXTS = {"by", "branch", "where", "catalog", "time-zone", "engine", "allowed-hours", "triggers.cron"}
@@ -104,7 +105,9 @@ def _places(key: str, problems: Problems) -> Iterator[tuple[str, ...]]:
     """Find where in the settings a key stands; nowhere, if it is of another service."""
     known = list(policy_schema()["$defs"]["settings"]["properties"])
     first, _, rest = key.partition(".")
-    if first in known:
+    if first == _OF_MACHINE:
+        problems.add((key,), "names files of the maintainer's machine: that is for the policy's file to say")
+    elif first in known:
         # Names of options have dots of their own.
         yield (first, rest) if first == "options" and rest else tuple(key.split("."))
     elif near := get_close_matches(first, known, n=1, cutoff=0.8):

@@ -192,6 +192,31 @@ class Conflicts:
 
 
 @dataclass(frozen=True)
+class QueryFiles:
+    """Where the queries on a table stand, and how soon a new layout for them has to pay.
+
+    Parameters
+    ----------
+    sources : tuple of str
+        Files and directories, or globs over them, relative to the policy; at least one.
+    days : float
+        Of how many days the queries are, above 0.
+    format : str or None
+        What the files are, one of :data:`iceberg_zorder.workload.readers.files.FORMATS`; None for what each looks like.
+    dialect : str or None
+        The dialect of SQL in them; None for what most dialects agree in.
+    pays_within : datetime.timedelta
+        Within which time queries have to save the bytes that a rewrite for them reads and writes.
+    """
+
+    sources: tuple[str, ...]
+    days: float
+    format: str | None = None
+    dialect: str | None = None
+    pays_within: timedelta = timedelta(days=7)
+
+
+@dataclass(frozen=True)
 class TableSettings:
     """What a policy says of one table.
 
@@ -213,6 +238,8 @@ class TableSettings:
         What is rewritten, with relative dates as written; see :meth:`where_at`.
     options : mapping of str to str
         Options of the rewrite, as it takes them.
+    workload : QueryFiles or None
+        The queries that it is laid out for.
     triggers : Triggers
         When the table is due.
     time_zone : str
@@ -242,6 +269,7 @@ class TableSettings:
     branch: str | None = None
     where: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    workload: QueryFiles | None = None
     triggers: Triggers = field(default_factory=Triggers)
     time_zone: str = "UTC"
     allowed_hours: AllowedHours = field(default_factory=AllowedHours)

@@ -16,6 +16,7 @@ from iceberg_zorder.maintain.policy.settings import (
     Conflicts,
     ExpireSnapshots,
     FollowUps,
+    QueryFiles,
     RemoveOrphanFiles,
     RewriteManifests,
     RewritePositionDeleteFiles,
@@ -31,6 +32,7 @@ from iceberg_zorder.request.rewrite_options import (
     domain_faults,
     rewrite_options,
 )
+from iceberg_zorder.workload.readers.statements import dialect_of
 
 _T = TypeVar("_T")
 # Most rules and tables have the same few conditions and options.
@@ -97,7 +99,8 @@ def settings_of(raw: Mapping[str, Any], problems: Problems, path: Path = ()) -> 
 '1 fortnight' is not a duration: seconds, or such as 5 minutes, 2 h or 1 day
     """
     fields = _Fields(raw, problems, path)
-    options = _options(fields.inside("options"))
+    workload = _workload(fields.inside("workload"))
+    options = _options(fields.inside("options"), workload)
     zone = fields.read("time-zone", _zone_name, "UTC")
     enabled = fields.read_boolean("enabled")
     return TableSettings(
@@ -109,6 +112,7 @@ def settings_of(raw: Mapping[str, Any], problems: Problems, path: Path = ()) -> 
         branch=fields.read("branch", str, None),
         where=fields.read("where", _condition, None),
         options=options,
+        workload=workload,
         triggers=_triggers(fields.inside("triggers")),
         time_zone=zone,
         allowed_hours=AllowedHours(fields.read("allowed-hours", _hours, ()), zone),
@@ -169,9 +173,31 @@ def _cron(expression: str) -> str:
     return expression
 
 
-def _options(fields: _Fields) -> dict[str, str]:
+def _workload(fields: _Fields) -> QueryFiles | None:
+    """Read where queries stand; nothing as long as nobody says so."""
+    if not fields.has("from"):
+        return None
+    if fields.raw.get("days") is None:
+        fields.problems.add((*fields.path, "days"), "is missing: of how many days the queries of from are")
+    return QueryFiles(
+        fields.read("from", names_of, ()),
+        fields.read("days", float, 1.0),
+        fields.read("format", str, None),
+        fields.read("dialect", _dialect, None),
+        fields.read("pays-within", duration, QueryFiles((), 1.0).pays_within),
+    )
+
+
+def _dialect(name: str) -> str:
+    dialect_of(name)
+    return name
+
+
+def _options(fields: _Fields, workload: QueryFiles | None) -> dict[str, str]:
     """Check options one by one, so that each problem has its line, and then what they say together."""
     found = {}
+    # What belongs to a workload may stand beside one that is read for each pass.
+    beside = {} if workload is None else {"workload": ""}
     for name, value in fields.raw.items():
         path = (*fields.path, name)
         if fields.problems.has(path):
@@ -181,15 +207,17 @@ def _options(fields: _Fields) -> dict[str, str]:
             fields.problems.add(path, f"{near[0]}: it is no option of rewrites" if near[1] else near[0])
         elif name == "dry-run":
             fields.problems.add(path, "is for one call: none would write anything then")
+        elif name in beside:
+            fields.problems.add(path, "is set beside workload.from: say by one of them which queries count")
         else:
             try:
                 found[name] = option_text(name, value)
-                _check_options({name: found[name]})
+                _check_options({**beside, name: found[name]})
             except InvalidInputError as error:
                 fields.problems.add(path, reason(error))
     if not fields.problems.has(fields.path):
         try:
-            _check_options(found)
+            _check_options({**beside, **found})
         except InvalidInputError as error:
             fields.problems.add(fields.path, reason(error))
     return found

@@ -34,6 +34,21 @@ _VIEW = re.compile(r"\bview\b", re.IGNORECASE)
 _READS = re.compile(r"\b(select|from|merge|table)\b", re.IGNORECASE)
 
 
+def dialect_of(name: str | None) -> Dialect:
+    """Find a dialect of SQL by its name; raises InvalidInputError where there is none.
+
+    Examples
+    --------
+    >>> type(dialect_of("trino")).__name__
+    'Trino'
+    """
+    try:
+        return Dialect.get_or_raise(name)
+    except ValueError as error:
+        known = ", ".join(sorted(each for each in Dialect.classes if each))
+        raise InvalidInputError(f"Cannot read the dialect '{name}', because it is none of {known}") from error
+
+
 @dataclass
 class _Statement:
     """A statement, and how often it came from where: by the namespace, and the moment if that counts."""
@@ -83,11 +98,7 @@ class StatementReader:
     def __init__(
         self, table: ScannedTable, *, now: datetime, dialect: str | None = None, as_of: datetime | None = None
     ) -> None:
-        try:
-            self._dialect = Dialect.get_or_raise(dialect)
-        except ValueError as error:
-            known = ", ".join(sorted(name for name in Dialect.classes if name))
-            raise InvalidInputError(f"Cannot read the dialect '{dialect}', because it is none of {known}") from error
+        self._dialect = dialect_of(dialect)
         self._table = table
         self._as_of = as_of
         self._now = now

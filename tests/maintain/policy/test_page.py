@@ -26,6 +26,7 @@ SETTINGS = SCHEMA["$defs"]["settings"]["properties"]
         ("| section |", SCHEMA),
         ("| key of `budget` |", SCHEMA["properties"]["budget"]),
         ("| setting |", SCHEMA["$defs"]["settings"]),
+        ("| key of `workload` |", SETTINGS["workload"]["anyOf"][1]),
         ("| trigger |", SETTINGS["triggers"]),
         ("| follow-up |", SETTINGS["follow-ups"]),
         ("| key of `conflicts` |", SETTINGS["conflicts"]),
@@ -47,10 +48,13 @@ def test_follow_ups_have_their_settings_told() -> None:
 
 
 def test_its_policies_are_right() -> None:
-    (policy,) = (text for text in snippets("yaml") if text in PAGES[PAGE])
-    settings = parse_policy(policy, "policy.yaml", ENVIRONMENT).settings("lake", ["logs"], "http_daily")
+    policies = [parse_policy(text, "policy.yaml", ENVIRONMENT) for text in snippets("yaml") if text in PAGES[PAGE]]
+    settings = policies[0].settings("lake", ["logs"], "http_daily")
     assert settings is not None
     assert settings.where == "ts < today() - interval '2' day"
+    settings = policies[1].settings("lake", ["sales"], "orders")
+    assert settings is not None
+    assert settings.workload is not None
     (content,) = (text for text in snippets("json") if text in PAGES[PAGE])
     answered = {"policy-type": "system.data-compaction", "name": "p", "inherited": False, "content": content}
     assert from_polaris({"applicable-policies": [answered]})["options"] == {"cuts": "even"}

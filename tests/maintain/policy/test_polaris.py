@@ -138,6 +138,10 @@ def test_a_policy_of_polaris_is_a_rule_for_its_table() -> None:
         (content({"triggers.scan-ration": "1.5"}), "triggers.scan-ration: is unknown: did you mean 'scan-ratio'?"),
         (content({"trigger.scan-ratio": "2"}), "trigger.scan-ratio: is unknown: did you mean 'triggers.scan-ratio'?"),
         (
+            content({"workload.from": "/etc/passwd"}),
+            "workload.from: names files of the maintainer's machine: that is for the policy's file to say",
+        ),
+        (
             content({"options.cuts": "odd"}),
             "options.cuts: cannot set cuts to 'odd', because it must be 'adaptive' or 'even'",
         ),

@@ -15,6 +15,7 @@ from iceberg_zorder.maintain.policy.settings import (
     Conflicts,
     ExpireSnapshots,
     FollowUps,
+    QueryFiles,
     RemoveOrphanFiles,
     RewriteManifests,
     RewritePositionDeleteFiles,
@@ -49,6 +50,7 @@ def test_every_setting_is_read() -> None:
         branch="audit",
         where="ts < today() - interval '7' day",
         options={"max-scan-ratio": "1.5", "min-age-seconds": "600"},
+        workload=QueryFiles(("queries/*.sql", "trino.csv.gz"), 1.5, "rows", "trino", timedelta(weeks=2)),
         triggers=Triggers(
             scan_ratio=1.3,
             depth=4.0,

@@ -17,6 +17,7 @@ from iceberg_zorder.maintain.policy.settings import (
     Conflicts,
     ExpireSnapshots,
     FollowUps,
+    QueryFiles,
     RemoveOrphanFiles,
     RewriteManifests,
     RewritePositionDeleteFiles,
@@ -62,6 +63,7 @@ def test_its_keys_are_the_fields_of_the_dataclasses() -> None:
     assert names(TableSettings) == set(SETTINGS)
     assert names(Triggers) == keys(SETTINGS["triggers"])
     assert names(FollowUps) == keys(SETTINGS["follow-ups"])
+    assert names(QueryFiles) - {"sources"} | {"from"} == keys(SETTINGS["workload"]["anyOf"][1])
     assert names(Conflicts) == keys(SETTINGS["conflicts"])
     assert names(ExpireSnapshots) == keys(definitions["expire-snapshots"])
     assert names(RemoveOrphanFiles) == keys(definitions["remove-orphan-files"])
