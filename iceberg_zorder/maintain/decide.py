@@ -2,7 +2,8 @@
 
 A file group is worth what filters read less for each byte that its rewrite reads. The budget goes to what is due for
 its deletes or its partition spec, and then to the file groups of all tables that are worth most; one that does not fit
-leaves its room to others.
+leaves its room to others. A new layout for the queries of a table, where it pays, is for all that is to be rewritten
+of it in this pass.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
+from iceberg_zorder.maintain.new_layout import workload_text
 from iceberg_zorder.maintain.observation import FileGroupNeed, Observation, TableName
 from iceberg_zorder.maintain.policy.policy import Budget
 from iceberg_zorder.maintain.policy.settings import TableSettings
@@ -38,6 +40,8 @@ class Decision:
         The file groups that the budget has no room for.
     room : int or None
         Bytes that may be rewritten if more are needed by then; None is without limit.
+    is_new_layout : bool
+        Whether the file groups are those of a new layout for the table's queries.
     """
 
     table: TableName
@@ -46,6 +50,7 @@ class Decision:
     groups: tuple[FileGroupNeed, ...] = ()
     deferred: tuple[FileGroupNeed, ...] = ()
     room: int | None = None
+    is_new_layout: bool = False
 
     @property
     def size(self) -> int:
@@ -143,12 +148,17 @@ def _judged(found: Observation, settings: TableSettings, circumstances: Circumst
     until = circumstances.not_before.get(found.table)
     if until is not None and now < until:
         return leave(f"it is left in peace until {until:%Y-%m-%d %H:%M:%SZ} after a conflict")
+    queries = [] if found.workload is None else [text for text in [workload_text(found.workload)] if text]
+    if found.workload is not None and found.workload.groups:
+        groups = tuple(sorted(found.workload.groups, key=_rank))
+        return Decision(found.table, "rewrite", "; ".join(queries), groups, is_new_layout=True)
     triggers = triggers_met(found, settings.triggers, now, settings.zone)
     if not triggers.is_any:
-        return leave(f"no trigger is met: {'; '.join(triggers.unmet)}")
+        return leave("; ".join([f"no trigger is met: {'; '.join(triggers.unmet)}", *queries]))
     if not found.groups:
-        return leave(found.message or "there is nothing to rewrite")
-    return Decision(found.table, "rewrite", "; ".join(triggers.met), tuple(sorted(found.groups, key=_rank)))
+        return leave("; ".join([found.message or "there is nothing to rewrite", *queries]))
+    groups = tuple(sorted(found.groups, key=_rank))
+    return Decision(found.table, "rewrite", "; ".join([*triggers.met, *queries]), groups)
 
 
 def _rank(group: FileGroupNeed) -> tuple[bool, float, int, int]:

@@ -66,6 +66,9 @@ class Tables(Protocol):
     def remember(self, name: TableName, settings: TableSettings, conflicts: Conflicts | None) -> None:
         """Have a table remember conflicts, or none any more; raises as it may."""
 
+    def note(self, name: TableName, settings: TableSettings) -> None:
+        """Have a table remember what was found out about its queries; raises as it may."""
+
     def clean_up(self, name: TableName, settings: TableSettings) -> None:
         """Delete files of a table that maintainers which were killed have left, if it is time; raises as it may."""
 
@@ -187,6 +190,7 @@ class MaintenancePass:
             if spare is not None:
                 spare += decision.size - (report.done.rewritten_bytes if report.done else 0)
             if not dry_run:
+                self._note(decision.table, settings[decision.table])
                 report = self._cleaned(report, settings[decision.table])
             reports.append(report)
         failed = [report for report, _ in found if report.observation is None]
@@ -207,6 +211,13 @@ class MaintenancePass:
             self._tables.remember(found.table, settings, self._peace.of(found.table))
         except Exception as error:  # this loop remembers it
             self._say(self._policy.masked(f"{found.table} does not remember its conflicts, because {_text(error)}"))
+
+    def _note(self, table: TableName, settings: TableSettings) -> None:
+        """Have a table remember what was found out, for passes elsewhere."""
+        try:
+            self._tables.note(table, settings)
+        except Exception as error:  # it is found out again
+            self._say(self._policy.masked(f"{table} does not remember what its queries need, because {_text(error)}"))
 
     def _tell(self, name: str, details: Mapping[str, Any]) -> None:
         self._listener(Event(name, self._clock(), details))

@@ -70,6 +70,8 @@ class PassMetrics:
             by_table,
         )
 
+        self._gauge("table_workload_read_ratio", "Share of it that its queries read on average.", by_table)
+
     def _counter(self, name: str, about: str, labels: Sequence[str]) -> Counter:
         made = self._counters[f"{_PREFIX}{name}"] = Counter(f"{_PREFIX}{name}", about, labels, registry=self.registry)
         return made
@@ -119,6 +121,8 @@ class PassMetrics:
             self._set("table_bytes", of.observation.size, table)
             self._set("table_files", of.observation.files, table)
             self._set("table_small_files", of.observation.small_files, table)
+            if of.observation.workload is not None and of.observation.workload.read is not None:
+                self._set("table_workload_read_ratio", of.observation.workload.read, table)
         if of.done is not None:
             self._rewritten_bytes.labels(table).inc(of.done.rewritten_bytes)
             self._rewritten_files.labels(table).inc(of.done.rewritten_files)

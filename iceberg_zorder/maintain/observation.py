@@ -36,6 +36,8 @@ class FileGroupNeed:
         Whether it is to be rewritten for its deletes or its partition spec, whatever is gained.
     reason : str
         Why it was planned.
+    is_for_reads : bool, optional
+        Whether nothing but what filters read calls for its rewrite: no size, no deletes and no partition spec.
 
     Examples
     --------
@@ -49,11 +51,64 @@ class FileGroupNeed:
     worth: float
     is_due: bool
     reason: str
+    is_for_reads: bool = False
 
     @property
     def saved_bytes(self) -> float:
         """The bytes that a filter is expected to read less afterwards."""
         return self.worth * self.size
+
+
+@dataclass(frozen=True)
+class WorkloadNeed:
+    """What the queries of a table read of it, and what a new layout would bring them.
+
+    Parameters
+    ----------
+    key : str
+        What tells them from others.
+    queries : int
+        How many different ones there are.
+    queries_per_day : float
+        How many run a day, above 0.
+    pays_within_days : float
+        Within how many days a rewrite for them has to pay.
+    not_understood : float
+        How many of the statements and parts of conditions that were read could not be used.
+    read : float or None
+        The share of the table's bytes that they read on average, in [0, 1]; None of an empty table.
+    has_changed : bool
+        Whether the last rewrite for queries was for others.
+    is_new : bool
+        Whether there was none.
+    read_then : float or None
+        The share that its queries were predicted to read, if it is known.
+    predicted : float or None
+        The share that they would read after a new layout; None if it was not predicted.
+    queries_to_pay : float or None
+        After how many queries that pays, in (0, inf]: all of ``groups``, or without them the first of what might be
+        rewritten, at the earliest if it was not predicted; None if no new layout was looked for.
+    groups : tuple of FileGroupNeed
+        What a new layout rewrites, as far as it pays.
+    """
+
+    key: str
+    queries: int
+    queries_per_day: float
+    pays_within_days: float
+    not_understood: float = 0.0
+    read: float | None = None
+    has_changed: bool = False
+    is_new: bool = False
+    read_then: float | None = None
+    predicted: float | None = None
+    queries_to_pay: float | None = None
+    groups: tuple[FileGroupNeed, ...] = ()
+
+    @property
+    def affordable(self) -> float:
+        """After how many queries a rewrite has to pay."""
+        return self.queries_per_day * self.pays_within_days
 
 
 @dataclass(frozen=True)
@@ -129,6 +184,8 @@ class Observation:
         The conflicts that the table remembers.
     max_scan_ratio : float
         The option that the file groups were planned by.
+    workload : WorkloadNeed or None
+        What its queries read, if the policy says where they are.
     """
 
     table: TableName
@@ -145,3 +202,4 @@ class Observation:
     rolled_back: int = 0
     conflicts: Conflicts | None = None
     max_scan_ratio: float = RewriteOptions().max_scan_ratio
+    workload: WorkloadNeed | None = None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from iceberg_zorder.maintain.decide import Decision
-from iceberg_zorder.maintain.observation import Observation, TableName
+from iceberg_zorder.maintain.new_layout import workload_text
+from iceberg_zorder.maintain.observation import Observation, TableName, WorkloadNeed
 
 
 @dataclass(frozen=True)
@@ -174,9 +176,27 @@ def described(report: TableReport) -> dict[str, Any]:
         "file_groups": [asdict(each) for each in decision.groups] if decision else [],
         "deferred_file_groups": [asdict(each) for each in decision.deferred] if decision else [],
         "expected_saved_bytes": decision.saved_bytes if decision else 0.0,
+        "workload": _workload(found.workload) if found and found.workload else None,
         "bytes": found.size if found else None,
         "data_files": found.files if found else None,
         "done": asdict(report.done) if report.done else None,
         "conflict": report.is_conflict,
         "error": report.error,
+    }
+
+
+def _workload(need: WorkloadNeed) -> dict[str, Any]:
+    days = None
+    if need.queries_to_pay is not None and not math.isinf(need.queries_to_pay):
+        days = need.queries_to_pay / need.queries_per_day
+    return {
+        "queries": need.queries,
+        "queries_per_day": need.queries_per_day,
+        "not_understood": need.not_understood,
+        "has_changed": need.has_changed,
+        "read": need.read,
+        "read_then": need.read_then,
+        "predicted": need.predicted,
+        "pays_after_days": days,
+        "message": workload_text(need) or None,
     }

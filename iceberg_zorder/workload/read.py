@@ -27,6 +27,7 @@ def read_workload(
     dialect: str | None = None,
     as_of: datetime | None = None,
     kind: Format | None = None,
+    now: datetime | None = None,
 ) -> Workload:
     """Read the workload of a table.
 
@@ -40,9 +41,12 @@ def read_workload(
         The name of sqlglot's dialect that SQL is written in; default what most dialects agree in, for conditions
         Spark's.
     as_of : datetime, optional
-        When queries are taken to run, with a zone; default when they did, where a log tells, else now.
+        When queries are taken to run, with a zone; default when they did, where a log tells, else ``now``.
     kind : str, optional
         What the files are, one of :data:`iceberg_zorder.workload.readers.files.FORMATS`; default what each looks like.
+
+    now : datetime, optional
+        When those are taken to run of which no log tells, with a zone; default at this moment.
 
     Returns
     -------
@@ -64,8 +68,7 @@ def read_workload(
     ...     read_workload([queries], table).queries
     (Query(filter='a > 1', weight=2.0, weaker=0.0),)
     """
-    now = datetime.now(timezone.utc)
-    reader = _Reader(table, dialect, as_of, now)
+    reader = _Reader(table, dialect, as_of, now or datetime.now(timezone.utc))
     for path in paths:
         for source in sources(path, kind):
             reader.add(source)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from pyiceberg.catalog import Catalog
@@ -21,6 +22,7 @@ from iceberg_zorder.errors import (
 from iceberg_zorder.maintain.decide import Decision, within
 from iceberg_zorder.maintain.engine import SparkWork, choose_engine
 from iceberg_zorder.maintain.maintenance_pass import LeftForNowError, PartlyDoneError
+from iceberg_zorder.maintain.new_layout import PREDICTION
 from iceberg_zorder.maintain.observation import Conflicts, Observation, TableName
 from iceberg_zorder.maintain.pass_report import Done
 from iceberg_zorder.maintain.past_rewrites import REASON
@@ -30,6 +32,7 @@ from iceberg_zorder.maintain.policy.settings import RemoveOrphanFiles, TableSett
 from iceberg_zorder.pyiceberg.catalog.configuration import catalog_properties
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh
 from iceberg_zorder.pyiceberg.catalog.retry import load_first
+from iceberg_zorder.pyiceberg.clustering.new_layout import NewLayouts
 from iceberg_zorder.pyiceberg.commit.markers import markers_of
 from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
 from iceberg_zorder.pyiceberg.compat.catalogs import configured, load_catalog
@@ -95,6 +98,8 @@ class PyIcebergTables:
         self.policy = replace(policy, catalogs=known)
         """The policy, which knows the secrets of PyIceberg's own configuration, too."""
         self._clock, self._spark = clock, spark
+        self._new_layouts = NewLayouts(Path(policy.name).parent, clock)
+        self._worth: dict[TableName, float | None] = {}
         self._leases = Leases(maintainer or Maintainer.here(), clock)
         self._observed: dict[TableName, Observation] = {}
         self._catalogs: dict[str, Catalog] = {}
@@ -152,12 +157,17 @@ class PyIcebergTables:
         return with_remembered_columns(table, replace(settings, options=options))
 
     def observe(self, name: TableName, settings: TableSettings, now: datetime) -> Observation:
-        """Find out what a table needs."""
+        """Find out what a table needs; a sample of it is read where a new layout for its queries may pay."""
         table = self._loaded[name]
-        found, self._plans[name] = observe(table, name, settings, now)
+        self._worth[name] = self._new_layouts.read(name, table, settings)
+        found, self._plans[name] = self._looked_at(name, settings, now)
+        found = replace(found, workload=self._new_layouts.find(name, settings, self._plans[name]))
         gone, conflicts = len(rolled_back(table.metadata)), conflicts_of(table.properties)
         self._observed[name] = replace(found, rolled_back=gone, conflicts=conflicts)
         return self._observed[name]
+
+    def _looked_at(self, name: TableName, settings: TableSettings, now: datetime) -> tuple[Observation, RewritePlan]:
+        return observe(self._loaded[name], name, self._new_layouts.with_queries(name, settings), now, self._worth[name])
 
     def rewrite(
         self,
@@ -169,10 +179,9 @@ class PyIcebergTables:
         """Rewrite the file groups of a decision while no other maintainer does."""
         table = self._loaded[decision.table]
         wanted = {group.index for group in decision.groups}
-        planned = [group for group in self._plans[decision.table].groups if group.index in wanted]
+        planned = [group for group in self._plan(decision).groups if group.index in wanted]
         self._engine(decision.table, planned, settings)
-        # PyIceberg cannot change properties of what it cannot write.
-        if not settings.conflicts.lease or table.format_version > NEWEST_FORMAT:
+        if not self._may_note(table, settings):
             return self._followed_up(self._rewrite(decision, settings, {}, work, goes_on), decision.table, settings)
         lease, is_clean, files = self._leases.take(table, decision.size), True, 0
         try:
@@ -191,6 +200,11 @@ class PyIcebergTables:
             marked = files if may_be_rolled_back else None
             self._give_back(table, lease, is_clean=is_clean, marked_files=marked)
 
+    @staticmethod
+    def _may_note(table: Table, settings: TableSettings) -> bool:
+        """Tell whether properties of a table may be changed; PyIceberg cannot change those of what it cannot write."""
+        return settings.conflicts.lease and table.format_version <= NEWEST_FORMAT
+
     def _give_back(self, table: Table, lease: Lease, **how: Any) -> None:
         try:
             self._leases.give_back(table, lease, **how)
@@ -201,11 +215,20 @@ class PyIcebergTables:
     def remember(self, name: TableName, settings: TableSettings, conflicts: Conflicts | None) -> None:
         """Have a table remember conflicts, unless its properties are not to be changed."""
         table = self._loaded[name]
-        if not settings.conflicts.lease or table.format_version > NEWEST_FORMAT:
+        if not self._may_note(table, settings):
             return
         refresh(table)
         noted = {} if conflicts is None else {CONFLICTS: conflicts_text(conflicts)}
         change_properties(table, noted, [CONFLICTS] if CONFLICTS in table.properties and not noted else [])
+
+    def note(self, name: TableName, settings: TableSettings) -> None:
+        """Have a table remember what was predicted of a new layout that does not pay, so that none reads that again."""
+        table, new = self._loaded[name], self._new_layouts.of(name)
+        if new is None or new.prediction is None or not self._may_note(table, settings):
+            return
+        refresh(table)
+        if table.properties.get(PREDICTION) != str(new.prediction):
+            change_properties(table, {PREDICTION: str(new.prediction)})
 
     def clean_up(self, name: TableName, settings: TableSettings) -> None:
         """Delete files of writes that came to no end, or were rolled back, once nobody can have a use for them."""
@@ -221,11 +244,13 @@ class PyIcebergTables:
     ) -> Done:
         """Rewrite; what has changed since is planned again, within as many bytes."""
         name = decision.table
-        plan, wanted = self._plans[name], decision.groups
+        plan, wanted = self._plan(decision), decision.groups
         try:
             plan.check_is_current()
         except StalePlanError:
-            found, plan = observe(self._loaded[name], name, settings, _moment(plan))
+            if decision.is_new_layout:
+                raise LeftForNowError("it has changed since a new layout of it was looked at") from None
+            found, plan = self._looked_at(name, settings, _moment(plan))
             if found.last_rewrite_ms != self._observed[name].last_rewrite_ms:
                 raise LeftForNowError("another maintainer has rewritten it since it was looked at") from None
             wanted = found.groups if decision.room is None else within(found.groups, decision.room)
@@ -237,12 +262,22 @@ class PyIcebergTables:
         groups = [group for group in plan.groups if group.index in chosen]
         engine = self._engine(name, groups, settings)
         markers = markers_of(self._loaded[name].format_version) if settings.conflicts.markers else {}
-        told = {**told, REASON: decision.reason, **markers}
+        new = self._new_layouts.of(name) if decision.is_new_layout else None
+        told = {**told, REASON: decision.reason, **markers, **(new.summary if new else {})}
         if engine == "spark" and self._spark is not None:
             files = None if len(groups) == len(plan.groups) else sum(len(group.tasks) for group in groups)
+            settings = self._new_layouts.with_queries(name, settings)
+            if new is not None:
+                # A part of it is what Spark finds to be worth most.
+                more = {"rewrite-all": "true"} if files is None else {"max-scan-ratio": "1"}
+                settings = replace(settings, options={**settings.options, **more})
             return self._spark.rewrite(name, settings, _moment(plan), files, told)
         request = replace(plan.request, summary={**plan.request.summary, **told})
         return carried_out(replace(plan.with_groups(chosen), request=request), work, goes_on)
+
+    def _plan(self, decision: Decision) -> RewritePlan:
+        new = self._new_layouts.of(decision.table) if decision.is_new_layout else None
+        return self._plans[decision.table] if new is None or new.plan is None else new.plan
 
     def _engine(self, name: TableName, groups: Sequence[FileGroup], settings: TableSettings) -> str:
         """Choose the engine for some file groups; raises InvalidInputError where there is none."""

@@ -9,6 +9,7 @@ from datetime import datetime
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
+from iceberg_zorder.maintain.new_layout import worthwhile
 from iceberg_zorder.maintain.observation import Arrivals, FileGroupNeed, Observation, TableName
 from iceberg_zorder.maintain.policy.settings import TableSettings
 from iceberg_zorder.pyiceberg.catalog.renewal import renewed
@@ -18,13 +19,17 @@ from iceberg_zorder.pyiceberg.file_groups import FileGroup, size_of
 from iceberg_zorder.pyiceberg.maintain.table_notes import last_rewrite_ms
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
-from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
+from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.report.history import REPLACE, SnapshotFacts
 from iceberg_zorder.request.arguments import option_text, sort_order_text
 
+_NOT_WORTH = "what is to rewrite would not save its queries enough within pays-within"
 
-def observe(table: Table, name: TableName, settings: TableSettings, now: datetime) -> tuple[Observation, RewritePlan]:
+
+def observe(
+    table: Table, name: TableName, settings: TableSettings, now: datetime, queries: float | None = None
+) -> tuple[Observation, RewritePlan]:
     """Find out what a table needs.
 
     Parameters
@@ -37,6 +42,8 @@ def observe(table: Table, name: TableName, settings: TableSettings, now: datetim
         What the policy says of it.
     now : datetime.datetime
         The moment that relative dates of ``where`` go by, with its time zone.
+    queries : float, optional
+        After how many queries what is rewritten only for what they read has to pay; default whatever they are.
 
     Returns
     -------
@@ -70,7 +77,8 @@ def observe(table: Table, name: TableName, settings: TableSettings, now: datetim
     >>> catalog.close(); directory.cleanup()
     """
     with renewed(table):
-        plan = plan_request(_request(table, settings, now))
+        asked = plan_request(_request(table, settings, now))
+        plan, groups = (asked, _needs(asked)) if queries is None else _worthwhile(asked, queries)
     snapshots = snapshots_to(table, plan.snapshot)
     last_ms, come = _since_last_rewrite(table, snapshots, None if settings.branch not in (None, MAIN_BRANCH) else now)
     parts = [*(group.tasks for group in plan.groups), *(files.tasks for files in plan.left)]
@@ -84,13 +92,27 @@ def observe(table: Table, name: TableName, settings: TableSettings, now: datetim
         size_of(tasks),
         sum(task.data_file.file_size_in_bytes < least for task in tasks),
         arrivals(come),
-        tuple(_need(group) for group in plan.groups),
-        plan.message,
-        _pays(plan, settings.triggers.scan_ratio),
+        groups,
+        plan.message or (_NOT_WORTH if plan.groups else None),
+        bool(groups) and _pays(plan, settings.triggers.scan_ratio),
         None if settings.triggers.depth is None or plan.order is None else _depth(plan.request),
-        max_scan_ratio=plan.request.options.max_scan_ratio,
+        max_scan_ratio=asked.request.options.max_scan_ratio,
     )
     return found, plan
+
+
+def _worthwhile(asked: RewritePlan, queries: float) -> tuple[RewritePlan, tuple[FileGroupNeed, ...]]:
+    """Take the file groups of a plan that pay after so many queries, or where none does, what sizes and deletes need.
+
+    Files that are small for now lie in groups with others, which are rewritten for what is read.
+    """
+    all_groups = _needs(asked)
+    groups = worthwhile(all_groups, queries)
+    if len(groups) == len(all_groups) or any(each.is_for_reads for each in groups):
+        return asked, groups
+    request = asked.request
+    plan = plan_request(replace(request, written_options={**request.written_options, "max-scan-ratio": "Infinity"}))
+    return plan, worthwhile(_needs(plan), queries)
 
 
 def _request(table: Table, settings: TableSettings, now: datetime) -> PlanRequest:
@@ -162,5 +184,15 @@ equality_delete_files=0, equality_deletes=0)
     )
 
 
-def _need(group: FileGroup) -> FileGroupNeed:
-    return FileGroupNeed(group.index, len(group.tasks), group.input_size, group.worth, group.is_due, group.reason)
+def _needs(plan: RewritePlan) -> tuple[FileGroupNeed, ...]:
+    if plan.target is None:
+        return ()
+    rules = size_rules(plan.request.table, plan.request.options, plan.target)
+    return tuple(_need(group, rules) for group in plan.groups)
+
+
+def _need(group: FileGroup, rules: SizeRules) -> FileGroupNeed:
+    sizes = [task.data_file.file_size_in_bytes for task in group.tasks]
+    is_for_reads = not group.is_due and any(rules.min_file_size <= size <= rules.max_file_size for size in sizes)
+    figures = len(group.tasks), group.input_size, group.worth, group.is_due
+    return FileGroupNeed(group.index, *figures, group.reason, is_for_reads)

@@ -1,0 +1,241 @@
+"""Whether a new layout for the queries of a table pays: what they read less, against what its rewrite reads and writes.
+
+As in OReO (SIGMOD 2024, arXiv 2405.04984), a rewrite is a cost that queries have to earn back: a layout that is only a
+little better is not worth it, nor is one for queries that are few.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from iceberg_zorder.maintain.observation import FileGroupNeed, WorkloadNeed
+from iceberg_zorder.report.history import SnapshotFacts
+
+WORKLOAD_KEY = "zorder.workload-key"
+"""In a snapshot's summary: the key of the queries that the rewrite was for."""
+PREDICTED_READ = "zorder.predicted-workload-read"
+"""In a snapshot's summary: the share of the table that they were predicted to read after a new layout of it."""
+PREDICTION = "zorder.workload-prediction"
+"""The table property: what a new layout was predicted to bring that did not pay."""
+
+_MORE = 1.1
+"""So many times what was predicted is as predicted."""
+_OTHER_SIZE = 0.25
+_DAY_MS = 86_400_000
+
+
+def queries_to_pay(before: float, after: float, rewritten: float) -> float:
+    """Tell after how many queries a rewrite has paid: they have saved what it reads and writes.
+
+    Parameters
+    ----------
+    before, after : float
+        The bytes that a query reads on average, in [0, inf).
+    rewritten : float
+        The bytes that are rewritten, each read once and written once.
+
+    Returns
+    -------
+    float
+        In (0, inf]; infinity where nothing is saved.
+
+    Examples
+    --------
+    >>> queries_to_pay(300, 100, 1000), queries_to_pay(100, 100, 1000)
+    (10.0, inf)
+    """
+    return 2 * rewritten / (before - after) if before > after else math.inf
+
+
+def pays(before: float, after: float, queries_per_day: float, days: float, rewritten: float) -> bool:
+    """Tell whether a rewrite has paid after so many days; see :func:`queries_to_pay`.
+
+    Examples
+    --------
+    >>> pays(300, 100, 2, 5, 1000), pays(300, 100, 2, 4, 1000)
+    (True, False)
+    """
+    return queries_to_pay(before, after, rewritten) <= queries_per_day * days
+
+
+def worthwhile(groups: Sequence[FileGroupNeed], queries: float) -> tuple[FileGroupNeed, ...]:
+    """Leave file groups out that are rewritten only for what is read, and have not paid after so many queries.
+
+    Examples
+    --------
+    >>> def group(index, worth, is_for_reads):
+    ...     return FileGroupNeed(index, 1, 100, worth, False, "", is_for_reads)
+    >>> groups = [group(1, 0.01, True), group(2, 0.02, True), group(3, 0.0, False)]
+    >>> [each.index for each in worthwhile(groups, 100)]
+    [2, 3]
+    """
+    return tuple(each for each in groups if not each.is_for_reads or pays(each.saved_bytes, 0, queries, 1, each.size))
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a sample has told of a new layout, so that none is read again for the same.
+
+    Parameters
+    ----------
+    request : str
+        The key of the rewrite that it is of.
+    read, predicted : float
+        The share of the table that queries read then, and would read, in [0, 1].
+    size : int
+        The bytes of the table.
+    queries : float
+        After how many queries the first of its file groups would have paid, in (0, inf].
+    at_ms : int
+        When, in milliseconds since 1970.
+
+    Examples
+    --------
+    >>> one = Prediction("1f", 0.3, 0.25, 1000, 40.0, 0)
+    >>> str(one), Prediction.of({"zorder.workload-prediction": str(one)}) == one
+    ('1f 0.3 0.25 1000 40.0 0', True)
+    >>> Prediction.of({"zorder.workload-prediction": "nonsense"})
+    >>> one.holds("1f", 0.32, 1200, 10**9), one.holds("1f", 0.34, 1000, 0), one.holds("2e", 0.3, 1000, 10**9)
+    (True, False, False)
+    """
+
+    request: str
+    read: float
+    predicted: float
+    size: int
+    queries: float
+    at_ms: int
+
+    @staticmethod
+    def of(properties: Mapping[str, str]) -> Prediction | None:
+        """Read what a table remembers; None if that is nothing, or cannot be read."""
+        with suppress(ValueError):
+            request, read, predicted, size, queries, at = properties.get(PREDICTION, "").split()
+            return Prediction(request, float(read), float(predicted), int(size), float(queries), int(at))
+        return None
+
+    def __str__(self) -> str:
+        return f"{self.request} {self.read!r} {self.predicted!r} {self.size} {self.queries!r} {self.at_ms}"
+
+    def holds(self, request: str, read: float, size: int, now_ms: int) -> bool:
+        """Tell whether it holds yet: of the same queries, or of others within a day, if these read about as much.
+
+        Queries are others with every line that a log gets, and a sample each time would cost more than it brings.
+        """
+        is_recent = 0 <= now_ms - self.at_ms < _DAY_MS
+        is_like = read <= _MORE * self.read and abs(size - self.size) <= _OTHER_SIZE * self.size
+        return is_like and (request == self.request or is_recent)
+
+
+@dataclass(frozen=True)
+class LaidOut:
+    """What the snapshots tell of the last rewrite for queries.
+
+    Parameters
+    ----------
+    key : str
+        The key of its queries.
+    read : float or None
+        The share of the table that they were predicted to read, in [0, 1], if all of it was looked at.
+    at_ms : int
+        When, in milliseconds since 1970.
+    """
+
+    key: str
+    read: float | None
+    at_ms: int
+
+    @staticmethod
+    def by(snapshots: Sequence[SnapshotFacts]) -> LaidOut | None:
+        """Find the last new layout, or else the last rewrite of a part; None if no snapshot tells of one.
+
+        Examples
+        --------
+        >>> first = SnapshotFacts(1, 0, "replace", {
+        ...     "zorder.columns": "a", "zorder.workload-key": "1f", "zorder.predicted-workload-read": "0.25"})
+        >>> then = SnapshotFacts(2, 1, "replace", {"zorder.columns": "a", "zorder.workload-key": "2e"})
+        >>> LaidOut.by([first, then]), LaidOut.by([then]), LaidOut.by([])
+        (LaidOut(key='1f', read=0.25, at_ms=0), LaidOut(key='2e', read=None, at_ms=1), None)
+        """
+        rewrites = [each for each in snapshots if each.is_rewrite and WORKLOAD_KEY in each.summary]
+        found = [LaidOut(each.summary[WORKLOAD_KEY], _share(each.summary), each.timestamp_ms) for each in rewrites]
+        return next((each for each in reversed(found) if each.read is not None), found[-1] if found else None)
+
+    def is_as_predicted(self, key: str, read: float, now_ms: int) -> bool:
+        """Tell whether queries read what was predicted: the same ones, or others within a day."""
+        is_recent = 0 <= now_ms - self.at_ms < _DAY_MS
+        return self.read is not None and read <= _MORE * self.read and (key == self.key or is_recent)
+
+
+def _share(summary: Mapping[str, str]) -> float | None:
+    with suppress(ValueError):
+        share = float(summary.get(PREDICTED_READ, ""))
+        return share if 0 <= share <= 1 else None
+    return None
+
+
+def workload_text(need: WorkloadNeed) -> str:
+    """Say what queries read of a table, and whether a new layout for them pays; empty if there is nothing to say.
+
+    Parameters
+    ----------
+    need : WorkloadNeed
+        What was found.
+
+    Returns
+    -------
+    str
+        A part of a sentence.
+
+    Examples
+    --------
+    >>> need = WorkloadNeed("2e", 10, 5.0, 7.0, read=0.31, has_changed=True, read_then=0.124, queries_to_pay=205.0)
+    >>> print(workload_text(need))
+    the workload has changed since the last rewrite: its queries read 31.0% of the bytes, those of then were predicted \
+to read 12.4%; a new layout would pay after 41 days at the earliest, more than pays-within 7 days
+    """
+    if need.read is None or need.queries_to_pay is None:
+        return ""
+    return f"{_read_text(need)}; {_pays_text(need)}"
+
+
+def _read_text(need: WorkloadNeed) -> str:
+    now = f"{need.read or 0:.1%} of the bytes"
+    then = "" if need.read_then is None else f"were predicted to read {need.read_then:.1%}"
+    if need.has_changed:
+        of_then = f", those of then {then}" if then else ""
+        return f"the workload has changed since the last rewrite: its queries read {now}{of_then}"
+    if need.is_new:
+        return f"no rewrite was for the workload yet: its queries read {now}"
+    return f"the queries of the workload read {now}{f', and {then}' if then else ''}"
+
+
+def _pays_text(need: WorkloadNeed) -> str:
+    queries = need.queries_to_pay or 0.0
+    days = queries / need.queries_per_day if need.queries_per_day else math.inf
+    limit = _days(need.pays_within_days)
+    if need.predicted is None:
+        return f"a new layout would pay after {_days(days)} at the earliest, more than pays-within {limit}"
+    if need.groups:
+        size = sum(each.size for each in need.groups)
+        after = f"after a new layout of {size:,} bytes they would read {need.predicted:.1%}"
+        return f"{after}: that pays after {_days(days)}"
+    if math.isinf(days):
+        return "a new layout is predicted to save nothing"
+    return (
+        f"after a new layout they would read {need.predicted:.1%}: that would pay after {_days(days)}, more than "
+        f"pays-within {limit}"
+    )
+
+
+def _days(days: float) -> str:
+    if math.isinf(days):
+        return "no time"
+    if days < 1 / 24:
+        return "less than an hour"
+    count, unit = (24 * days, "hour") if days < 2 else (days, "day")
+    shown = f"{count:,.0f}" if count >= 10 else f"{count:.1f}".removesuffix(".0")
+    return f"{shown} {unit}{'' if shown == '1' else 's'}"

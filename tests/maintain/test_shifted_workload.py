@@ -1,0 +1,113 @@
+"""A table whose queries change: a pass notices, and lays it out anew where that pays, and only there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from iceberg_zorder.maintain.decide import Decision
+from iceberg_zorder.maintain.new_layout import PREDICTION
+from iceberg_zorder.maintain.observation import WorkloadNeed
+from iceberg_zorder.maintain.policy.read import read_policy
+from iceberg_zorder.passes import run_pass
+from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from tests.maintain.lake import Lake, lake_in, operations, rows_of
+
+_POLICY = """
+version: 1
+catalogs: {{lake: {{type: sql, uri: "sqlite:///{home}/catalog.db", warehouse: "{home}/warehouse"}}}}
+tables:
+  db.*:
+    by: [a, b]
+    options: {{min-age-seconds: 0, target-file-size-bytes: 40000}}
+    workload: {{from: "queries/*.sql", days: {days}}}
+"""
+
+
+def _queries(lake: Lake, column: str, *, days: float = 1, more: str = "") -> None:
+    """Eight ranges of a column, ten times each."""
+    (lake.home / "queries").mkdir(exist_ok=True)
+    step = (1 << 40) // 8
+    told = [f"SELECT * FROM t WHERE {column} BETWEEN {at * step} AND {at * step + step // 8};" for at in range(8)]
+    (lake.home / "queries" / "of-today.sql").write_text("\n".join(told * 10) + more)
+    lake.policy.write_text(_POLICY.format(home=lake.home, days=days))
+
+
+def _pass(lake: Lake, *, dry_run: bool = False) -> tuple[Decision, WorkloadNeed]:
+    (report,) = run_pass(read_policy(lake.policy, {}), dry_run=dry_run).tables
+    assert report.error is None
+    assert report.decision is not None
+    assert report.observation is not None
+    assert report.observation.workload is not None
+    return report.decision, report.observation.workload
+
+
+def test_a_new_layout_is_made_where_it_pays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with lake_in(tmp_path) as lake:
+        table = lake.table("db.t", 8)
+        rows = rows_of(table)
+        _queries(lake, "a")
+        first, need = _pass(lake)
+        assert first.is_new_layout
+        assert first.reason.startswith("no rewrite was for the workload yet: its queries read 100.0% of the bytes; ")
+        assert need.predicted is not None
+        # Of other queries 80 in 8,000 days: none pays, which is told without a look into the table.
+        _queries(lake, "b", days=8000)
+        decision, few = _pass(lake)
+        assert decision.action == "leave"
+        assert few.predicted is None
+        assert (
+            "the workload has changed since the last rewrite: its queries read 100.0% of the bytes, those of then were "
+            f"predicted to read {need.predicted:.1%}; a new layout would pay after 200 days at the earliest, more than "
+            "pays-within 7 days"
+        ) in decision.reason
+        # As many a day: a dry run tells what the next pass does, and the one after that has nothing to do.
+        _queries(lake, "b", more=";SELECT nonsense FROM t WHERE a NEAR 7")
+        planned, _ = _pass(lake, dry_run=True)
+        decision, need = _pass(lake)
+        assert decision.is_new_layout
+        assert (decision.reason, decision.size) == (planned.reason, planned.size)
+        assert need.read == 1.0
+        assert need.predicted is not None
+        assert need.predicted < 0.3
+        assert "Did not understand 1 statements and parts of conditions of the workload of db.t" in caplog.text
+        decision, after = _pass(lake)
+        assert decision.action == "leave"
+        assert after.read == pytest.approx(need.predicted, rel=0.1)
+        assert after.queries_to_pay is None
+        assert rows_of(table) == rows
+        assert operations(table) == ["append"] * 8 + ["replace"] * 2
+
+
+def test_what_a_sample_told_of_a_layout_that_does_not_pay_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with lake_in(tmp_path) as lake:
+        table = lake.table("db.t", 2)
+        (tmp_path / "queries").mkdir()
+        (tmp_path / "queries" / "all.sql").write_text("SELECT * FROM t;")
+        lake.policy.write_text(_POLICY.format(home=tmp_path, days=0.001))
+        decision, _ = _pass(lake)
+        assert decision.reason.endswith(
+            "its queries read 100.0% of the bytes; a new layout is predicted to save nothing"
+        )
+        assert PREDICTION in table.refresh().properties
+
+        def sampled(*_: object, **__: object) -> RewritePlan:
+            raise AssertionError
+
+        monkeypatch.setattr(RewritePlan, "sampled", sampled)
+        again, _ = _pass(lake)
+        assert again == decision
+
+
+def test_queries_that_cannot_be_read_fail_their_table_alone(tmp_path: Path) -> None:
+    with lake_in(tmp_path) as lake:
+        lake.table("db.t", 2)
+        (tmp_path / "queries").mkdir()
+        lake.policy.write_text(_POLICY.format(home=tmp_path, days=1))
+        (report,) = run_pass(read_policy(lake.policy, {})).tables
+        where = tmp_path / "queries" / "*.sql"
+        why = f"Cannot read the workload from {where}, because there is no such file"
+        assert report.error == f"lake.db.t: {why}"
