@@ -184,6 +184,13 @@ def report(
     predicates: Annotated[
         Path | None, typer.Option(help="A file of such conditions, one a line; lines that begin with # are left out.")
     ] = None,
+    workload: Annotated[
+        str | None,
+        typer.Option(
+            help="Queries whose average reads are told: a workload, as JSON or where it lies.",
+            show_default="what zorder.workload names",
+        ),
+    ] = None,
     branch: Annotated[str | None, typer.Option(help="The branch to report on.")] = None,
     compare: Annotated[
         int | None, typer.Option(metavar="SNAPSHOT", help="A snapshot of before, to be compared with.")
@@ -215,6 +222,7 @@ def report(
             predicates=predicates_of(predicate or [], predicates),
             compared=compare,
             page=html,
+            workload=workload,
             engine=engine,
             catalog=catalog,
             uri=uri,

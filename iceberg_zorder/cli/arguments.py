@@ -67,6 +67,7 @@ def checked_report_request(
     predicates: Sequence[str] = (),
     compared: int | None = None,
     page: Path | None = None,
+    workload: str | None = None,
     engine: EngineName = "pyiceberg",
     catalog: str | None = None,
     uri: str | None = None,
@@ -76,6 +77,8 @@ def checked_report_request(
     """Check the arguments of ``report``; raises InvalidInputError for wrong usage."""
     if page is not None:
         _check_page(page)
+    if workload is not None and engine == "spark":
+        raise InvalidInputError("Cannot use --workload with --engine spark, because its report knows of no workload")
     if by is not None:
         parse_sort_order(by)
     parts = _identifier(table, "report on")
@@ -90,6 +93,7 @@ def checked_report_request(
         compared=compared,
         page=page,
         engine=_engine(engine, found, dict(conf)),
+        workload=workload,
     )
 
 

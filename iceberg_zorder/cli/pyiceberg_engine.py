@@ -83,6 +83,7 @@ class PyIcebergEngine:
                 branch=request.branch,
                 snapshot_id=snapshot_id,
                 predicates=request.predicates,
+                workload=request.workload,
             )
 
         with failures(f"report on {request.table}"), output.progress() as say, warnings(output):

@@ -101,6 +101,8 @@ class ReportRequest:
         The file that a page is written to.
     engine : Engine
         What is to report.
+    workload : str or None
+        Queries of which is to be told what they read, as option ``workload`` takes them.
     """
 
     table: str
@@ -112,6 +114,7 @@ class ReportRequest:
     compared: int | None
     page: Path | None
     engine: Engine
+    workload: str | None = None
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,8 @@ def report_renderable(report: Mapping[str, Any]) -> RenderableType:
     report = all_printable(report)
     parts: list[RenderableType] = [_heading(report)]
     if report["total_file_count"]:
-        parts += [_columns(report["columns"]), *_predicates(report["predicates"]), *_depths(report)]
+        parts += [_columns(report["columns"]), *_predicates(report["predicates"]), *_workload(report)]
+        parts += [*_depths(report)]
         parts += [_files(report), *_partitions(report["partitions"])]
     return Group(*parts, *_findings(report["findings"]))
 
@@ -85,6 +86,8 @@ def comparison_renderable(before: Mapping[str, Any], after: Mapping[str, Any]) -
         table.add_row(Text(f"{new['name']} = value reads"), *(_percent(each["scan_fraction"]) for each in (old, new)))
     for old, new in zip(before["predicates"], after["predicates"], strict=True):
         table.add_row(Text(f"{new['predicate']} reads"), *(_percent(each["scan_fraction"]) for each in (old, new)))
+    if all(each.get("workload") for each in both):
+        table.add_row("the workload reads", *(_percent(each["workload"]["scan_fraction"]) for each in both))
     return Padding(table, (1, 0, 0, 0))
 
 
@@ -140,6 +143,20 @@ def _predicates(predicates: Sequence[Mapping[str, Any]]) -> Iterator[RenderableT
             _ratio(each["scan_fraction"], each["attainable"]),
             f"{each['total_file_count']:,}",
         )
+    yield Padding(table, (1, 0, 0, 0))
+
+
+def _workload(report: Mapping[str, Any]) -> Iterator[RenderableType]:
+    if not (found := report.get("workload")):
+        return
+    yield Text(
+        f"\nthe {_count(found['queries'], 'query', 'queries')} of the workload read "
+        f"{_percent(found['scan_fraction'])} of the bytes on average, {found['average_file_count']:,.1f} files"
+    )
+    table = _table("those that read most in all", "of the queries", "reads", "files")
+    for each in found["costliest"]:
+        share, reads = _percent(each["share"]), _percent(each["scan_fraction"])
+        table.add_row(Text(each["filter"]), share, reads, f"{each['total_file_count']:,}")
     yield Padding(table, (1, 0, 0, 0))
 
 
@@ -222,5 +239,5 @@ def _ratio(share: float | None, attainable: float | None) -> str:
     return f"{share / attainable:.1f}x" if share is not None and attainable else "-"
 
 
-def _count(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+def _count(count: int, what: str, several: str | None = None) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {several or f'{what}s'}"

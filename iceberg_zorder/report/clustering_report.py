@@ -64,6 +64,38 @@ class PredicateReport:
 
 
 @dataclass(frozen=True)
+class QueryRead:
+    """A query: its share of all, the share of the bytes that it reads, both in [0, 1], and the files."""
+
+    filter: str
+    share: float
+    scan_fraction: float
+    total_file_count: int
+
+
+@dataclass(frozen=True)
+class WorkloadRead:
+    """What queries read.
+
+    Parameters
+    ----------
+    queries : int
+        How many different ones there are.
+    scan_fraction : float or None
+        The share of the bytes that they read on average, in [0, 1]; None without bytes.
+    average_file_count : float
+        How many data files they read on average.
+    costliest : tuple of QueryRead
+        Those that read most in all, by how often they are asked, first.
+    """
+
+    queries: int
+    scan_fraction: float | None
+    average_file_count: float
+    costliest: tuple[QueryRead, ...]
+
+
+@dataclass(frozen=True)
 class PartitionReport:
     """A partition: its files, and by column what :class:`ColumnReport` has of the table."""
 
@@ -125,7 +157,8 @@ class ClusteringReport:
 
     The names that Snowflake's ``SYSTEM$CLUSTERING_INFORMATION`` has mean what they mean there, with data files in the
     place of its micro-partitions: a constant file has one value in each clustering column. ``sort_order`` is what the
-    report is by as a rewrite takes it, None in reports of versions that did not tell it.
+    report is by as a rewrite takes it, None in reports of versions that did not tell it. ``workload`` is what queries
+    read, where they are known.
     """
 
     version: int
@@ -155,6 +188,7 @@ class ClusteringReport:
     partitions: tuple[PartitionReport, ...]
     findings: tuple[Finding, ...] = ()
     boxes: FileBoxes | None = field(default=None, repr=False)
+    workload: WorkloadRead | None = field(default=None, kw_only=True)
 
     @property
     def cluster_by(self) -> str:
@@ -164,7 +198,8 @@ class ClusteringReport:
     def to_dict(self, *, boxes: bool = False) -> dict[str, Any]:
         """Describe the report by what JSON has; with ``boxes`` also by the files' boxes, which are for pictures."""
         described = asdict(replace(self, boxes=None))
-        del described["boxes"]
+        for key in ("boxes", *(["workload"] if self.workload is None else [])):
+            del described[key]
         return {**described, "boxes": self.boxes.to_dict()} if boxes and self.boxes else described
 
     def to_json(self, *, boxes: bool = False) -> str:
@@ -205,6 +240,7 @@ class ClusteringReport:
             "partitions": partial(_each, PartitionReport),
             "findings": partial(_each, Finding),
             "boxes": FileBoxes.from_dict,
+            "workload": _workload,
         }
         return ClusteringReport(
             **{name: parts.get(name, _as_is)(value) for name, value in values.items() if name in known}
@@ -212,6 +248,10 @@ class ClusteringReport:
 
     def __str__(self) -> str:
         return report_text(self.to_dict())
+
+
+def _workload(values: Mapping[str, Any]) -> WorkloadRead:
+    return _one(WorkloadRead, {**values, "costliest": _each(QueryRead, values["costliest"])})  # type: ignore[no-any-return]
 
 
 def _as_is(value: Any) -> Any:

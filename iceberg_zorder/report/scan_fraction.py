@@ -11,10 +11,12 @@ import numpy.typing as npt
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.keys import KeyColumn
+from iceberg_zorder.report.clustering_report import QueryRead, WorkloadRead
 from iceberg_zorder.report.data_files import ColumnBounds
 from iceberg_zorder.report.ranks import Kept, dense_ranks
 
 MAX_PREDICATES = 1_000
+_COSTLIEST = 5
 
 
 def drawn_evenly(values: Sequence[Any], count: int = MAX_PREDICATES) -> list[Any]:
@@ -199,3 +201,46 @@ def _objects(values: Sequence[Any]) -> npt.NDArray[np.object_]:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
+
+
+def workload_read(
+    queries: Sequence[tuple[str, float]], matches: npt.NDArray[np.bool_], sizes: npt.NDArray[np.int64]
+) -> WorkloadRead:
+    """Add up what queries read.
+
+    Parameters
+    ----------
+    queries : sequence of (str, float)
+        The filter of each query, and its weight, above 0; at least one.
+    matches : ndarray of bool, shape (queries, files)
+        Which data files each does not rule out.
+    sizes : ndarray of int64, shape (files,)
+        The bytes of the files.
+
+    Returns
+    -------
+    WorkloadRead
+        The figures.
+
+    Examples
+    --------
+    >>> queries = [("a = 1", 3.0), ("TRUE", 1.0)]
+    >>> found = workload_read(queries, np.array([[True, False], [True, True]]), np.array([10, 30]))
+    >>> found.scan_fraction, found.average_file_count, [each.filter for each in found.costliest]
+    (0.4375, 1.25, ['TRUE', 'a = 1'])
+    """
+    weights = np.array([weight for _, weight in queries])
+    # Summed up in their order, as rewrites do.
+    total = float(np.cumsum(weights)[-1])
+    size = int(sizes.sum())
+    fractions = (matches @ sizes) / size if size else np.zeros(len(queries))
+    files = matches.sum(axis=1)
+    first = np.argsort(-weights * fractions, kind="stable")[:_COSTLIEST].tolist() if size else []
+    return WorkloadRead(
+        len(queries),
+        float(np.cumsum(weights * fractions)[-1]) / total if size else None,
+        float(np.cumsum(weights * files)[-1]) / total,
+        tuple(
+            QueryRead(queries[at][0], float(weights[at]) / total, float(fractions[at]), int(files[at])) for at in first
+        ),
+    )

@@ -19,12 +19,14 @@ BY = ("db.events", "--by", "`user id`,ts")
 def test_text_and_json_say_how_well_the_table_is_clustered(home: Path, catalog: Catalog) -> None:
     table = catalog.load_table("db.events")
     (home / "filters.txt").write_text("# those of the dashboard\nts < 20\n\n  `user id` = 3\n", encoding="utf-8")
-    asked = ("--predicate", "ts >= 40", "--predicates", str(home / "filters.txt"))
+    queries = '{"version": 1, "queries": [{"filter": "TRUE", "weight": 1}]}'
+    asked = ("--predicate", "ts >= 40", "--predicates", str(home / "filters.txt"), "--workload", queries)
 
     done = run_without_spark(home, *BY, *asked, command="report")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"files.db.events (branch main, snapshot {table.metadata.current_snapshot_id})\n")
     assert all(each in done.stdout for each in ("ts >= 40", "ts < 20", "`user id` = 3", "attainable", "depth up to"))
+    assert "the 1 query of the workload read 100.0% of the bytes on average" in done.stdout
     assert "Reading the metadata of files.db.events" in done.stderr
 
     done = run_without_spark(home, *BY, *asked, "--output", "json", "--quiet", command="report")
@@ -48,6 +50,7 @@ def test_what_cannot_be_reported_on_is_refused(home: Path, catalog: Catalog) -> 
         ((*BY, "--where", "ts <"), "ts <"),
         ((*BY, "--predicates", "missing.txt"), "Cannot read --predicates missing.txt"),
         ((*BY, "--branch", "nope"), "has no such branch"),
+        ((*BY, "--workload", "w.json", "--engine", "spark"), "its report knows of no workload"),
     ):
         done = run_without_spark(home, *arguments, "--output", "json", command="report")
         assert done.returncode == 2, done.stderr

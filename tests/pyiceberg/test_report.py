@@ -389,3 +389,38 @@ def test_text_fits_a_terminal_and_json_has_it_all(catalog: SqlCatalog) -> None:
     read: dict[str, Any] = json.loads(found.to_json())
     assert read["version"] == 1
     assert read == json.loads(json.dumps(found.to_dict()))
+
+
+def test_what_the_queries_of_a_workload_read_is_that_of_predicates(
+    catalog: SqlCatalog, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = days(catalog, 4)
+    filters = {"a < 1000": 5.0, "s = 'https://example.com/000009' AND a >= 2000": 2.0, "TRUE": 1.0, "a = -1": 7.0}
+    queries = [{"filter": text, "weight": weight} for text, weight in filters.items()]
+    workload = {"version": 1, "queries": queries}
+    found = report(table, ["a", "s"], predicates=list(filters), workload=workload)
+    alone = {each.predicate: each for each in found.predicates}
+    read = found.workload
+    assert read is not None
+    mean = sum(weight * (alone[text].scan_fraction or 0.0) for text, weight in filters.items()) / 15
+    assert read.scan_fraction == pytest.approx(mean)
+    assert read.average_file_count == pytest.approx(
+        sum(weight * alone[text].total_file_count for text, weight in filters.items()) / 15
+    )
+    assert [(each.filter, each.scan_fraction, each.total_file_count) for each in read.costliest] == [
+        (text, alone[text].scan_fraction, alone[text].total_file_count)
+        for text in sorted(filters, key=lambda text: -filters[text] * (alone[text].scan_fraction or 0.0))
+    ]
+    assert ClusteringReport.from_json(found.to_json()).workload == read
+    assert f"the 4 queries of the workload read {100 * mean:.1f}% of the bytes on average" in str(found)
+    # It is the table's if nobody says otherwise, and a report does without one that cannot be read.
+    with table.transaction() as change:
+        change.set_properties({"zorder.workload": json.dumps(workload)})
+    assert report(table, ["a", "s"]).workload == read
+    with table.transaction() as change:
+        change.set_properties({"zorder.workload": "/no/such/workload.json"})
+    without = report(table, ["a", "s"])
+    assert "workload" not in without.to_dict()
+    assert "Reported without the workload of property zorder.workload: Cannot read workload" in caplog.text
+    with pytest.raises(InvalidInputError, match="Cannot read workload /no/such/other.json"):
+        report(table, ["a", "s"], workload="/no/such/other.json")

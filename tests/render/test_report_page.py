@@ -49,7 +49,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Clusteri
     by, quoted = [f"`{name}`", "day"], EVIL.replace("'", "\\'")
     before = report(table, by, predicates=[f"`{name}` > '{quoted}'"])
     rewrite_data_files(table, by, options={"rewrite-all": True, "target-file-size-bytes": 4_000})
-    yield before, report(table, by, predicates=["day = DATE '2022-02-02'"])
+    workload = {"version": 1, "queries": [{"filter": f"`{name}` > '{quoted}'", "weight": 1}]}
+    yield before, report(table, by, predicates=["day = DATE '2022-02-02'"], workload=workload)
     catalog.close()
 
 

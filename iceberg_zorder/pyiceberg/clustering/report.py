@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+import numpy as np
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
@@ -12,19 +15,24 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
 from iceberg_zorder.pyiceberg.clustering.table_facts import FactsRequest, table_facts
 from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.plan.choice.last_order import last_sort_order
 from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot
 from iceberg_zorder.pyiceberg.plan.row_order import remembered_sort_order, resolve
 from iceberg_zorder.pyiceberg.scan.garbage import without_garbage_collection
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import Listing
-from iceberg_zorder.report.clustering_report import ClusteringReport
+from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
+from iceberg_zorder.report.clustering_report import ClusteringReport, WorkloadRead
 from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.report.measure import clustering_report
-from iceberg_zorder.request.arguments import sort_order_text
+from iceberg_zorder.report.scan_fraction import workload_read
+from iceberg_zorder.request.arguments import option_text, sort_order_text
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
-from iceberg_zorder.request.table_defaults import completed_options
+from iceberg_zorder.request.table_defaults import WORKLOAD_PROPERTY, completed_options
+
+_LOG = logging.getLogger("iceberg_zorder")
 
 
 def report(
@@ -35,6 +43,7 @@ def report(
     branch: str | None = None,
     snapshot_id: int | None = None,
     predicates: Sequence[str | BooleanExpression] = (),
+    workload: str | Mapping[str, object] | None = None,
     case_sensitive: bool = False,
 ) -> ClusteringReport:
     """Report how well a table is clustered by columns; only its metadata is read.
@@ -55,6 +64,9 @@ def report(
         One of the table's snapshots, by default the branch's newest.
     predicates : sequence of str or pyiceberg.expressions.BooleanExpression, optional
         Conditions whose scan fractions are to be reported, too.
+    workload : str or mapping, optional
+        Queries of which is to be told what they read on average, as option ``workload`` of rewrites takes them; by
+        default those that the table's property ``zorder.workload`` names, if it does.
     case_sensitive : bool, optional
         Whether names of columns differ by case.
 
@@ -85,6 +97,9 @@ def report(
     {'user_id': 1.0, 'ts': 0.25}
     >>> found.average_depth, found.predicates[0].total_file_count
     (1.0, 1)
+    >>> queries = {"version": 1, "queries": [{"filter": "ts < 1000", "weight": 3}, {"filter": "TRUE", "weight": 1}]}
+    >>> report(table, ["user_id", "ts"], workload=queries).workload.average_file_count
+    1.75
     >>> catalog.close(); directory.cleanup()
     """
     with renewed(table), without_garbage_collection():
@@ -113,7 +128,30 @@ def report(
         tasks = sorted(listing.tasks(snapshot) if snapshot else [], key=lambda task: task.data_file.file_path)
         filtered, command_where = None if where is None else str(where), where if isinstance(where, str) else None
         request = FactsRequest(table, name, by, filtered, order, options, snapshots, conditions, command_where)
-        return clustering_report(table_facts(request, tasks))
+        found = clustering_report(table_facts(request, tasks))
+        queries = _queries(table, workload, options.layout.workload, case_sensitive=case_sensitive)
+        return found if queries is None else replace(found, workload=_read(queries, tasks))
+
+
+def _queries(
+    table: Table, asked: str | Mapping[str, object] | None, remembered: str | None, *, case_sensitive: bool
+) -> RequestedWorkload | None:
+    """Read the queries that are asked for, or that the table remembers; a report can do without the latter."""
+    if asked is not None:
+        return RequestedWorkload.of(table, option_text("workload", asked), case_sensitive=case_sensitive)
+    if remembered is None:
+        return None
+    try:
+        return RequestedWorkload.of(table, remembered, case_sensitive=case_sensitive)
+    except InvalidInputError as error:
+        _LOG.warning("Reported without the workload of property %s: %s", WORKLOAD_PROPERTY, error)
+        return None
+
+
+def _read(queries: RequestedWorkload, tasks: Sequence[DataFileTask]) -> WorkloadRead:
+    files = [task.data_file for task in tasks]
+    sizes = np.array([file.file_size_in_bytes for file in files], np.int64)
+    return workload_read([(each.filter, each.weight) for each in queries.queries], queries.matches_of(files), sizes)
 
 
 def _remembered_order(table: Table, snapshots: Sequence[SnapshotFacts], *, case_sensitive: bool) -> str:

@@ -90,6 +90,14 @@ class RequestedWorkload:
         read = [sum(sizes[place] for place in left) for left in self.filters.left(files, may_match)]
         return BytesRead(sum(sizes), np.array(read, np.int64))
 
+    def matches_of(self, files: Sequence[DataFile]) -> npt.NDArray[np.bool_]:
+        """Tell which data files each query does not rule out; of shape (queries, files)."""
+        found = np.array(self.ranges.may_match(files, self.schema), np.bool_).reshape(len(self.queries), len(files))
+        for listing, maybe in zip(self.listings, found, strict=True):
+            for place in np.flatnonzero(maybe).tolist():
+                maybe[place] = listing.may_match(files[place])
+        return found
+
     def mean(self, parts: Iterable[BytesRead | None]) -> float | None:
         """Average the share of the bytes of several sets of files that a query reads, in [0, 1]; None without bytes."""
         known = [each for each in parts if each is not None]
