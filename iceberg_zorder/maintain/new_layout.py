@@ -142,11 +142,14 @@ class LaidOut:
         The share of the table that they were predicted to read, in [0, 1], if all of it was looked at.
     at_ms : int
         When, in milliseconds since 1970.
+    newer : frozenset of int, optional
+        The snapshots since.
     """
 
     key: str
     read: float | None
     at_ms: int
+    newer: frozenset[int] = frozenset()
 
     @staticmethod
     def by(snapshots: Sequence[SnapshotFacts]) -> LaidOut | None:
@@ -157,17 +160,32 @@ class LaidOut:
         >>> first = SnapshotFacts(1, 0, "replace", {
         ...     "zorder.columns": "a", "zorder.workload-key": "1f", "zorder.predicted-workload-read": "0.25"})
         >>> then = SnapshotFacts(2, 1, "replace", {"zorder.columns": "a", "zorder.workload-key": "2e"})
-        >>> LaidOut.by([first, then]), LaidOut.by([then]), LaidOut.by([])
-        (LaidOut(key='1f', read=0.25, at_ms=0), LaidOut(key='2e', read=None, at_ms=1), None)
+        >>> LaidOut.by([first, then])
+        LaidOut(key='1f', read=0.25, at_ms=0, newer=frozenset({2}))
+        >>> LaidOut.by([then]).read, LaidOut.by([])
+        (None, None)
         """
-        rewrites = [each for each in snapshots if each.is_rewrite and WORKLOAD_KEY in each.summary]
-        found = [LaidOut(each.summary[WORKLOAD_KEY], _share(each.summary), each.timestamp_ms) for each in rewrites]
-        return next((each for each in reversed(found) if each.read is not None), found[-1] if found else None)
+        places = [at for at, each in enumerate(snapshots) if each.is_rewrite and WORKLOAD_KEY in each.summary]
+        layouts = [at for at in places if _share(snapshots[at].summary) is not None]
+        for at in reversed(layouts or places):
+            last, newer = snapshots[at], frozenset(each.snapshot_id for each in snapshots[at + 1 :])
+            return LaidOut(last.summary[WORKLOAD_KEY], _share(last.summary), last.timestamp_ms, newer)
+        return None
 
-    def is_as_predicted(self, key: str, read: float, now_ms: int) -> bool:
-        """Tell whether queries read what was predicted: the same ones, or others within a day."""
+    def is_as_predicted(self, key: str, read: float | None, now_ms: int) -> bool:
+        """Tell whether queries read what was predicted: the same ones, or others within a day.
+
+        Parameters
+        ----------
+        key : str
+            The key of the queries.
+        read : float or None
+            The share that they read of what has not come since, in [0, 1]: the rest is for upkeep. None of nothing.
+        now_ms : int
+            The time, in milliseconds since 1970.
+        """
         is_recent = 0 <= now_ms - self.at_ms < _DAY_MS
-        return self.read is not None and read <= _MORE * self.read and (key == self.key or is_recent)
+        return self.read is not None and (read or 0.0) <= _MORE * self.read and (key == self.key or is_recent)
 
 
 def _share(summary: Mapping[str, str]) -> float | None:

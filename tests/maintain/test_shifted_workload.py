@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from iceberg_zorder.maintain.decide import Decision
-from iceberg_zorder.maintain.new_layout import PREDICTION
-from iceberg_zorder.maintain.observation import WorkloadNeed
+from iceberg_zorder.maintain.maintenance_pass import MaintenancePass, Peace
+from iceberg_zorder.maintain.new_layout import PREDICTED_READ, PREDICTION, WORKLOAD_KEY
+from iceberg_zorder.maintain.observation import TableName, WorkloadNeed
+from iceberg_zorder.maintain.pass_report import Done
 from iceberg_zorder.maintain.policy.read import read_policy
-from iceberg_zorder.passes import run_pass
+from iceberg_zorder.maintain.policy.settings import FollowUp, TableSettings
+from iceberg_zorder.passes import now, run_pass
+from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from tests.maintain.lake import Lake, lake_in, operations, rows_of
 
@@ -111,3 +117,37 @@ def test_queries_that_cannot_be_read_fail_their_table_alone(tmp_path: Path) -> N
         where = tmp_path / "queries" / "*.sql"
         why = f"Cannot read the workload from {where}, because there is no such file"
         assert report.error == f"lake.db.t: {why}"
+
+
+class _Spark:
+    """Takes note of what Spark is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[TableSettings, int | None, Mapping[str, str]]] = []
+
+    def rewrite(
+        self, name: TableName, settings: TableSettings, now: datetime, files: int | None, told: Mapping[str, str]
+    ) -> Done:
+        self.asked.append((settings, files, told))
+        return Done(1, 1, 1)
+
+    def follow_up(self, name: TableName, what: FollowUp, now: datetime) -> str:
+        raise NotImplementedError
+
+
+def test_spark_is_given_the_queries(tmp_path: Path) -> None:
+    with lake_in(tmp_path) as lake:
+        lake.table("db.t", 2)
+        _queries(lake, "b")
+        lake.policy.write_text(lake.policy.read_text().replace("by: [a, b]", "by: [a, b]\n    engine: spark"))
+        spark = _Spark()
+        tables = PyIcebergTables(read_policy(lake.policy, {}), spark=spark)
+        (report,) = MaintenancePass(tables.policy, tables, Peace(), now).run().tables
+        tables.close()
+        assert report.error is None
+        ((settings, files, told),) = spark.asked
+        assert settings.options["rewrite-all"] == "true"
+        assert '{"filter": "b >= 0 AND b <= 17179869184", "weight": 10.0}' in settings.options["workload"]
+        assert files is None
+        assert len(told[WORKLOAD_KEY]) == 16
+        assert 0 < float(told[PREDICTED_READ]) < 1

@@ -93,8 +93,12 @@ def new_layout(
         last is None,
         None if last is None else last.read,
     )
-    if read is None or (last is not None and last.is_as_predicted(workload.key, read, request.at_ms)):
+    if read is None:
         return NewLayout(need, prediction=remembered)
+    if last is not None:
+        settled = [task for task in tasks if task.added_by not in last.newer]
+        if last.is_as_predicted(workload.key, _read(workload, settled), request.at_ms):
+            return NewLayout(need, prediction=remembered)
     whole = plan_request(replace(request, written_options={**request.written_options, "rewrite-all": "true"}))
     shares = {group.index: _read(workload, group.tasks) for group in whole.groups}
     able = {index for index, share in shares.items() if queries_to_pay(share, 0, 1) <= need.affordable}
@@ -198,6 +202,11 @@ class NewLayouts:
     def of(self, name: TableName) -> NewLayout | None:
         """Tell what was found."""
         return self._found.get(name)
+
+    def forget(self) -> None:
+        """Forget what was found; what was read and predicted is kept for the next pass."""
+        self._queries.clear()
+        self._found.clear()
 
 
 def _days(of: QueryFiles) -> float:

@@ -118,6 +118,7 @@ class PyIcebergTables:
         """List the tables of a catalog that rules are for, policies of Polaris among them."""
         self._loaded.clear()
         self._plans.clear()
+        self._new_layouts.forget()
         self._locations.clear()
         source = self._catalog(catalog)
         polaris = PolarisPolicies(catalog, source) if catalog in self.policy.polaris_policies else None

@@ -21,6 +21,7 @@ from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
+from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.report.history import REPLACE, SnapshotFacts
 from iceberg_zorder.request.arguments import option_text, sort_order_text
 
@@ -188,11 +189,15 @@ def _needs(plan: RewritePlan) -> tuple[FileGroupNeed, ...]:
     if plan.target is None:
         return ()
     rules = size_rules(plan.request.table, plan.request.options, plan.target)
-    return tuple(_need(group, rules) for group in plan.groups)
+    return tuple(_need(group, rules, plan.request.workload) for group in plan.groups)
 
 
-def _need(group: FileGroup, rules: SizeRules) -> FileGroupNeed:
+def _need(group: FileGroup, rules: SizeRules, workload: RequestedWorkload | None) -> FileGroupNeed:
+    worth = group.worth
+    if workload is not None:
+        # No more can be saved than is read.
+        worth = min(worth, workload.mean([workload.read_of([task.data_file for task in group.tasks])]) or 0.0)
     sizes = [task.data_file.file_size_in_bytes for task in group.tasks]
     is_for_reads = not group.is_due and any(rules.min_file_size <= size <= rules.max_file_size for size in sizes)
-    figures = len(group.tasks), group.input_size, group.worth, group.is_due
+    figures = len(group.tasks), group.input_size, worth, group.is_due
     return FileGroupNeed(group.index, *figures, group.reason, is_for_reads)
