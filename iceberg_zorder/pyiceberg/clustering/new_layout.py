@@ -99,17 +99,19 @@ def new_layout(
         settled = [task for task in tasks if task.added_by not in last.newer]
         if last.is_as_predicted(workload.key, _read(workload, settled), request.at_ms):
             return NewLayout(need, prediction=remembered)
-    whole = plan_request(replace(request, written_options={**request.written_options, "rewrite-all": "true"}))
-    shares = {group.index: _read(workload, group.tasks) for group in whole.groups}
-    able = {index for index, share in shares.items() if queries_to_pay(share, 0, 1) <= need.affordable}
-    if not able or whole.target is None:
-        least = min((queries_to_pay(share, 0, 1) for share in shares.values()), default=None)
-        return NewLayout(replace(need, queries_to_pay=least), prediction=remembered)
-    key = request.key(whole.order, whole.target)
+    if plan.target is None:
+        return NewLayout(need, prediction=remembered)
+    key = request.key(plan.order, plan.target)
     holds = remembered is not None and remembered.holds(key, read, size, request.at_ms)
     if remembered is not None and holds and remembered.queries > need.affordable:
         known = replace(need, predicted=remembered.predicted, queries_to_pay=remembered.queries)
         return NewLayout(known, prediction=remembered)
+    whole = plan_request(replace(request, written_options={**request.written_options, "rewrite-all": "true"}))
+    shares = {group.index: _read(workload, group.tasks) for group in whole.groups}
+    able = {index for index, share in shares.items() if queries_to_pay(share, 0, 1) <= need.affordable}
+    if not able:
+        least = min((queries_to_pay(share, 0, 1) for share in shares.values()), default=None)
+        return NewLayout(replace(need, queries_to_pay=least), prediction=remembered)
     try:
         sampled = whole.with_groups(able).sampled()
     except RewriteFailedError as error:
