@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 from iceberg_zorder.maintain.observation import FileGroupNeed, WorkloadNeed
 from iceberg_zorder.report.history import SnapshotFacts
+from iceberg_zorder.upkeep.settled import WORKLOAD
 
-WORKLOAD_KEY = "zorder.workload-key"
-"""In a snapshot's summary: the key of the queries that the rewrite was for."""
 PREDICTED_READ = "zorder.predicted-workload-read"
 """In a snapshot's summary: the share of the table that they were predicted to read after a new layout of it."""
 PREDICTION = "zorder.workload-prediction"
@@ -165,11 +164,11 @@ class LaidOut:
         >>> LaidOut.by([then]).read, LaidOut.by([])
         (None, None)
         """
-        places = [at for at, each in enumerate(snapshots) if each.is_rewrite and WORKLOAD_KEY in each.summary]
+        places = [at for at, each in enumerate(snapshots) if each.is_rewrite and WORKLOAD in each.summary]
         layouts = [at for at in places if _share(snapshots[at].summary) is not None]
         for at in reversed(layouts or places):
             last, newer = snapshots[at], frozenset(each.snapshot_id for each in snapshots[at + 1 :])
-            return LaidOut(last.summary[WORKLOAD_KEY], _share(last.summary), last.timestamp_ms, newer)
+            return LaidOut(last.summary[WORKLOAD], _share(last.summary), last.timestamp_ms, newer)
         return None
 
     def is_as_predicted(self, key: str, read: float | None, now_ms: int) -> bool:

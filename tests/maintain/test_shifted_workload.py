@@ -10,7 +10,7 @@ import pytest
 
 from iceberg_zorder.maintain.decide import Decision
 from iceberg_zorder.maintain.maintenance_pass import MaintenancePass, Peace
-from iceberg_zorder.maintain.new_layout import PREDICTED_READ, PREDICTION, WORKLOAD_KEY
+from iceberg_zorder.maintain.new_layout import PREDICTED_READ, PREDICTION
 from iceberg_zorder.maintain.observation import TableName, WorkloadNeed
 from iceberg_zorder.maintain.pass_report import Done
 from iceberg_zorder.maintain.policy.read import read_policy
@@ -18,6 +18,7 @@ from iceberg_zorder.maintain.policy.settings import FollowUp, TableSettings
 from iceberg_zorder.passes import now, run_pass
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.upkeep.settled import WORKLOAD
 from tests.maintain.lake import Lake, lake_in, operations, rows_of
 
 _POLICY = """
@@ -149,5 +150,5 @@ def test_spark_is_given_the_queries(tmp_path: Path) -> None:
         assert settings.options["rewrite-all"] == "true"
         assert '{"filter": "b >= 0 AND b <= 17179869184", "weight": 10.0}' in settings.options["workload"]
         assert files is None
-        assert len(told[WORKLOAD_KEY]) == 16
+        assert len(told[WORKLOAD]) == 16
         assert 0 < float(told[PREDICTED_READ]) < 1

@@ -11,7 +11,7 @@ from pathlib import Path
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import RewriteFailedError
-from iceberg_zorder.maintain.new_layout import PREDICTED_READ, WORKLOAD_KEY, LaidOut, Prediction, queries_to_pay
+from iceberg_zorder.maintain.new_layout import PREDICTED_READ, LaidOut, Prediction, queries_to_pay
 from iceberg_zorder.maintain.observation import FileGroupNeed, TableName, WorkloadNeed
 from iceberg_zorder.maintain.policy.settings import QueryFiles, TableSettings
 from iceberg_zorder.maintain.query_files import QueryFileReader, ReadQueries
@@ -21,6 +21,7 @@ from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
+from iceberg_zorder.upkeep.settled import WORKLOAD
 
 _LOG = logging.getLogger("iceberg_zorder")
 _WHY = "its queries would read less"
@@ -48,7 +49,7 @@ class NewLayout:
     @property
     def summary(self) -> Mapping[str, str]:
         """What the summaries of its snapshots say."""
-        return {WORKLOAD_KEY: self.need.key, PREDICTED_READ: f"{self.need.predicted or 0.0:.6f}"}
+        return {WORKLOAD: self.need.key, PREDICTED_READ: f"{self.need.predicted or 0.0:.6f}"}
 
 
 def new_layout(
@@ -99,7 +100,8 @@ def new_layout(
         settled = [task for task in tasks if task.added_by not in last.newer]
         if last.is_as_predicted(workload.key, _read(workload, settled), request.at_ms):
             return NewLayout(need, prediction=remembered)
-    if plan.target is None:
+    if plan.target is None or plan.order is None:
+        # No column helps its queries.
         return NewLayout(need, prediction=remembered)
     key = request.key(plan.order, plan.target)
     holds = remembered is not None and remembered.holds(key, read, size, request.at_ms)
