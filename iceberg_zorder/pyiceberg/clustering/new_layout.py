@@ -53,7 +53,12 @@ class NewLayout:
 
 
 def new_layout(
-    plan: RewritePlan, queries: ReadQueries, pays_within_days: float, remembered: Prediction | None = None
+    plan: RewritePlan,
+    queries: ReadQueries,
+    pays_within_days: float,
+    remembered: Prediction | None = None,
+    *,
+    chooses_columns: bool = False,
 ) -> NewLayout:
     """Find out whether a new layout of a table pays, file group by file group.
 
@@ -70,6 +75,8 @@ def new_layout(
         Within how many days it has to pay, above 0.
     remembered : Prediction, optional
         What was predicted before.
+    chooses_columns : bool, optional
+        Whether the queries choose the columns of a new layout, instead of those of the plan.
 
     Returns
     -------
@@ -115,6 +122,9 @@ def new_layout(
         least = min((queries_to_pay(share, 0, 1) for share in shares.values()), default=None)
         return NewLayout(replace(need, queries_to_pay=least), prediction=remembered)
     try:
+        if chooses_columns:
+            whole = plan_request(replace(whole.request, sort_order=None))
+            able = {group.index for group in whole.groups}
         sampled = whole.with_groups(able).sampled()
     except RewriteFailedError as error:
         # What has to be rewritten for other reasons goes on without.
@@ -193,12 +203,16 @@ class NewLayouts:
             options.pop(_SHARE, None)
         return replace(settings, options=options)
 
-    def find(self, name: TableName, settings: TableSettings, plan: RewritePlan) -> WorkloadNeed | None:
+    def find(
+        self, name: TableName, settings: TableSettings, plan: RewritePlan, *, chooses_columns: bool
+    ) -> WorkloadNeed | None:
         """Find out whether a new layout pays; None where no queries were read."""
         if settings.workload is None or name not in self._queries:
             return None
         before = self._predictions.get(name) or Prediction.of(plan.request.table.properties)
-        found = self._found[name] = new_layout(plan, self._queries[name], _days(settings.workload), before)
+        found = self._found[name] = new_layout(
+            plan, self._queries[name], _days(settings.workload), before, chooses_columns=chooses_columns
+        )
         if found.prediction is not None:
             self._predictions[name] = found.prediction
         return found.need

@@ -53,7 +53,7 @@ from iceberg_zorder.pyiceberg.plan.planner import NEWEST_FORMAT
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.progress import Progress, silent
 from iceberg_zorder.request.rewrite_options import MEMORY_LIMIT, SPILL_DIRECTORY
-from iceberg_zorder.request.table_defaults import OPTIONS_PROPERTY, remembered_options
+from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY, OPTIONS_PROPERTY, remembered_options
 
 _LOG = logging.getLogger("iceberg_zorder")
 
@@ -100,6 +100,7 @@ class PyIcebergTables:
         self._clock, self._spark = clock, spark
         self._new_layouts = NewLayouts(Path(policy.name).parent, clock)
         self._worth: dict[TableName, float | None] = {}
+        self._chooses: dict[TableName, bool] = {}
         self._leases = Leases(maintainer or Maintainer.here(), clock)
         self._observed: dict[TableName, Observation] = {}
         self._catalogs: dict[str, Catalog] = {}
@@ -155,6 +156,7 @@ class PyIcebergTables:
         if not settings.enabled:
             return settings
         options = {**_defaults(table, settings.options), **settings.options}
+        self._chooses[name] = settings.by is None and COLUMNS_PROPERTY not in table.properties
         return with_remembered_columns(table, replace(settings, options=options))
 
     def observe(self, name: TableName, settings: TableSettings, now: datetime) -> Observation:
@@ -162,7 +164,9 @@ class PyIcebergTables:
         table = self._loaded[name]
         self._worth[name] = self._new_layouts.read(name, table, settings)
         found, self._plans[name] = self._looked_at(name, settings, now)
-        found = replace(found, workload=self._new_layouts.find(name, settings, self._plans[name]))
+        chooses = self._chooses.get(name, False)
+        need = self._new_layouts.find(name, settings, self._plans[name], chooses_columns=chooses)
+        found = replace(found, workload=need)
         gone, conflicts = len(rolled_back(table.metadata)), conflicts_of(table.properties)
         self._observed[name] = replace(found, rolled_back=gone, conflicts=conflicts)
         return self._observed[name]
@@ -271,7 +275,7 @@ class PyIcebergTables:
             if new is not None:
                 # A part of it is what Spark finds to be worth most.
                 more = {"rewrite-all": "true"} if files is None else {"max-scan-ratio": "1"}
-                settings = replace(settings, options={**settings.options, **more})
+                settings = replace(settings, by=plan.request.sort_order, options={**settings.options, **more})
             return self._spark.rewrite(name, settings, _moment(plan), files, told)
         request = replace(plan.request, summary={**plan.request.summary, **told})
         return carried_out(replace(plan.with_groups(chosen), request=request), work, goes_on)

@@ -68,7 +68,7 @@ def with_remembered_columns(table: Table, settings: TableSettings) -> TableSetti
     head = table.snapshot_by_name(settings.branch or MAIN_BRANCH)
     layout = next((each for each in reversed(snapshots_to(table, head)) if each.is_rewrite), None)
     if layout is None and settings.workload is not None:
-        # They choose them once: queries that a log adds are no reason to choose anew.
+        # They choose them, and only new layouts choose anew: queries that a log adds are no reason to.
         return settings
     if layout is None:
         return replace(settings, enabled=False, disabled_because=NO_COLUMNS)
