@@ -92,10 +92,9 @@ class RequestedWorkload:
 
     def matches_of(self, files: Sequence[DataFile]) -> npt.NDArray[np.bool_]:
         """Tell which data files each query does not rule out; of shape (queries, files)."""
-        found = np.array(self.ranges.may_match(files, self.schema), np.bool_).reshape(len(self.queries), len(files))
-        for listing, maybe in zip(self.listings, found, strict=True):
-            for place in np.flatnonzero(maybe).tolist():
-                maybe[place] = listing.may_match(files[place])
+        found = np.zeros((len(self.queries), len(files)), np.bool_)
+        for row, left in zip(found, self.filters.left(files, Listing.may_match), strict=True):
+            row[list(left)] = True
         return found
 
     def mean(self, parts: Iterable[BytesRead | None]) -> float | None:
