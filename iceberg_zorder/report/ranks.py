@@ -45,6 +45,21 @@ def dense_ranks(columns: Sequence[KeyColumn], kept: Kept | None = None) -> list[
     return np.split(ranks, ends[:-1])
 
 
+def distinct_keys(
+    columns: Sequence[KeyColumn], kept: Kept | None = None
+) -> npt.NDArray[np.int64] | pa.LargeBinaryArray:
+    """List the values that :func:`dense_ranks` ranks, by their ranks.
+
+    Examples
+    --------
+    >>> from iceberg_zorder.layout.keys import encode
+    >>> distinct_keys([encode(pa.array([7, None, 3]), "long"), encode(pa.array([5, 7]), "long")])
+    array([3, 5, 7])
+    """
+    values: pa.Array = pa.concat_arrays([_values(column, kept) for column in columns]).unique().sort()
+    return values.to_numpy() if pa.types.is_int64(values.type) else values
+
+
 def _values(column: KeyColumn, kept: Kept | None) -> pa.Array:
     values = column.values
     if isinstance(values, np.ndarray):

@@ -178,15 +178,18 @@ columns 25.0%, 55.0% today.
     return [f"{each}." for each in (*pays, *([worse] if rewrite_all and mean > mean_before else []))]
 
 
-def why_chosen(today: float, expected: float, attainable: float, ratio: float) -> str:
+def why_chosen(today: float, expected: float, attainable: float, ratio: float, *, over: str = COLUMNS) -> str:
     """Say why files are chosen whose rewrite gains enough.
 
     Examples
     --------
     >>> why_chosen(0.217, 0.147, 0.123, 1.2)
     'scan fraction 21.7% is above max-scan-ratio 1.2 times the attainable 12.3%: expected to be 14.7% afterwards'
+    >>> why_chosen(0.3, 0.1, 0.1, 1.5, over=QUERIES)
+    'scan fraction on average over the queries of the workload 30.0% is above max-scan-ratio 1.5 times the attainable \
+10.0%: expected to be 10.0% afterwards'
     """
-    return f"{_against(today, attainable, ratio, 'above')}: expected to be {_percent(expected)} afterwards"
+    return f"{_against(today, attainable, ratio, 'above', over)}: expected to be {_percent(expected)} afterwards"
 
 
 def some_of_them(files: int) -> str:
@@ -200,7 +203,7 @@ def some_of_them(files: int) -> str:
     return f"; {files:,} of them, for with the others filters would read more"
 
 
-def why_not_chosen(today: float, attainable: float, ratio: float) -> str:
+def why_not_chosen(today: float, attainable: float, ratio: float, *, over: str = COLUMNS) -> str:
     """Say why no file of a partition is chosen.
 
     Examples
@@ -212,8 +215,8 @@ def why_not_chosen(today: float, attainable: float, ratio: float) -> str:
 its bytes'
     """
     if today <= ratio * attainable:
-        return _against(today, attainable, ratio, "at most")
-    return f"{_against(today, attainable, ratio, 'above')}, but no rewrite would gain enough for its bytes"
+        return _against(today, attainable, ratio, "at most", over)
+    return f"{_against(today, attainable, ratio, 'above', over)}, but no rewrite would gain enough for its bytes"
 
 
 def not_counted(missing: Mapping[str, str]) -> str:
@@ -298,9 +301,11 @@ def added_why_young(files: int, seconds: int) -> str:
     return f" {files:,} more data files are {why_young(seconds)}."
 
 
-def _against(today: float, attainable: float, ratio: float, how: str) -> str:
+def _against(today: float, attainable: float, ratio: float, how: str, over: str) -> str:
+    average = "" if over == COLUMNS else f" on average over {over}"
     return (
-        f"scan fraction {_percent(today)} is {how} max-scan-ratio {ratio:g} times the attainable {_percent(attainable)}"
+        f"scan fraction{average} {_percent(today)} is {how} max-scan-ratio {ratio:g} times the attainable "
+        f"{_percent(attainable)}"
     )
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.report.data_files import DataFiles
-from iceberg_zorder.upkeep.partition_rows import PartitionRows
 from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest, is_small_part
+from iceberg_zorder.upkeep.workload_rows import rows_of
 
 MATTERS = 7 / 6
 """By less, differences are those of the predictions themselves, and of few files by chance."""
@@ -81,7 +81,7 @@ def missed(files: DataFiles, known: Sequence[npt.NDArray[np.int64]], rows: int, 
     float
         By the rewrite that came nearest to its prediction; 1 where that is near enough.
     """
-    found = min(_times_predicted(files.take(places), rows, request) for places in known)
+    found = min(_times_predicted(files.take(places), rows, request.of(places)) for places in known)
     return found if found > MATTERS else 1.0
 
 
@@ -97,6 +97,6 @@ def _shows(files: DataFiles, written: npt.NDArray[np.int64], request: UpkeepRequ
 def _times_predicted(files: DataFiles, rows: int, request: UpkeepRequest) -> float:
     """Tell how many times as much the files of a rewrite are read for as is predicted of a rewrite to as many."""
     every = np.arange(files.count)
-    partition = PartitionRows(files, rows, request.kept, request.weights)
+    partition = rows_of(files, rows, request)
     predicted, _ = partition.rewritten(every, files.count, request.layout)
     return partition.cost(every) / predicted if predicted else 1.0

@@ -28,11 +28,14 @@ from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.upkeep.experience import MATTERS, known_rewrites, missed
 from iceberg_zorder.upkeep.partition_rows import PartitionRows
 from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest, is_small_part
+from iceberg_zorder.upkeep.workload_rows import rows_of
 
 _ROWS_OF_A_FILE = 200
 _LEAST_ROWS, _MOST_ROWS = 2_000, 200_000
 _LEAST_OF_MANY, _ROWS_IN_ALL = 500, 500_000
 _GROWTH = 1.5
+_AS_MUCH = 1 + 1e-9
+"""So many times as much is the same, of sums that are rounded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,13 +131,13 @@ def choose(
     >>> choice.files.tolist(), round(choice.today, 2), round(choice.expected, 2)
     ([0, 1, 2], 0.4, 0.2)
     """
-    search = _learned(_Search(PartitionRows(files, rows, request.kept, request.weights), files, request), runs, rows)
+    search = _learned(_Search(rows_of(files, rows, request), files, request), runs, rows)
     partition, (attainable, attained) = search.partition, search.everything
     called, due = np.flatnonzero(called_for), np.flatnonzero(is_due)
     chosen, expected, is_finer = called, search.after(called), False
     limit = request.max_scan_ratio * attainable
     # Files of the size that is asked for are read more than smaller ones: that is no loss.
-    unharmed = min(limit, max(search.today, attainable))
+    unharmed = min(limit, max(search.today, attainable)) * _AS_MUCH
     # A file by itself is left to the rules of sizes.
     if expected > unharmed and files.count > 1:
         average = partition.average(attained)
@@ -143,7 +146,7 @@ def choose(
             chosen, expected = search.best(due, average, attainable, limit)
             is_finer = is_small_part(int(files.sizes[chosen].sum()), files.bytes)
         else:
-            chosen, expected = search.most(called, (due, expected), max(expected, attainable), average)
+            chosen, expected = search.most(called, (due, expected), max(expected, attainable) * _AS_MUCH, average)
     size = max(1, files.bytes)
     return Choice(np.sort(chosen), search.today / size, expected / size, attainable / size, is_finer)
 
@@ -156,7 +159,7 @@ def _learned(search: _Search, runs: npt.NDArray[np.int64], rows: int) -> _Search
         return search
     like = np.isin(np.arange(files.count), known[0])
     if not like.all():
-        alike = _Search(PartitionRows(files, rows, request.kept, request.weights, like), files, request)
+        alike = _Search(rows_of(files, rows, request, like), files, request)
         search = alike if MATTERS * alike.everything[0] < search.everything[0] else search
     is_within = search.today <= request.max_scan_ratio * search.everything[0]
     return search if is_within else search.expecting(missed(files, known, rows, request))

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.report.history import REPLACE, SnapshotFacts
-from iceberg_zorder.upkeep.settled import rewrite_id
+from iceberg_zorder.upkeep.settled import WORKLOAD, rewrite_id
 
 _HASH = "zorder.layout-hash"
 _TARGET = "zorder.target-file-size-bytes"
@@ -54,14 +54,16 @@ def rewrites_to(target: int, snapshots: Sequence[SnapshotFacts]) -> frozenset[in
 
 
 def rewrites_by(
-    sort_order: tuple[str, str, str], rewrites: Collection[int], snapshots: Sequence[SnapshotFacts]
+    sort_order: tuple[str, str, str], workload: str, rewrites: Collection[int], snapshots: Sequence[SnapshotFacts]
 ) -> dict[int, str]:
-    """Find the rewrites by a sort order: what they wrote shows what comes of others by it.
+    """Find the rewrites by a sort order, for the same queries: what they wrote shows what comes of others.
 
     Parameters
     ----------
     sort_order : tuple of str
         Columns, prefix and curve, see :meth:`.SnapshotFacts.is_by`.
+    workload : str
+        The key of the queries, see :func:`.workload_key`; empty for cuts that are made for none.
     rewrites : collection of int
         The snapshots of rewrites to files of the same size, see :func:`rewrites_to`.
     snapshots : sequence of SnapshotFacts
@@ -75,14 +77,15 @@ def rewrites_by(
     Examples
     --------
     >>> summary = {"zorder.columns": "a,b", "zorder.layout-hash": "ab", "zorder.rewrite-id": "f00"}
-    >>> rewrites_by(("a,b", "", "zorder"), {7}, [SnapshotFacts(7, 0, "replace", summary)])
-    {7: 'f00'}
+    >>> snapshots = [SnapshotFacts(7, 0, "replace", summary)]
+    >>> [rewrites_by(("a,b", "", "zorder"), workload, {7}, snapshots) for workload in ("", "0123456789abcdef")]
+    [{7: 'f00'}, {}]
     """
     wanted = frozenset(rewrites)
     return {
         each.snapshot_id: rewrite_id(each)
         for each in snapshots
-        if each.snapshot_id in wanted and each.is_by(*sort_order)
+        if each.snapshot_id in wanted and each.is_by(*sort_order) and each.summary.get(WORKLOAD, "") == workload
     }
 
 

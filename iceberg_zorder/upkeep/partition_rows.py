@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.layout.fit import LayoutRequest, fit
+from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.ranks import Kept, dense_ranks
@@ -33,21 +34,61 @@ class RankedColumn:
         Ranks of the rows' values among these and the bounds of the files; -1 without a value.
     below : ndarray of int64
         For each rank and one more, the rows whose values are below.
+    lower, upper : ndarray of int64, shape (files,)
+        Ranks of the bounds of the files; -1 without.
     """
 
     weight: float
     ranks: npt.NDArray[np.int64]
     below: npt.NDArray[np.int64]
+    lower: npt.NDArray[np.int64]
+    upper: npt.NDArray[np.int64]
 
     def share(self, lower: npt.NDArray[np.int64], upper: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Tell what share of the values lies between bounds, both included; none where the upper one is -1."""
         found: npt.NDArray[np.float64] = np.where(upper < 0, 0, self.below[upper + 1] - self.below[lower]) / self.rows
         return found
 
+    def ends(
+        self, rows: npt.NDArray[np.int64], starts: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Find the smallest and the largest rank of each of several sets of rows; the last one and -1 without values.
+
+        The sets stand one after the other, and begin at ``starts``.
+        """
+        ranks = self.ranks[rows]
+        low = np.minimum.reduceat(np.where(ranks < 0, len(self.below) - 2, ranks), starts)
+        return low, np.maximum.reduceat(ranks, starts)
+
     @property
     def rows(self) -> int:
         """Rows that have a value, 1 if none has."""
         return max(1, int(self.below[-1]))
+
+
+@dataclass(frozen=True, eq=False)
+class NewFiles:
+    """The files that a rewrite makes of some rows.
+
+    Parameters
+    ----------
+    rows : ndarray of int64
+        The rows, one file after the other.
+    starts : ndarray of int64, shape (new files,)
+        Where those of each file begin.
+    numbers : ndarray of int64, shape (new files,)
+        The number of each among the files of the layout, which may have others.
+    layout : Layout or None
+        What sends the rows there; None for one file.
+    share : float
+        So many times the number of files that there are to be, in (0, 1].
+    """
+
+    rows: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    numbers: npt.NDArray[np.int64]
+    layout: Layout | None
+    share: float
 
 
 class PartitionRows:
@@ -153,31 +194,44 @@ class PartitionRows:
         rows = np.flatnonzero(is_mine[self._places])
         size = int(self._files.sizes[files].sum())
         coarse = max(1, min(count, len(rows) // LEAST_OF_A_FILE))
-        file = self._new_files(rows, replace(request, files=coarse))
+        file, layout = self._new_files(rows, replace(request, files=coarse))
         order = np.argsort(file, kind="stable")
         starts = np.flatnonzero(np.diff(file[order], prepend=-1))
         counts = np.diff(starts, append=len(rows))
-        # So many even draws of an interval span (n - 1) / (n + 1) of it on average.
-        spans = np.where(counts > 1, (counts + 1) / np.maximum(counts - 1, 1), 1.0)
-        reach = np.zeros(len(starts))
-        for column in self._columns:
-            ranks = column.ranks[rows][order]
-            low = np.minimum.reduceat(np.where(ranks < 0, len(column.below) - 2, ranks), starts) if len(rows) else ranks
-            high = np.maximum.reduceat(ranks, starts) if len(rows) else ranks
-            share = column.share(low, high)
-            reach += column.weight * np.where(low < high, np.minimum(share * spans, 1.0), share)
-        reach = reach / (self._weight or 1.0) * _root(coarse / count, sum(each.weight > 0 for each in self._columns))
+        new = NewFiles(rows[order], starts, file[order][starts], layout, coarse / count)
+        reach = self._reach_of_new(new) if len(rows) else np.zeros(0)
         of_row = np.empty(len(rows))
         of_row[order] = np.repeat(reach, counts)
         return _sum(counts * (size / max(1, len(rows))) * reach), of_row
 
-    def _new_files(self, rows: npt.NDArray[np.int64], request: LayoutRequest) -> npt.NDArray[np.int64]:
-        """Find the new file of each row of a rewrite."""
+    def _reach_of_new(self, new: NewFiles) -> npt.NDArray[np.float64]:
+        """Tell for what share of the rows each new file is read; there is a row at least."""
+        counts = np.diff(new.starts, append=len(new.rows))
+        # So many even draws of an interval span (n - 1) / (n + 1) of it on average.
+        spans = np.where(counts > 1, (counts + 1) / np.maximum(counts - 1, 1), 1.0)
+        reach = np.zeros(len(new.starts))
+        for column in self._columns:
+            low, high = column.ends(new.rows, new.starts)
+            of_values = column.share(low, high)
+            reach += column.weight * np.where(low < high, np.minimum(of_values * spans, 1.0), of_values)
+        return reach / (self._weight or 1.0) * self._smaller(new.share)
+
+    def _smaller(self, share: float) -> float:
+        """Tell so many times what extent files have that are so many times as large."""
+        return _root(share, sum(each.weight > 0 for each in self._columns))
+
+    def _new_files(
+        self, rows: npt.NDArray[np.int64], request: LayoutRequest
+    ) -> tuple[npt.NDArray[np.int64], Layout | None]:
+        """Find the new file of each row of a rewrite, and the layout that sends it there; one file needs none."""
         if request.files == 1:
-            return np.zeros(len(rows), np.int64)
+            return np.zeros(len(rows), np.int64), None
         mine = self._sample.take(rows)
-        layout = fit(self._names, mine.take(np.arange(0, len(rows), 2)), request)
-        return SampledGroup(layout, mine, mine, 0, 0).files_of(mine)
+        layout = self._fitted(mine.take(np.arange(0, len(rows), 2)), request)
+        return SampledGroup(layout, mine, mine, 0, 0).files_of(mine), layout
+
+    def _fitted(self, sample: Sample, request: LayoutRequest) -> Layout:
+        return fit(self._names, sample, request)
 
 
 def _rows_alike(
@@ -212,7 +266,7 @@ def _ranked(
     found = ranks[ranks >= 0]
     count = 1 + max(int(each.max(initial=0)) for each in (lower, upper, ranks))
     below = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(found, minlength=count))])
-    return RankedColumn(weight if len(found) else 0.0, ranks, below)
+    return RankedColumn(weight if len(found) else 0.0, ranks, below, lower, upper)
 
 
 def _share_of_files(

@@ -22,6 +22,7 @@ from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.ranks import Kept, dense_ranks
 from iceberg_zorder.upkeep.partition_rows import PartitionRows
 from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest
+from iceberg_zorder.upkeep.workload_rows import rows_of
 
 _COARSER = 4
 _NEAR = 3
@@ -129,7 +130,7 @@ def cut_regions(files: DataFiles, rows: int, sizes: RegionSizes, request: Upkeep
     found = cutter.cut(sizes)
     if len(found) == 1:
         return Regions(found, None, None)
-    partition = PartitionRows(files, rows, request.kept, request.weights)
+    partition = rows_of(files, rows, request)
     prices = _Prices(partition, files, request)
     whole = prices.expected(cutter.whole)
     while True:

@@ -3,12 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
 
 from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.report.ranks import Kept
+from iceberg_zorder.workload.boxes.box import Box
 
 _SMALL_PART = 5
+
+
+@dataclass(frozen=True, eq=False)
+class AskedQueries:
+    """The queries of a workload as they are asked of the files of a partition.
+
+    Parameters
+    ----------
+    boxes : tuple of tuple of Box
+        What each query asks for; nothing of one that no row can match, which counts as if it read nothing.
+    weights : ndarray of float64, shape (queries,)
+        How often each is asked, above 0; all of them are what is averaged over.
+    may_find : ndarray of bool, shape (queries,)
+        Which may find rows in the partition.
+    reads : ndarray of bool, shape (queries, files)
+        Which files each reads.
+    share : float
+        The share of the queries that the workload knows, in [0, 1].
+    """
+
+    boxes: tuple[tuple[Box, ...], ...]
+    weights: npt.NDArray[np.float64]
+    may_find: npt.NDArray[np.bool_]
+    reads: npt.NDArray[np.bool_]
+    share: float
+
+    @property
+    def reach(self) -> npt.NDArray[np.float64]:
+        """For each file the weight of the queries that read it.
+
+        Examples
+        --------
+        >>> boxes, all_of_them = ((Box(()),), (), (Box(()),)), np.ones(3, bool)
+        >>> reads = np.array([[True, False], [True, True], [True, True]])
+        >>> AskedQueries(boxes, np.array([1.0, 2.0, 4.0]), all_of_them, reads, 0.95).reach.tolist()
+        [5.0, 4.0]
+        """
+        found = np.zeros(self.reads.shape[1])
+        # One after the other, as Java does.
+        for boxes, weight, reads in zip(self.boxes, self.weights.tolist(), self.reads, strict=True):
+            found += weight * (reads & bool(boxes))
+        return found
+
+    def take(self, places: npt.NDArray[np.int64]) -> AskedQueries:
+        """Ask them of some files, by their places."""
+        return replace(self, reads=self.reads[:, places])
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +79,8 @@ class UpkeepRequest:
         For each column, what new lower/upper bounds keep of a key; None where it is all.
     weights : sequence of float
         For each column, what it counts in averages, 0 or more: 0 where new files get no bounds.
+    queries : AskedQueries, optional
+        By what files are judged; by equality with values of the columns without.
     """
 
     max_scan_ratio: float
@@ -37,6 +89,11 @@ class UpkeepRequest:
     layout: LayoutRequest
     kept: Sequence[Kept | None]
     weights: Sequence[float]
+    queries: AskedQueries | None = None
+
+    def of(self, places: npt.NDArray[np.int64]) -> UpkeepRequest:
+        """Ask for the same of some of the files, by their places."""
+        return self if self.queries is None else replace(self, queries=self.queries.take(places))
 
 
 def is_small_part(size: int, partition: int) -> bool:

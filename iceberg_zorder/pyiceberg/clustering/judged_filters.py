@@ -59,8 +59,8 @@ class JudgedFilters:
     def read(self, files: Sequence[DataFile]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
         """Find what each query reads of data files, by manifests: the bytes, and the number of files."""
         sizes = np.array([file.file_size_in_bytes for file in files], np.float64)
-        left = list(self.filters.left(files))
-        return np.array([float(sizes[each].sum()) for each in left]), np.array([len(each) for each in left], np.int64)
+        left = self.filters.may_match(files)
+        return left @ sizes, left.sum(axis=1)
 
 
 def queries_today(

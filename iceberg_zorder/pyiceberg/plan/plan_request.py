@@ -141,8 +141,6 @@ class PlanRequest:
 
     def planner(self, *, of_all: bool = False) -> Planner:
         """Prepare planning on the table as it is, maybe of all files at once; raises InvalidInputError."""
-        # What is wrong with it is to be told before anything is planned.
-        _ = self.workload
         options = replace(self.options, rewrite_all=True, max_files_to_rewrite=None) if of_all else self.options
         return Planner(
             self.table,
@@ -152,6 +150,7 @@ class PlanRequest:
             left=self.left_groups(),
             at_ms=self.at_ms,
             any_format=self.any_format,
+            workload=self.workload,
         )
 
     def left_groups(self) -> LeftGroups:

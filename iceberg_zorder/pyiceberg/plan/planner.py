@@ -31,6 +31,7 @@ from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, found_target, given_target
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import Listing
+from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.request.rewrite_options import RewriteOptions
 from iceberg_zorder.upkeep.gathering import rewrites_by, rewrites_to
@@ -100,6 +101,8 @@ class Planner:
         When data files must be old enough, in milliseconds since the epoch; by default now.
     any_format : bool, optional
         Whether tables and files are planned that this engine cannot read or write, for another one to rewrite.
+    workload : RequestedWorkload, optional
+        The queries that files are judged by.
 
     Raises
     ------
@@ -117,8 +120,10 @@ class Planner:
         left: LeftGroups | None = None,
         at_ms: int | None = None,
         any_format: bool = False,
+        workload: RequestedWorkload | None = None,
     ) -> None:
         self._table = table
+        self._workload = workload
         self._any_format = any_format
         self._options = options
         self._left = left
@@ -234,15 +239,17 @@ class Planner:
         by_size = SizeSelection(display_name(self._table), sizes, rewrites)
         if order is None or self._options.rewrite_all or math.isinf(self._options.max_scan_ratio):
             return by_size
-        runs = rewrites_by((order.names(","), order.prefix_text, order.curve), rewrites, snapshots)
-        return GainSelection(self._table, by_size, sizes, order, self._options.max_scan_ratio, self._spec_id, runs)
+        sort_order, workload = (order.names(","), order.prefix_text, order.curve), self._workload
+        runs = rewrites_by(sort_order, workload.key if workload else "", rewrites, snapshots)
+        ratio = self._options.max_scan_ratio
+        return GainSelection(self._table, by_size, sizes, order, ratio, self._spec_id, runs, workload)
 
     def _steps(
         self, selected: Selected, sizes: SizeRules, order: RowOrder | None, most: float
     ) -> tuple[Selected, FileLimit]:
         """Take what follows the choice, whoever has chosen; what is remembered has no part in the limit."""
         if order is not None:
-            selected = RegionStep(self._table, sizes, order, self._spec_id).cut(selected)
+            selected = RegionStep(self._table, sizes, order, self._spec_id, self._workload).cut(selected)
         leaving = None if self._left is None else self._left.of(sizes, self._spec_id)
         if leaving is not None:
             selected = leaving.without_left(selected)

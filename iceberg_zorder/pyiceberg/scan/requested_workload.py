@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +13,9 @@ from pyiceberg.table import Table
 from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.pyiceberg.scan.listing import Listing
-from iceberg_zorder.pyiceberg.scan.workload_filters import WorkloadFilters
+from iceberg_zorder.pyiceberg.scan.workload_filters import WorkloadFilters, by_partition
 from iceberg_zorder.upkeep.settled import workload_key
+from iceberg_zorder.upkeep.upkeep_request import AskedQueries
 from iceberg_zorder.workload.boxes.position_boxes import query_boxes
 from iceberg_zorder.workload.workload import Query
 from iceberg_zorder.workload.workload_option import workload_queries
@@ -77,25 +78,20 @@ class RequestedWorkload:
 
     def read_of(self, files: Sequence[DataFile]) -> BytesRead:
         """Tell what the queries read of data files."""
-        return self._read(files, Listing.may_match)
+        return self.read_of_new(files, are_placed=True)
 
     def read_of_new(self, files: Sequence[DataFile], *, are_placed: bool) -> BytesRead:
         """Tell the same of files that do not exist yet, whose partitions may be unknown."""
-        if are_placed:
-            return self.read_of(files)
-        return self._read(files, Listing.values_may_match)
+        sizes = np.array([file.file_size_in_bytes for file in files], np.int64)
+        return BytesRead(int(sizes.sum()), self.filters.may_match(files, are_placed=are_placed) @ sizes)
 
-    def _read(self, files: Sequence[DataFile], may_match: Callable[[Listing, DataFile], bool]) -> BytesRead:
-        sizes = [file.file_size_in_bytes for file in files]
-        read = [sum(sizes[place] for place in left) for left in self.filters.left(files, may_match)]
-        return BytesRead(sum(sizes), np.array(read, np.int64))
-
-    def matches_of(self, files: Sequence[DataFile]) -> npt.NDArray[np.bool_]:
-        """Tell which data files each query does not rule out; of shape (queries, files)."""
-        found = np.zeros((len(self.queries), len(files)), np.bool_)
-        for row, left in zip(found, self.filters.left(files, Listing.may_match), strict=True):
-            row[list(left)] = True
-        return found
+    def asked_of(self, files: Sequence[DataFile], share: float) -> AskedQueries:
+        """Tell how the queries, which are a share of all that are asked, are asked of data files."""
+        first = [files[mine[0]] for mine in by_partition(files).values()]
+        may_find = [any(map(listing.partition_may_match, first)) for listing in self.filters.listings]
+        weights = np.array([each.weight for each in self.queries])
+        reads = self.filters.may_match(files)
+        return AskedQueries(self.filters.boxes, weights, np.array(may_find, np.bool_), reads, share)
 
     def mean(self, parts: Iterable[BytesRead | None]) -> float | None:
         """Average the share of the bytes of several sets of files that a query reads, in [0, 1]; None without bytes."""

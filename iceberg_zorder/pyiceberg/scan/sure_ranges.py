@@ -41,10 +41,13 @@ class SureRanges:
         The columns, with their types.
     ranges : tuple of mapping of int to (int, int)
         Of each condition, by the place of a column, the lowest and the highest key.
+    are_all : tuple of bool
+        Of each condition, whether it asks for nothing else.
     """
 
     columns: tuple[tuple[Name, str], ...]
     ranges: tuple[Mapping[int, tuple[int, int]], ...]
+    are_all: tuple[bool, ...]
 
     @staticmethod
     def of(conditions: Sequence[tuple[Predicate, Sequence[Box]]], types: Mapping[Name, str]) -> SureRanges:
@@ -55,17 +58,28 @@ class SureRanges:
         """
         columns = tuple((name, kind) for name, kind in types.items() if kind in _COMPARED)
         place_of = {name: place for place, (name, _) in enumerate(columns)}
-        return SureRanges(columns, tuple(dict(_ranges(*each, types, place_of)) for each in conditions))
+        ranges = tuple(dict(_ranges(*each, types, place_of)) for each in conditions)
+        compared = (_compared(predicate) for predicate, _ in conditions)
+        are_all = tuple(
+            bool(each) and len(each) == len(columns) for each, columns in zip(ranges, compared, strict=True)
+        )
+        return SureRanges(columns, ranges, are_all)
 
-    def may_match(self, files: Sequence[DataFile], schema: Schema) -> npt.NDArray[np.bool_]:
+    def may_match(
+        self, files: Sequence[DataFile], schema: Schema
+    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Tell which files are not ruled out.
 
         Returns
         -------
-        ndarray of bool, shape (conditions, files)
+        found : ndarray of bool, shape (conditions, files)
             Whether a condition may be true in a file, as far as is seen here.
+        is_sure : ndarray of bool, shape (conditions, files)
+            Whether that is what its metrics say.
         """
         found = np.ones((len(self.ranges), len(files)), np.bool_)
+        has_rows = np.array([file.record_count > 0 for file in files], np.bool_)
+        is_sure = np.array(self.are_all, np.bool_)[:, np.newaxis] & has_rows
         for place in sorted({place for each in self.ranges for place in each}):
             name, kind = self.columns[place]
             bounds = column_bounds(files, schema.find_field(".".join(name)), ClusteringColumn(name, kind))
@@ -75,7 +89,14 @@ class SureRanges:
                 if place in ranges:
                     least, most = ranges[place]
                     found[condition] &= ~((has_high & (high < least)) | (has_low & (low > most)))
-        return found
+                    is_sure[condition] &= bounds.bounded
+        return found, is_sure | ~found
+
+
+def _compared(predicate: Predicate) -> set[tuple[str, ...]]:
+    """Name the columns of comparisons joined by AND, in lower case."""
+    found = [each.column for each in _conjuncts(predicate) if isinstance(each, Comparison)]
+    return {tuple(map(str.lower, column)) for column in found}
 
 
 def _ranges(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
@@ -73,25 +75,38 @@ class WorkloadFilters:
         conditions, boxes = tuple(each for each, _ in read), tuple(each for _, each in read)
         return WorkloadFilters(conditions, boxes, listings, SureRanges.of(read, types), table.schema())
 
-    def left(
-        self, files: Sequence[DataFile], may_match: Callable[[Listing, DataFile], bool] = Listing.may_match
-    ) -> Iterator[list[int]]:
-        """Find the places of the data files that each filter leaves, in the order of the filters.
+    def may_match(self, files: Sequence[DataFile], *, are_placed: bool = True) -> npt.NDArray[np.bool_]:
+        """Tell which data files each filter does not rule out.
 
         Parameters
         ----------
         files : sequence of pyiceberg.manifest.DataFile
             The data files.
-        may_match : callable, optional
-            What a listing is asked of each that ranges do not rule out.
+        are_placed : bool, optional
+            Whether their partitions are known.
 
-        Yields
-        ------
-        list of int
-            The places, increasing.
+        Returns
+        -------
+        ndarray of bool, shape (filters, files)
+            Whether a filter may be true in a file.
         """
-        for listing, maybe in zip(self.listings, self.ranges.may_match(files, self.schema), strict=True):
-            yield [place for place in np.flatnonzero(maybe).tolist() if may_match(listing, files[place])]
+        found, is_sure = self.ranges.may_match(files, self.schema)
+        partitions = by_partition(files) if are_placed else {}
+        for listing, maybe, sure in zip(self.listings, found, is_sure, strict=True):
+            for mine in partitions.values():
+                if maybe[mine].any() and not listing.partition_may_match(files[mine[0]]):
+                    maybe[mine] = False
+            for place in np.flatnonzero(maybe & ~sure).tolist():
+                maybe[place] = listing.values_may_match(files[place])
+        return found
+
+
+def by_partition(files: Sequence[DataFile]) -> dict[Partition, list[int]]:
+    """Find the places of the files of each partition."""
+    places: dict[Partition, list[int]] = {}
+    for place, file in enumerate(files):
+        places.setdefault(partition_of(file), []).append(place)
+    return places
 
 
 def _read(table: Table, text: str, types: Mapping[Name, str], most_boxes: int) -> tuple[Predicate, tuple[Box, ...]]:

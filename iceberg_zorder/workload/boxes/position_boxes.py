@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -100,6 +100,52 @@ def bucket_ranges(
     high = _buckets([each.stop for each in ranges], boundaries, "left")
     are_keys = np.array([len(each.stop) == 2 for each in ranges], np.bool_)
     return low, np.where(are_keys, high, high - 1)
+
+
+def value_ranges(
+    ranges: Sequence[KeyRange], values: Boundaries, kept: Callable[[bytes], bytes] | None = None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Find which of some values are in ranges of keys: the place of the first one, and of the last one.
+
+    A range that is between two values has its first one behind its last one.
+
+    Parameters
+    ----------
+    ranges : sequence of KeyRange
+        The ranges, not empty.
+    values : Boundaries
+        The values.
+    kept : callable, optional
+        What the values are cut to, keys of bytes; a value is in a range if anything is that begins like it.
+
+    Returns
+    -------
+    first, last : ndarray of int64, shape (ranges,)
+        Places from 0 up to the number of values, and from -1.
+
+    Examples
+    --------
+    >>> values = Boundaries(np.array([10, 20, 30]))
+    >>> of_values = [KeyRange((VALUE, low), (VALUE, 21)) for low in (9, 20, 21)]
+    >>> value_ranges([*of_values, KeyRange((VALUE,), (END,)), KeyRange((NAN,), (END,))], values)
+    (array([0, 1, 2, 0, 3]), array([1, 1, 1, 2, 2]))
+    """
+    starts = [each.start for each in ranges]
+    if kept is not None:
+        starts = [
+            (edge[0], kept(edge[1])) if len(edge) == 2 and isinstance(edge[1], bytes) else edge for edge in starts
+        ]
+    first, after = (_places(edges, values) for edges in (starts, [each.stop for each in ranges]))
+    return first, after - 1
+
+
+def _places(edges: Sequence[Edge], values: Boundaries) -> npt.NDArray[np.int64]:
+    """Count the values before edges."""
+    found = np.array([0 if edge == (VALUE,) else values.size for edge in edges], np.int64)
+    places = [place for place, edge in enumerate(edges) if len(edge) == 2]
+    if places and values.size:
+        found[places] = _counts(values, [edge[1] for edge in edges if len(edge) == 2], "left")
+    return found
 
 
 def _buckets(edges: Sequence[Edge], boundaries: Boundaries, side: str) -> npt.NDArray[np.int64]:

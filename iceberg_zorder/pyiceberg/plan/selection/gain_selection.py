@@ -17,9 +17,12 @@ from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, Se
 from iceberg_zorder.pyiceberg.plan.selection.size_selection import SizeSelection
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
 from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays
+from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.request.metrics_check import FIX
 from iceberg_zorder.request.rewrite_messages import (
+    COLUMNS,
     OTHER_SPEC,
+    QUERIES,
     no_bounds_of,
     not_counted,
     some_of_them,
@@ -29,6 +32,7 @@ from iceberg_zorder.request.rewrite_messages import (
 )
 from iceberg_zorder.upkeep.gain import Choice, choose, rows_to_spread
 from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest, is_small_part
+from iceberg_zorder.upkeep.workload_rows import goes_by_queries
 
 
 class GainSelection:
@@ -50,6 +54,8 @@ class GainSelection:
         The partition spec of new files.
     runs : mapping of int to str
         The snapshots of earlier rewrites by the same sort order, see :func:`.rewrites_by`.
+    workload : RequestedWorkload, optional
+        The queries that files are judged by.
     """
 
     def __init__(
@@ -61,8 +67,10 @@ class GainSelection:
         max_scan_ratio: float,
         spec_id: int,
         runs: Mapping[int, str],
+        workload: RequestedWorkload | None = None,
     ) -> None:
         self._table, self._by_size, self._rules, self._order = table, by_size, rules, order
+        self._workload = workload
         self._spec_id, self._runs = spec_id, runs
         self._ratio = max_scan_ratio
         self._fields = [table.schema().find_field(each) for each in order.field_ids]
@@ -86,9 +94,7 @@ class GainSelection:
             if any(task.data_file.spec_id != self._spec_id for task in tasks):
                 choice, why, others = _by_size(tasks, called)
             else:
-                choice, why = self._choose(tasks, called, rows)
-                others = "a rewrite of them with the others would gain too little for its bytes"
-                others = others if len(choice.files) else self._why_not(choice)
+                choice, why, others = self._choose(tasks, called, rows)
             is_chosen = np.isin(np.arange(len(tasks)), choice.files)
             for into, places, reason in (
                 (chosen, choice.files.tolist(), why),
@@ -112,18 +118,25 @@ class GainSelection:
             or new_files(sum(sizes)) < len(sizes)
         )
 
-    def _choose(self, tasks: Sequence[DataFileTask], called: SelectedFiles | None, rows: int) -> tuple[Choice, str]:
-        """Choose among the files of a partition; returns the choice, and the reason for what it chose."""
+    def _choose(
+        self, tasks: Sequence[DataFileTask], called: SelectedFiles | None, rows: int
+    ) -> tuple[Choice, str, str]:
+        """Choose among the files of a partition; returns the choice, and the reasons for what is chosen and left."""
         files = file_arrays([task.data_file for task in tasks], self._fields, self._order.named)
         names = {task.data_file.file_path for task in called.tasks} if called else set()
         called_for = np.array([task.data_file.file_path in names for task in tasks], np.bool_)
         is_due = np.array([self._rules.is_due(task) for task in tasks], np.bool_)
-        choice = choose(files, called_for, is_due, self._numbered_runs(tasks), rows, self._request)
-        if called and len(choice.files) and called_for[choice.files].all():
+        request = asking(self._request, tasks, self._rules, self._workload)
+        choice = choose(files, called_for, is_due, self._numbered_runs(tasks), rows, request)
+        over = QUERIES if goes_by_queries(files, request) else COLUMNS
+        if not len(choice.files):
+            return choice, "", self._why_not(choice, over)
+        others = "a rewrite of them with the others would gain too little for its bytes"
+        if called and called_for[choice.files].all():
             some = "" if len(choice.files) == len(names) else some_of_them(len(choice.files))
-            return choice, called.reason + some
-        why = why_chosen(choice.today, choice.expected, choice.attainable, self._ratio)
-        return choice, why + not_counted(self._missing)
+            return choice, called.reason + some, others
+        why = why_chosen(choice.today, choice.expected, choice.attainable, self._ratio, over=over)
+        return choice, why + not_counted(self._missing), others
 
     def _numbered_runs(self, tasks: Sequence[DataFileTask]) -> npt.NDArray[np.int64]:
         """Give the rewrites that wrote the files numbers, in the order of the files; -1 where none did."""
@@ -133,16 +146,17 @@ class GainSelection:
         }
         return np.array([-1 if run is None else numbers[run] for run in written_by], np.int64)
 
-    def _why_not(self, choice: Choice) -> str:
+    def _why_not(self, choice: Choice, over: str) -> str:
         if len(self._missing) == len(self._order.named):
             return why_nothing_counts(self._missing)
-        return why_not_chosen(choice.today, choice.attainable, self._ratio) + not_counted(self._missing)
+        return why_not_chosen(choice.today, choice.attainable, self._ratio, over=over) + not_counted(self._missing)
 
     def _why_nothing(self, seen: int) -> str:
+        of_queries = "" if self._workload is None else f" for {QUERIES}"
         return (
             f"Nothing to rewrite in {display_name(self._table)}: no size and no deletes of {seen:,} data files call "
-            f"for it, and no rewrite would gain enough for its bytes (max-scan-ratio {self._ratio:g}). To rewrite them "
-            f"anyway, set option rewrite-all to true.{no_bounds_of(self._missing)}"
+            f"for it, and no rewrite would gain enough{of_queries} for its bytes (max-scan-ratio {self._ratio:g}). To "
+            f"rewrite them anyway, set option rewrite-all to true.{no_bounds_of(self._missing)}"
         )
 
 
@@ -174,6 +188,16 @@ def upkeep_request(table: Table, rules: SizeRules, order: RowOrder, max_scan_rat
         kept.cuts,
         [weight if is_kept else 0.0 for weight, is_kept in weights],
     )
+
+
+def asking(
+    request: UpkeepRequest, tasks: Sequence[DataFileTask], rules: SizeRules, workload: RequestedWorkload | None
+) -> UpkeepRequest:
+    """Have files judged by the queries of a workload, if there is one."""
+    if workload is None:
+        return request
+    files = [task.data_file for task in tasks]
+    return replace(request, queries=workload.asked_of(files, rules.options.layout.workload_share))
 
 
 def _kept(table: Table, rules: SizeRules, order: RowOrder) -> KeptBounds:

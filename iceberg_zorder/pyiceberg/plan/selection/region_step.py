@@ -9,10 +9,11 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, size_of
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.plan.selection.gain_selection import upkeep_request
+from iceberg_zorder.pyiceberg.plan.selection.gain_selection import asking, upkeep_request
 from iceberg_zorder.pyiceberg.plan.selection.selection import Selected, SelectedFiles
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
 from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays
+from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.request.rewrite_options import RewriteOptions
 from iceberg_zorder.upkeep.gain import rows_to_spread
 from iceberg_zorder.upkeep.region_messages import in_one, part
@@ -37,10 +38,15 @@ class RegionStep:
         The columns to cut in.
     spec_id : int
         The partition spec of new files.
+    workload : RequestedWorkload, optional
+        The queries by which it is judged what cuts cost.
     """
 
-    def __init__(self, table: Table, rules: SizeRules, order: RowOrder, spec_id: int) -> None:
+    def __init__(
+        self, table: Table, rules: SizeRules, order: RowOrder, spec_id: int, workload: RequestedWorkload | None = None
+    ) -> None:
         self._table, self._rules, self._order, self._spec_id = table, rules, order, spec_id
+        self._workload = workload
         self._sizes = region_sizes(rules.target_file_size, rules.options)
         self._bound = rules.options.max_file_group_size or LARGEST_GROUP
 
@@ -67,6 +73,7 @@ class RegionStep:
         fields = [self._table.schema().find_field(each) for each in self._order.field_ids]
         arrays = file_arrays([task.data_file for task in tasks], fields, self._order.named)
         request = upkeep_request(self._table, self._rules, self._order, _MOST_COST)
+        request = asking(request, tasks, self._rules, self._workload)
         if files.is_finer:
             request = replace(request, expected_files=request.finer_files)
         found = cut_regions(arrays, rows, self._sizes, request)
