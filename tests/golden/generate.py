@@ -30,6 +30,7 @@ from tests.golden.regions_cases import regions_cases, regions_document
 from tests.golden.report_cases import report_cases, report_document
 from tests.golden.settled_cases import settled_document
 from tests.golden.upkeep_cases import upkeep_cases, upkeep_document
+from tests.golden.upkeep_query_cases import queries_cases, queries_document
 
 DIRECTORY = Path(__file__).parent
 
@@ -111,6 +112,7 @@ def main() -> None:
     documents["boxes"] = boxes_document()
     documents["settled"] = settled_document()
     documents["upkeep"] = {"cases": [upkeep_document(case) for case in upkeep_cases()]}
+    documents["upkeep_queries"] = {"cases": [queries_document(case) for case in queries_cases()]}
     documents["queries"] = {"cases": [query_document(case) for case in query_cases()]}
     documents["position_boxes"] = {"cases": [position_box_document(case) for case in position_cases()]}
     documents["regions"] = {"cases": [regions_document(case) for case in regions_cases()]}

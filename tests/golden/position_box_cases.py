@@ -18,7 +18,7 @@ from iceberg_zorder.workload.boxes.position_boxes import position_boxes
 from tests.golden.cases import Column
 
 _ROWS = 60
-_VALUES: dict[str, list[Any]] = {
+VALUES: dict[str, list[Any]] = {
     "long": [*range(-20, 20), -(2**63), 2**63 - 1, None],
     "double": ["-Infinity", "-1.5", "-0.0", "0.0", "1.5", "2.5", "Infinity", "NaN", "NaN", None],
     "boolean": [True, False, None],
@@ -26,6 +26,7 @@ _VALUES: dict[str, list[Any]] = {
     "binary": ["", "00", "0000", "7f", "80", "8000", "ff", "ffff", None],
     "decimal(38, 0)": ["-5", "-1", "0", "1", "99999999999999999999", None],
 }
+"""Values by type."""
 
 
 @dataclass(frozen=True)
@@ -46,19 +47,20 @@ def position_cases() -> list[PositionCase]:
 
 def _case(seed: int) -> PositionCase:
     chance = random.Random(seed)
-    kinds = chance.sample(list(_VALUES), 1 + seed % 4)
+    kinds = chance.sample(list(VALUES), 1 + seed % 4)
     columns = tuple(
-        Column(("s", kind) if place == 1 else (kind,), kind, [chance.choice(_VALUES[kind]) for _ in range(_ROWS)])
+        Column(("s", kind) if place == 1 else (kind,), kind, [chance.choice(VALUES[kind]) for _ in range(_ROWS)])
         for place, kind in enumerate(kinds)
     )
     leading = tuple((chance.random() < 0.5, chance.random() < 0.5) for _ in range(seed % len(columns)))
     # What a layout has no column for does not count.
     other = Column(("other",), "long", [1, 2, 3])
-    boxes = tuple(_box(chance, (*columns, other)) for _ in range(40))
+    boxes = tuple(random_box(chance, (*columns, other)) for _ in range(40))
     return PositionCase(f"{seed}: {', '.join(kinds)}", columns, leading, (4096, 3, 8)[seed % 3], boxes)
 
 
-def _box(chance: random.Random, columns: tuple[Column, ...]) -> Box:
+def random_box(chance: random.Random, columns: tuple[Column, ...]) -> Box:
+    """Limit some columns by ranges between their values."""
     limited = [column for column in columns if chance.random() < 0.6]
     return Box.of({column.name: _range(chance, column) for column in limited})
 
@@ -95,14 +97,15 @@ def position_box_document(case: PositionCase) -> dict[str, Any]:
         "columns": [{"name": list(c.name), "type": c.type, "values": c.values} for c in case.columns],
         "leading": [list(orders) for orders in case.leading],
         "boundaries": case.boundaries,
-        "boxes": [_as_json(box) for box in case.boxes],
+        "boxes": [box_as_json(box) for box in case.boxes],
         "positions": position_boxes(case.boxes, layout.columns).transpose(1, 0, 2).tolist(),
-        "shared": [None if each is None else _as_json(each) for each in shared],
-        "covers": [[_as_json(box) for box in cover(case.boxes, most)] for most in (1, 2, 7, 64)],
+        "shared": [None if each is None else box_as_json(each) for each in shared],
+        "covers": [[box_as_json(box) for box in cover(case.boxes, most)] for most in (1, 2, 7, 64)],
     }
 
 
-def _as_json(box: Box) -> list[Any]:
+def box_as_json(box: Box) -> list[Any]:
+    """Write a box."""
     return [[list(name), _edge_as_json(each.start), _edge_as_json(each.stop)] for name, each in box.ranges]
 
 
