@@ -27,7 +27,7 @@ import numpy.typing as npt
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.upkeep.experience import MATTERS, known_rewrites, missed
 from iceberg_zorder.upkeep.partition_rows import PartitionRows
-from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest, is_small_part
+from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest
 from iceberg_zorder.upkeep.workload_rows import rows_of
 
 _ROWS_OF_A_FILE = 200
@@ -144,7 +144,7 @@ def choose(
         chosen, expected = due, search.after(due)
         if expected > limit:
             chosen, expected = search.best(due, average, attainable, limit)
-            is_finer = is_small_part(int(files.sizes[chosen].sum()), files.bytes)
+            is_finer = request.is_finer(int(files.sizes[chosen].sum()), files.bytes)
         else:
             chosen, expected = search.most(called, (due, expected), max(expected, attainable) * _AS_MUCH, average)
     size = max(1, files.bytes)
@@ -201,7 +201,7 @@ class _Search:
     ) -> tuple[float, npt.NDArray[np.float64]]:
         """Predict a rewrite of some files, whose places ascend; see :meth:`PartitionRows.rewritten`."""
         size = int(self.files.sizes[chosen].sum())
-        is_finer = for_gain and is_small_part(size, self.files.bytes)
+        is_finer = for_gain and self.request.is_finer(size, self.files.bytes)
         wanted = self.request.finer_files(size) if is_finer else self.request.expected_files(size)
         cost, reach = self.partition.rewritten(chosen, wanted, self.request.layout)
         return cost * self._missed, reach * self._missed

@@ -13,6 +13,7 @@ from iceberg_zorder.report.ranks import Kept
 from iceberg_zorder.workload.boxes.box import Box
 
 _SMALL_PART = 5
+_PART_OF_QUERIES = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +91,13 @@ class UpkeepRequest:
     kept: Sequence[Kept | None]
     weights: Sequence[float]
     queries: AskedQueries | None = None
+
+    def is_finer(self, size: int, partition: int) -> bool:
+        """Tell whether files of a partition that are chosen for what they gain are written to more files than usual.
+
+        Files that are cut for queries are smaller where these are: of less than half of a partition they stay so.
+        """
+        return is_small_part(size, partition) if self.queries is None else _PART_OF_QUERIES * size < partition
 
     def of(self, places: npt.NDArray[np.int64]) -> UpkeepRequest:
         """Ask for the same of some of the files, by their places."""
