@@ -69,6 +69,27 @@ public final class Ranks {
     return Math.max(longs.length, texts.length);
   }
 
+  /** How many values are below a key. */
+  public int countBelow(long key) {
+    int place = Arrays.binarySearch(longs, key);
+    return place >= 0 ? place : -place - 1;
+  }
+
+  /** How many values are below a key, of which all counts. */
+  public int countBelow(byte[] key) {
+    int place = Arrays.binarySearch(texts, key, Arrays::compareUnsigned);
+    return place >= 0 ? place : -place - 1;
+  }
+
+  /** The position of each value in a layout, by its column of these values. */
+  public int[] positions(LayoutColumn column) {
+    if (column.boundaries() instanceof LongBoundaries of) {
+      return Arrays.stream(longs).mapToInt(key -> column.positions()[of.bucket(key)]).toArray();
+    }
+    BytesBoundaries of = (BytesBoundaries) column.boundaries();
+    return Arrays.stream(texts).mapToInt(key -> column.positions()[of.bucket(key)]).toArray();
+  }
+
   /** The rank of each row's value, -1 where there is none. */
   public int[] of(KeyColumn column) {
     return IntStream.range(0, column.size()).map(row -> of(column, row)).toArray();

@@ -68,6 +68,9 @@ class GoldenTest {
   /** See {@link UpkeepGoldenTest}. */
   static final String UPKEEP = "upkeep";
 
+  /** Upkeep by queries, see {@link UpkeepGoldenTest}. */
+  static final String UPKEEP_QUERIES = "upkeep_queries";
+
   /** See {@link RegionsGoldenTest}. */
   static final String REGIONS = "regions";
 
@@ -82,7 +85,7 @@ class GoldenTest {
 
   private static final Set<String> OTHERS =
       Set.of(
-          SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, BOXES, REGIONS, SETTLED, UPKEEP, QUERIES, POSITION_BOXES);
+          SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, BOXES, REGIONS, SETTLED, UPKEEP, UPKEEP_QUERIES, QUERIES, POSITION_BOXES);
 
   private static final Path DIRECTORY =
       Path.of(System.getProperty("basedir", ".")).resolve("../../tests/golden").normalize();

@@ -94,7 +94,7 @@ class PositionBoxesGoldenTest {
         columns, new Sample(keys), new LayoutRequest(4, BoxTree.KIND, Curve.ZORDER, leading, boundaries, 0.25, new double[0]));
   }
 
-  private static List<KeyBox> boxes(JsonNode golden) {
+  static List<KeyBox> boxes(JsonNode golden) {
     return IntStream.range(0, golden.size()).mapToObj(i -> box(golden.get(i))).toList();
   }
 

@@ -6,14 +6,22 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import io.icebergzorder.core.boxes.KeyBox;
+import io.icebergzorder.core.boxes.PositionBoxes;
 import io.icebergzorder.core.report.DataFiles;
+import io.icebergzorder.core.upkeep.AskedQueries;
 import io.icebergzorder.core.upkeep.Choice;
 import io.icebergzorder.core.upkeep.Gain;
+import io.icebergzorder.core.upkeep.Region;
+import io.icebergzorder.core.upkeep.RegionSizes;
+import io.icebergzorder.core.upkeep.Regions;
 import io.icebergzorder.core.upkeep.UpkeepRequest;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
+import java.util.OptionalDouble;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -27,7 +35,26 @@ class UpkeepGoldenTest {
     List<JsonNode> cases = new ArrayList<>();
     GoldenTest.read(GoldenTest.UPKEEP).get("cases").forEach(cases::add);
     assertTrue(cases.size() > 40);
+    casesOfQueries().forEach(cases::add);
     return cases;
+  }
+
+  static List<JsonNode> casesOfQueries() throws IOException {
+    List<JsonNode> cases = new ArrayList<>();
+    GoldenTest.read(GoldenTest.UPKEEP_QUERIES).get("cases").forEach(cases::add);
+    assertTrue(cases.size() > 30);
+    return cases;
+  }
+
+  @ParameterizedTest
+  @MethodSource("casesOfQueries")
+  void regionsAreTheSame(JsonNode golden) {
+    RegionSizes sizes = new RegionSizes(golden.get("bound").longValue(), 1, true);
+    Regions found = Regions.cut(ReportGoldenTest.files(golden), golden.get("spread").intValue(), sizes, request(golden));
+    int[][] regions = MAPPER.convertValue(golden.get("expected").get("regions"), int[][].class);
+    assertArrayEquals(regions, found.regions().stream().map(Region::files).toArray(int[][]::new));
+    JsonNode expected = golden.get("expected").get("of_regions");
+    assertEquals(expected.isNull() ? OptionalDouble.empty() : OptionalDouble.of(expected.doubleValue()), found.expected());
   }
 
   @ParameterizedTest
@@ -61,7 +88,21 @@ class UpkeepGoldenTest {
         size -> (int) Math.max(1, (3 * size + 2 * target - 1) / (2 * target)),
         ReportGoldenTest.layout(golden.get("layout")),
         kept,
-        MAPPER.convertValue(golden.get("weights"), double[].class));
+        MAPPER.convertValue(golden.get("weights"), double[].class),
+        Optional.ofNullable(golden.get("queries")).map(UpkeepGoldenTest::queries));
+  }
+
+  private static AskedQueries queries(JsonNode golden) {
+    List<PositionBoxes.Query> queries = new ArrayList<>();
+    for (int place = 0; place < golden.get("boxes").size(); place++) {
+      List<KeyBox> boxes = PositionBoxesGoldenTest.boxes(golden.get("boxes").get(place));
+      queries.add(new PositionBoxes.Query(boxes, golden.get("weights").get(place).doubleValue()));
+    }
+    return new AskedQueries(
+        queries,
+        MAPPER.convertValue(golden.get("may_find"), boolean[].class),
+        MAPPER.convertValue(golden.get("reads"), boolean[][].class),
+        golden.get("share").doubleValue());
   }
 
   @Test

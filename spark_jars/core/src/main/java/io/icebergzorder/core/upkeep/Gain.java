@@ -29,6 +29,10 @@ public final class Gain {
   private static final long LEAST_OF_MANY = 500;
   private static final long ROWS_IN_ALL = 500_000;
   private static final double GROWTH = 1.5;
+
+  /** So many times as much is the same, of sums that are rounded. */
+  private static final double AS_MUCH = 1 + 1e-9;
+
   private static final long SMALL_PART = 5;
   private static final int LEAST_OF_A_RUN = 8;
 
@@ -59,7 +63,7 @@ public final class Gain {
   }
 
   private static Gain of(DataFiles files, int rows, UpkeepRequest request, boolean[] like) {
-    return new Gain(new PartitionRows(files, rows, request.kept(), request.weights(), like), files, request, 1);
+    return new Gain(PartitionRows.of(files, rows, request, like), files, request, 1);
   }
 
   /** The search with what the files of earlier rewrites show of the rows. */
@@ -79,7 +83,7 @@ public final class Gain {
     if (gain.today <= request.maxScanRatio() * gain.everything.cost()) {
       return gain;
     }
-    double least = known.stream().mapToDouble(written -> timesPredicted(files.take(written), rows, request)).min().getAsDouble();
+    double least = known.stream().mapToDouble(written -> timesPredicted(files.take(written), rows, request.of(written))).min().getAsDouble();
     return least > MATTERS ? new Gain(gain.partition, files, request, least) : gain;
   }
 
@@ -105,7 +109,7 @@ public final class Gain {
   /** How many times as much the files of a rewrite are read for as is predicted of a rewrite to as many. */
   private static double timesPredicted(DataFiles files, int rows, UpkeepRequest request) {
     int[] every = IntStream.range(0, files.count()).toArray();
-    PartitionRows partition = new PartitionRows(files, rows, request.kept(), request.weights(), null);
+    PartitionRows partition = PartitionRows.of(files, rows, request, null);
     double predicted = partition.rewritten(every, files.count(), request.layout()).cost();
     return predicted == 0 ? 1 : partition.cost(every) / predicted;
   }
@@ -150,7 +154,7 @@ public final class Gain {
     boolean isFiner = false;
     double limit = request.maxScanRatio() * all.cost();
     // Files of the size that is asked for are read more than smaller ones: that is no loss.
-    double unharmed = Math.min(limit, Math.max(gain.today, all.cost()));
+    double unharmed = Math.min(limit, Math.max(gain.today, all.cost())) * AS_MUCH;
     // A file by itself is left to the rules of sizes.
     if (found.after > unharmed && files.count() > 1) {
       double[] attained = gain.partition.average(all.reach());
@@ -158,10 +162,10 @@ public final class Gain {
       int[] order = gain.order(isDue, attained);
       if (due.after > limit) {
         found = gain.best(order, gain.counts(order, due.files.length), attained, new Found(order, all.cost()), limit);
-        isFiner = isSmallPart(gain.bytes(found.files), files.bytes());
+        isFiner = request.isFiner(gain.bytes(found.files), files.bytes());
       } else {
         int[] wanted = Arrays.stream(order).filter(file -> calledFor[file] && !isDue[file]).toArray();
-        found = gain.most(wanted, due, Math.max(due.after, all.cost()));
+        found = gain.most(wanted, due, Math.max(due.after, all.cost()) * AS_MUCH);
       }
     }
     long size = Math.max(1, files.bytes());
@@ -184,7 +188,7 @@ public final class Gain {
   /** Predicts a rewrite of some files, whose places ascend. */
   private PartitionRows.Rewritten rewritten(int[] chosen, boolean forGain) {
     long size = bytes(chosen);
-    boolean isFiner = forGain && isSmallPart(size, files.bytes());
+    boolean isFiner = forGain && request.isFiner(size, files.bytes());
     int wanted = (isFiner ? request.finerFiles() : request.expectedFiles()).applyAsInt(size);
     PartitionRows.Rewritten found = partition.rewritten(chosen, wanted, request.layout());
     double[] reach = Arrays.stream(found.reach()).map(each -> each * missed).toArray();

@@ -27,6 +27,9 @@ public final class Gathering {
   /** The rewrite of a new file. */
   public static final long NONE = -1;
 
+  /** In a snapshot's summary: the key of the queries that files were cut for. */
+  public static final String WORKLOAD = "zorder.workload";
+
   private static final String TARGET = "zorder.target-file-size-bytes";
 
   private Gathering() {}
@@ -48,17 +51,20 @@ public final class Gathering {
   }
 
   /**
-   * Finds the rewrites by a sort order: what they wrote shows what comes of others by it.
+   * Finds the rewrites by a sort order, for the same queries: what they wrote shows what comes of others.
    *
    * @param target bytes that new files are to have
    * @param isBy whether a rewrite is by the order, see {@link SnapshotFacts#isBy}
+   * @param workload the key of the queries, see {@link RequestKey#ofWorkload}; empty for cuts that are made for none
    * @param snapshots the snapshots of the branch, as far as they are kept
    * @return their snapshots, and the rewrite: it is one for all its commits
    */
-  public static Map<Long, String> rewritesBy(long target, Predicate<SnapshotFacts> isBy, List<SnapshotFacts> snapshots) {
+  public static Map<Long, String> rewritesBy(
+      long target, Predicate<SnapshotFacts> isBy, String workload, List<SnapshotFacts> snapshots) {
     Set<Long> wanted = rewritesTo(target, snapshots);
     return snapshots.stream()
         .filter(each -> wanted.contains(each.id()) && isBy.test(each))
+        .filter(each -> each.summary().getOrDefault(WORKLOAD, "").equals(workload))
         .collect(Collectors.toMap(SnapshotFacts::id, Settled::rewriteId));
   }
 

@@ -24,7 +24,7 @@ import java.util.stream.IntStream;
  *
  * <p>The order of sums is part of the figures: Python adds up in the same one.
  */
-final class PartitionRows {
+class PartitionRows {
   /** With fewer rows, a new file would look tighter than it is to be: fewer and larger ones are predicted, and scaled. */
   static final int LEAST_OF_A_FILE = 40;
 
@@ -49,6 +49,24 @@ final class PartitionRows {
    * @param reach for each row of these files, in their order, the share of the rows that its new file is read for
    */
   record Rewritten(double cost, double[] reach) {}
+
+  /**
+   * The files that a rewrite makes of some rows.
+   *
+   * @param rows the rows, ascending
+   * @param file for each of them the number of its file
+   * @param counts by number, how many rows the file has
+   * @param layout what sends the rows there; null for one file
+   * @param share so many times the number of files that there are to be, in (0, 1]
+   */
+  record NewFiles(int[] rows, int[] file, int[] counts, Layout layout, double share) {}
+
+  /** Spreads rows between bounds, for what files are judged by; parameters are those of the constructors. */
+  static PartitionRows of(DataFiles files, int rows, UpkeepRequest request, boolean[] like) {
+    return request.goesByQueries(files)
+        ? new WorkloadRows(files, rows, request, like)
+        : new PartitionRows(files, rows, request.kept(), request.weights(), like);
+  }
 
   /**
    * Spreads rows between bounds.
@@ -94,8 +112,18 @@ final class PartitionRows {
     return new DataFiles(files.partitions(), files.rows(), files.sizes(), columns);
   }
 
+  /** For a file, the share of the rows that it is read for, in [0, 1]. */
   double reach(int file) {
     return reach[file];
+  }
+
+  List<RankedColumn> columns() {
+    return columns;
+  }
+
+  /** The file of each row. */
+  int[] places() {
+    return places;
   }
 
   /** For each row the one that it is taken to lie as: itself, or for other files evenly one of those inside. */
@@ -153,7 +181,7 @@ final class PartitionRows {
   double cost(int[] of) {
     double cost = 0;
     for (int file : of) {
-      cost += files.sizes()[file] * reach[file];
+      cost += files.sizes()[file] * reach(file);
     }
     return cost;
   }
@@ -210,34 +238,52 @@ final class PartitionRows {
     }
     int[] rows = IntStream.range(0, places.length).filter(row -> isMine[places[row]]).toArray();
     int coarse = Math.max(1, Math.min(count, rows.length / LEAST_OF_A_FILE));
-    int[] file = newFiles(rows, request.of(coarse));
+    Layout layout = coarse == 1 ? null : fitted(sample.take(everyOther(rows)), request.of(coarse));
+    int[] file = layout == null ? new int[rows.length] : filesOf(layout, sample.take(rows));
     int[] counts = new int[Arrays.stream(file).max().orElse(-1) + 1];
     for (int each : file) {
       counts[each]++;
     }
-    double[] ofFile = new double[counts.length];
-    for (RankedColumn column : columns) {
-      addReach(ofFile, column, rows, file, counts);
-    }
-    int weighted = (int) columns.stream().filter(column -> column.weight() > 0).count();
-    double root = root((double) coarse / count, weighted);
+    double[] ofFile = reachOf(new NewFiles(rows, file, counts, layout, (double) coarse / count));
     double bytesOfRow = (double) size / Math.max(1, rows.length);
     double cost = 0;
     for (int each = 0; each < ofFile.length; each++) {
-      ofFile[each] = ofFile[each] / weight * root;
       cost += counts[each] * bytesOfRow * ofFile[each];
     }
     return new Rewritten(cost, Arrays.stream(file).mapToDouble(each -> ofFile[each]).toArray());
   }
 
-  /** Finds the new file of each row of a rewrite. */
-  private int[] newFiles(int[] rows, LayoutRequest request) {
-    if (request.files() == 1) {
-      return new int[rows.length];
+  /** By number, the share of the rows that each new file is read for. */
+  double[] reachOf(NewFiles made) {
+    double[] ofFile = new double[made.counts().length];
+    for (RankedColumn column : columns) {
+      addReach(ofFile, column, made.rows(), made.file(), made.counts());
     }
-    Sample mine = sample.take(rows);
-    int[] everyOther = IntStream.range(0, (rows.length + 1) / 2).map(row -> 2 * row).toArray();
-    Layout layout = Layout.fit(names, mine.take(everyOther), request);
+    double root = smaller(made.share());
+    for (int each = 0; each < ofFile.length; each++) {
+      ofFile[each] = ofFile[each] / weight * root;
+    }
+    return ofFile;
+  }
+
+  /** So many times what extent files have that are so many times as large. */
+  double smaller(double share) {
+    return root(share, (int) columns.stream().filter(column -> column.weight() > 0).count());
+  }
+
+  Layout fitted(Sample some, LayoutRequest request) {
+    return Layout.fit(names, some, request);
+  }
+
+  List<ClusteringColumn> names() {
+    return names;
+  }
+
+  private static int[] everyOther(int[] rows) {
+    return IntStream.range(0, (rows.length + 1) / 2).map(row -> rows[2 * row]).toArray();
+  }
+
+  private static int[] filesOf(Layout layout, Sample mine) {
     return new SampledGroup(layout, mine, mine, 0, 0).filesOf(mine);
   }
 

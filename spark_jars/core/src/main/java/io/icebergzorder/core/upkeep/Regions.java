@@ -49,7 +49,7 @@ public record Regions(List<Region> regions, OptionalDouble expected, OptionalDou
     if (found.size() == 1) {
       return new Regions(found, OptionalDouble.empty(), OptionalDouble.empty());
     }
-    PartitionRows partition = new PartitionRows(files, rows, request.kept(), request.weights(), null);
+    PartitionRows partition = PartitionRows.of(files, rows, request, null);
     // What stays a region when others become larger is predicted once: of the same files it has the same spans.
     Map<IntBuffer, Double> known = new HashMap<>();
     ToDoubleFunction<Region> price =

@@ -1,9 +1,12 @@
 package io.icebergzorder.core.upkeep;
 
 import io.icebergzorder.core.LayoutRequest;
+import io.icebergzorder.core.report.DataFiles;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.LongToIntFunction;
 import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
 
 /**
  * How files are chosen.
@@ -14,6 +17,7 @@ import java.util.function.UnaryOperator;
  * @param layout what is asked of layouts, but for the number of files
  * @param kept for each column, what new lower/upper bounds keep of a key of bytes; not called for longs
  * @param weights for each column, what it counts in averages, 0 or more: 0 where new files get no bounds. Not copied
+ * @param queries by what files are judged; by equality with values of the columns without
  */
 public record UpkeepRequest(
     double maxScanRatio,
@@ -21,7 +25,10 @@ public record UpkeepRequest(
     LongToIntFunction finerFiles,
     LayoutRequest layout,
     List<UnaryOperator<byte[]>> kept,
-    double[] weights) {
+    double[] weights,
+    Optional<AskedQueries> queries) {
+  private static final long PART_OF_QUERIES = 2;
+
   /** Takes a copy of the list. */
   public UpkeepRequest {
     kept = List.copyOf(kept);
@@ -29,6 +36,33 @@ public record UpkeepRequest(
 
   /** The same for files that are a small part of a partition, and chosen for what they gain. */
   public UpkeepRequest finer() {
-    return new UpkeepRequest(maxScanRatio, finerFiles, finerFiles, layout, kept, weights);
+    return new UpkeepRequest(maxScanRatio, finerFiles, finerFiles, layout, kept, weights, queries);
+  }
+
+  /** The same, with other queries to judge by. */
+  public UpkeepRequest asking(Optional<AskedQueries> others) {
+    return new UpkeepRequest(maxScanRatio, expectedFiles, finerFiles, layout, kept, weights, others);
+  }
+
+  /** The same of some of the files, by their places. */
+  UpkeepRequest of(int[] places) {
+    return asking(queries.map(each -> each.take(places)));
+  }
+
+  /**
+   * Whether files of a partition that are chosen for what they gain are written to more files than usual. Files that are cut for queries
+   * are smaller where these are: of less than half of a partition they stay so.
+   */
+  boolean isFiner(long size, long partition) {
+    return queries.isEmpty() ? Gain.isSmallPart(size, partition) : PART_OF_QUERIES * size < partition;
+  }
+
+  /**
+   * Whether files are judged by queries, and not by equality. What the queries want is nowhere among the values of a column of which no
+   * file has bounds.
+   */
+  public boolean goesByQueries(DataFiles files) {
+    return queries.isPresent()
+        && IntStream.range(0, weights.length).noneMatch(place -> weights[place] > 0 && files.columns().get(place).isOpen());
   }
 }

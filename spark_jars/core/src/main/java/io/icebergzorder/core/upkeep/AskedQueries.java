@@ -1,0 +1,52 @@
+package io.icebergzorder.core.upkeep;
+
+import io.icebergzorder.core.boxes.PositionBoxes;
+import java.util.List;
+
+/**
+ * The queries of a workload as they are asked of the files of a partition.
+ *
+ * @param queries what each asks for, and how often it is asked; one that no row can match counts as if it read nothing. All of them are
+ *     what is averaged over
+ * @param mayFind which may find rows in the partition
+ * @param reads by query and file, whether it reads the file
+ * @param share the share of the queries that the workload knows, in [0, 1]
+ */
+public record AskedQueries(List<PositionBoxes.Query> queries, boolean[] mayFind, boolean[][] reads, double share) {
+  /** Takes a copy of the list, but not of the arrays. */
+  public AskedQueries {
+    queries = List.copyOf(queries);
+  }
+
+  /** By file the weight of the queries that read it, of so many files. */
+  double[] reach(int files) {
+    double[] found = new double[files];
+    for (int query = 0; query < reads.length; query++) {
+      boolean wantsNothing = queries.get(query).boxes().isEmpty();
+      for (int file = 0; file < files; file++) {
+        found[file] += reads[query][file] && !wantsNothing ? queries.get(query).weight() : 0;
+      }
+    }
+    return found;
+  }
+
+  /** How often all of them are asked. */
+  double weight() {
+    double weight = 0;
+    for (PositionBoxes.Query query : queries) {
+      weight += query.weight();
+    }
+    return weight;
+  }
+
+  /** The same of some files, by their places. */
+  AskedQueries take(int[] places) {
+    boolean[][] taken = new boolean[reads.length][places.length];
+    for (int query = 0; query < taken.length; query++) {
+      for (int place = 0; place < places.length; place++) {
+        taken[query][place] = reads[query][places[place]];
+      }
+    }
+    return new AskedQueries(queries, mayFind, taken, share);
+  }
+}
