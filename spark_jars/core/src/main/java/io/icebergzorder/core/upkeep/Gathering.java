@@ -27,9 +27,6 @@ public final class Gathering {
   /** The rewrite of a new file. */
   public static final long NONE = -1;
 
-  /** In a snapshot's summary: the key of the queries that files were cut for. */
-  public static final String WORKLOAD = "zorder.workload";
-
   private static final String TARGET = "zorder.target-file-size-bytes";
 
   private Gathering() {}
@@ -64,7 +61,7 @@ public final class Gathering {
     Set<Long> wanted = rewritesTo(target, snapshots);
     return snapshots.stream()
         .filter(each -> wanted.contains(each.id()) && isBy.test(each))
-        .filter(each -> each.summary().getOrDefault(WORKLOAD, "").equals(workload))
+        .filter(each -> each.summary().getOrDefault(RequestKey.WORKLOAD, "").equals(workload))
         .collect(Collectors.toMap(SnapshotFacts::id, Settled::rewriteId));
   }
 

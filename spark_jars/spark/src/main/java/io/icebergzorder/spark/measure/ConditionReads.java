@@ -8,6 +8,8 @@ import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Condition;
+import io.icebergzorder.spark.queries.FileCondition;
+import io.icebergzorder.spark.queries.FilePartition;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.Collection;
 import java.util.HashMap;

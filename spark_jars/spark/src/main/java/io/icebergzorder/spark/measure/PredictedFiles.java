@@ -4,6 +4,8 @@ import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.report.ColumnBounds;
 import io.icebergzorder.core.report.DataFiles;
 import io.icebergzorder.spark.bounds.KeyBounds;
+import io.icebergzorder.spark.queries.FileCondition;
+import io.icebergzorder.spark.queries.FilePartition;
 import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.List;

@@ -87,11 +87,11 @@ public final class RewriteHistory {
     };
   }
 
-  /** Tells of a data file which rewrite by a sort order to files of a size has written it; null where none has. */
-  Function<FileScanTask, String> rewritesBy(RowOrder order, long target) {
+  /** Tells of a data file which rewrite by a sort order, for the same queries, to files of a size has written it; null where none has. */
+  Function<FileScanTask, String> rewritesBy(RowOrder order, String workload, long target) {
     List<SnapshotFacts> snapshots = oldestFirst();
     Map<Long, String> rewrites =
-        Gathering.rewritesBy(target, each -> each.isBy(order.names(","), order.prefixText(), order.curve()), snapshots);
+        Gathering.rewritesBy(target, each -> each.isBy(order.names(","), order.prefixText(), order.curve()), workload, snapshots);
     if (rewrites.isEmpty()) {
       return task -> null;
     }

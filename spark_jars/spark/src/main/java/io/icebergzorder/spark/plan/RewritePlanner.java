@@ -13,6 +13,8 @@ import io.icebergzorder.spark.plan.selection.RegionStep;
 import io.icebergzorder.spark.plan.selection.Selection;
 import io.icebergzorder.spark.plan.selection.SettledSelection;
 import io.icebergzorder.spark.plan.selection.SizeSelection;
+import io.icebergzorder.spark.queries.AskedFiles;
+import io.icebergzorder.spark.queries.Workload;
 import io.icebergzorder.spark.request.FileScope;
 import io.icebergzorder.spark.request.PartitionColumn;
 import io.icebergzorder.spark.request.ResolvedRequest;
@@ -88,17 +90,19 @@ public final class RewritePlanner {
             : Optional.empty();
     Supplier<FileBounds> bounds = once(() -> bounds(request, start));
     Supplier<KeptBounds> kept = once(() -> kept(table, request));
+    Supplier<Optional<AskedFiles>> queries = once(() -> queries(request, start));
     ToLongFunction<FileScanTask> sizedBy =
         TablePlan.mayLeaveGroups(request) ? history.rewritesTo(target.bytes()) : file -> Gathering.NONE;
     SizeSelection sizes = new SizeSelection(rules, sizedBy);
-    Supplier<Function<FileScanTask, String>> rewriteOf = once(() -> history.rewritesBy(request.order(), target.bytes()));
+    Supplier<Function<FileScanTask, String>> rewriteOf =
+        once(() -> history.rewritesBy(request.order(), request.workload().map(Workload::key).orElse(""), target.bytes()));
     Selection.Selected chosen =
         scope.isEmpty() && request.written().where() == null
             ? new Selection.Selected(List.of(), List.of(), nothingIn(table.name(), "the table has no data file"))
-            : new AgedSelection(isYounger, rules, unsettled(rules, sizes, request, settled, rewriteOf, bounds, kept)).select(scope);
+            : new AgedSelection(isYounger, rules, unsettled(rules, sizes, request, settled, rewriteOf, bounds, kept, queries)).select(scope);
     // What follows the choice, whoever has chosen: what is remembered has no part in the limit.
     LeavingStep leaving = new LeavingStep(TablePlan.mayLeaveGroups(request) ? TablePlan.leftGroups(request) : null, rules);
-    Selection.Selected wanted = leaving.withoutLeft(new RegionStep(rules, bounds, kept, request).cut(chosen));
+    Selection.Selected wanted = leaving.withoutLeft(new RegionStep(rules, bounds, kept, queries, request).cut(chosen));
     FileLimit limit = new FileLimit(rules, leaving);
     return new Chosen(request, start, history, target, rules, wanted, limit, isAnyYounger(scope, isYounger)).plan(List.of(), 1);
   }
@@ -131,10 +135,11 @@ public final class RewritePlanner {
       Optional<Predicate<List<FileScanTask>>> settled,
       Supplier<Function<FileScanTask, String>> rewriteOf,
       Supplier<FileBounds> bounds,
-      Supplier<KeptBounds> kept) {
+      Supplier<KeptBounds> kept,
+      Supplier<Optional<AskedFiles>> queries) {
     boolean isLikeBuiltin = request.written().likeBuiltin() && !request.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
     boolean isBySize = rules.rewriteAll() || isLikeBuiltin || Double.isInfinite(rules.maxScanRatio());
-    Selection others = isBySize ? sizes : new GainSelection(rules, sizes, bounds, kept.get(), request, rewriteOf.get());
+    Selection others = isBySize ? sizes : new GainSelection(rules, sizes, bounds, kept.get(), queries, request, rewriteOf.get());
     return settled.isEmpty() ? others : new SettledSelection(settled.get(), rules, others);
   }
 
@@ -154,6 +159,20 @@ public final class RewritePlanner {
     List<String> names = columns.stream().map(column -> String.join(".", column.parts())).toList();
     return new FileBounds(
         columns, table.schema(), visitor -> request.scope().forEachWithBounds(table, start.snapshotId(), names, visitor));
+  }
+
+  /** What the queries of the workload read, if there is one: metrics are read for that. */
+  private static Optional<AskedFiles> queries(ResolvedRequest request, StartingPoint start) {
+    Table table = request.target().table();
+    return request
+        .workload()
+        .map(
+            workload ->
+                new AskedFiles(
+                    workload,
+                    table,
+                    request.target().isCaseSensitive(),
+                    (columns, visitor) -> request.scope().forEachWithBounds(table, start.snapshotId(), columns, visitor)));
   }
 
   /** What new files keep of bounds; where the rewrite sets what is missing, they are written with that. */

@@ -10,6 +10,7 @@ import io.icebergzorder.core.upkeep.Gain;
 import io.icebergzorder.core.upkeep.UpkeepRequest;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
+import io.icebergzorder.spark.queries.AskedFiles;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.RowOrder;
@@ -24,6 +25,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -48,6 +50,7 @@ public final class GainSelection implements Selection {
   private final IcebergRules ofAnySize;
   private final SizeSelection sizes;
   private final Supplier<FileBounds> bounds;
+  private final Supplier<Optional<AskedFiles>> queries;
   private final UpkeepRequest upkeep;
   private final Map<String, String> missing;
   private final Function<FileScanTask, String> rewriteOf;
@@ -59,6 +62,7 @@ public final class GainSelection implements Selection {
    * @param sizes what sizes and deletes call for by these rules
    * @param bounds of all files of the scope, for the columns of the request's order; read if there is something to judge
    * @param kept what new files keep of them
+   * @param queries by which the files are judged; by equality without
    * @param rewriteOf the rewrite by the same sort order that wrote a file; null where none did
    */
   public GainSelection(
@@ -66,9 +70,11 @@ public final class GainSelection implements Selection {
       SizeSelection sizes,
       Supplier<FileBounds> bounds,
       KeptBounds kept,
+      Supplier<Optional<AskedFiles>> queries,
       ResolvedRequest request,
       Function<FileScanTask, String> rewriteOf) {
     this.rules = rules;
+    this.queries = queries;
     this.ofAnySize = rules.ofAnySize();
     this.sizes = sizes;
     this.bounds = bounds;
@@ -86,7 +92,14 @@ public final class GainSelection implements Selection {
         rules::finerOutputFiles,
         order.layoutRequest(request.options().layout(), 1),
         order.named().stream().map(kept::kept).toList(),
-        weights(order, kept));
+        weights(order, kept),
+        Optional.empty());
+  }
+
+  /** Has files judged by queries, if there are any. */
+  static UpkeepRequest asking(UpkeepRequest upkeep, List<FileScanTask> files, Optional<AskedFiles> queries) {
+    List<String> locations = files.stream().map(file -> file.file().location()).toList();
+    return upkeep.asking(queries.map(each -> each.of(locations)));
   }
 
   /** Files as their manifest entries describe them. */
@@ -115,8 +128,10 @@ public final class GainSelection implements Selection {
    * @param called those that sizes or deletes call for
    * @param chosen those that are chosen, in the same order
    * @param choice null where sizes and deletes alone have chosen
+   * @param byQueries whether by queries, and not by equality
    */
-  private record Judged(List<FileScanTask> files, List<FileScanTask> called, List<FileScanTask> chosen, Choice choice) {}
+  private record Judged(
+      List<FileScanTask> files, List<FileScanTask> called, List<FileScanTask> chosen, Choice choice, boolean byQueries) {}
 
   @Override
   public Selected select(List<PartitionFiles> scope) {
@@ -151,12 +166,14 @@ public final class GainSelection implements Selection {
     List<FileScanTask> called = calledFor(files);
     // Rows that go to another partition spec are cut by its partitions first, of which bounds do not tell what they gain.
     if (files.stream().anyMatch(file -> file.file().specId() != rules.newSpecId())) {
-      return new Judged(files, called, files.stream().filter(new HashSet<>(called)::contains).toList(), null);
+      return new Judged(files, called, files.stream().filter(new HashSet<>(called)::contains).toList(), null, false);
     }
     DataFiles described = described(files, bounds.get());
     boolean[] isDue = among(files, ofAnySize.worthRewriting(called));
-    Choice choice = Gain.choose(described, among(files, called), isDue, runs(files), rows, upkeep);
-    return new Judged(files, called, Arrays.stream(choice.files()).mapToObj(files::get).toList(), choice);
+    UpkeepRequest asked = asking(upkeep, files, queries.get());
+    Choice choice = Gain.choose(described, among(files, called), isDue, runs(files), rows, asked);
+    List<FileScanTask> chosen = Arrays.stream(choice.files()).mapToObj(files::get).toList();
+    return new Judged(files, called, chosen, choice, asked.goesByQueries(described));
   }
 
   /** The numbers of the rewrites that wrote files, in the order of the files; -1 where none did. */
@@ -236,16 +253,16 @@ public final class GainSelection implements Selection {
 
   private String fraction(Judged judged, String where) {
     return String.format(
-        "scan fraction %s is %s %s %s times the attainable %s",
-        percent(judged.choice().today()), where, RewriteOptions.MAX_SCAN_RATIO, ratio(), percent(judged.choice().attainable()));
+        "scan fraction%s %s is %s %s %s times the attainable %s",
+        judged.byQueries() ? " on average over the queries of the workload" : "", percent(judged.choice().today()), where, RewriteOptions.MAX_SCAN_RATIO, ratio(), percent(judged.choice().attainable()));
   }
 
   private String whyNothing(int seen) {
     return String.format(
         Locale.ROOT,
-        "Nothing to rewrite in %s: no size and no deletes of %,d data files call for it, and no rewrite would gain enough for its"
+        "Nothing to rewrite in %s: no size and no deletes of %,d data files call for it, and no rewrite would gain enough%s for its"
             + " bytes (%s %s). To rewrite them anyway, set option %s to true.",
-        rules.tableName(), seen, RewriteOptions.MAX_SCAN_RATIO, ratio(), REWRITE_ALL)
+        rules.tableName(), seen, queries.get().isPresent() ? " for the queries of the workload" : "", RewriteOptions.MAX_SCAN_RATIO, ratio(), REWRITE_ALL)
         + noBounds();
   }
 

@@ -9,10 +9,12 @@ import io.icebergzorder.core.upkeep.Regions;
 import io.icebergzorder.core.upkeep.UpkeepRequest;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
+import io.icebergzorder.spark.queries.AskedFiles;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.function.Supplier;
 import org.apache.iceberg.FileScanTask;
@@ -28,6 +30,7 @@ public final class RegionStep {
   private final IcebergRules rules;
   private final Supplier<FileBounds> bounds;
   private final Supplier<KeptBounds> kept;
+  private final Supplier<Optional<AskedFiles>> queries;
   private final ResolvedRequest request;
   private final RegionSizes sizes;
   private final long bound;
@@ -37,11 +40,18 @@ public final class RegionStep {
    *
    * @param bounds of all files of the scope, for the columns of the request's order; read if there is something to cut
    * @param kept what new files keep of them
+   * @param queries by which it is judged what cuts cost; by equality without
    */
-  public RegionStep(IcebergRules rules, Supplier<FileBounds> bounds, Supplier<KeptBounds> kept, ResolvedRequest request) {
+  public RegionStep(
+      IcebergRules rules,
+      Supplier<FileBounds> bounds,
+      Supplier<KeptBounds> kept,
+      Supplier<Optional<AskedFiles>> queries,
+      ResolvedRequest request) {
     this.rules = rules;
     this.bounds = bounds;
     this.kept = kept;
+    this.queries = queries;
     this.request = request;
     this.bound = rules.maxFileGroupSize().orElse(LARGEST_GROUP);
     this.sizes = sizes(rules.targetFileSize(), rules.maxFileGroupSize(), request.options().partialProgress().isPresent());
@@ -91,7 +101,8 @@ public final class RegionStep {
   private List<Selection.SelectedGroup> regions(Selection.SelectedGroup group, int rows) {
     List<FileScanTask> files = group.files().stream().sorted(GainSelection.BY_LOCATION).toList();
     DataFiles described = GainSelection.described(files, bounds.get());
-    UpkeepRequest asked = GainSelection.upkeep(rules, kept.get(), request, MOST_COST);
+    UpkeepRequest asked =
+        GainSelection.asking(GainSelection.upkeep(rules, kept.get(), request, MOST_COST), files, queries.get());
     UpkeepRequest upkeep = group.isFiner() ? asked.finer() : asked;
     Regions found = Regions.cut(described, rows, sizes, upkeep);
     if (found.regions().size() == 1) {

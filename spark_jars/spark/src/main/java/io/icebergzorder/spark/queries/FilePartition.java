@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.measure;
+package io.icebergzorder.spark.queries;
 
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.StructLike;
@@ -13,7 +13,8 @@ public record FilePartition(PartitionSpec spec, StructLike values) {
   /** Where rows of several partitions come together, those of their new files are not known. */
   public static final FilePartition UNKNOWN = new FilePartition(PartitionSpec.unpartitioned(), null);
 
-  boolean isKnown() {
+  /** Whether the values are known. */
+  public boolean isKnown() {
     return values != null;
   }
 }

@@ -1,6 +1,5 @@
-package io.icebergzorder.spark.measure;
+package io.icebergzorder.spark.queries;
 
-import io.icebergzorder.spark.queries.Condition;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -43,16 +42,21 @@ public final class FileCondition {
 
   /** Whether a data file may hold a row for which the condition is true. */
   public boolean mayMatch(ContentFile<?> file) {
-    return partitions.get(file.specId()).eval(file.partition()) && valuesMayMatch(file);
+    return partitionMayMatch(file) && valuesMayMatch(file);
+  }
+
+  /** The same by its partition alone. */
+  boolean partitionMayMatch(ContentFile<?> file) {
+    return partitions.get(file.specId()).eval(file.partition());
   }
 
   /** Whether a partition may hold such a row; one that is not known may. */
-  boolean mayMatch(FilePartition partition) {
+  public boolean mayMatch(FilePartition partition) {
     return !partition.isKnown() || partitions.get(partition.spec().specId()).eval(partition.values());
   }
 
   /** The same by its metrics alone. */
-  boolean valuesMayMatch(ContentFile<?> file) {
+  public boolean valuesMayMatch(ContentFile<?> file) {
     return metrics.eval(file);
   }
 }
