@@ -83,7 +83,7 @@ def test_appends_to_a_table_that_is_cut_for_queries_have_a_part_of_it_rewritten(
     options = {**SIZE, "workload": workload()}
     rewrite_data_files(table, ["a", "b"], options={**options, "rewrite-all": "true"})
     written = total = 0
-    for _ in range(3):
+    for _ in range(2):
         table.append(rows(rng, 600))
         total += sum(file.file_size_in_bytes for file in data_files(table))
         written += rewrite_data_files(table, ["a", "b"], options=options).rewritten_bytes_count

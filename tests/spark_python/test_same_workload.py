@@ -11,7 +11,7 @@ import pytest
 from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.pyiceberg import plan_rewrite
+from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
 from iceberg_zorder.spark import rewrite_data_files as rewrite_on_spark
 from iceberg_zorder.spark.plan import describe_plan
 from tests.conftest import CATALOG
@@ -128,3 +128,29 @@ def test_a_workload_that_a_table_remembers_is_settled_for_the_other_engine(
     file.write_text(json.dumps(workload(["id < 3", "id = 31 AND kind > 'm'"])))
     changed = plan_rewrite(table, options=options)
     assert "by the same request" not in (changed.message or "")
+
+
+def test_both_engines_choose_the_same_files_for_queries(spark: SparkSession, catalog: Catalog, full: str) -> None:
+    name = f"{CATALOG}.db.chosen_for_a_workload"
+    spark.sql(f"CREATE TABLE {name} USING iceberg PARTITIONED BY (flag) AS SELECT * FROM {full}")
+    by, size = "zorder(user_id, kind, ts)", {"target-file-size-bytes": "4000"}
+    table = catalog.load_table(name.removeprefix(f"{CATALOG}."))
+    rewrite_data_files(table, by, options={**size, "rewrite-all": "true"})
+    spark.sql(f"INSERT INTO {name} SELECT * FROM {full} WHERE id % 20 = 7")
+    spark.sql(f"REFRESH TABLE {name}")
+    reasons: list[str] = []
+    for filters in (
+        FILTERS[::3],
+        ["user_id < 3 AND flag", "kind IN ('al0', 'bl1') AND user_id = 4"],
+        ["amount < 3", "TRUE"],
+    ):
+        options = {**size, "workload": workload(filters)}
+        for others in ({}, {"max-scan-ratio": "1.05", "max-file-group-size-bytes": "40000"}):
+            asked: dict[str, Any] = {**options, **others}
+            without = plan_rewrite(table, by, options=asked).to_dict()
+            on_spark = describe_plan(spark, name, by, options=asked)
+            assert on_spark["message"] == without["message"]
+            for key in ("file_groups", "left"):
+                assert sorted(on_spark[key], key=str) == sorted(without[key], key=str)
+            reasons += [group["reason"] for group in without["file_groups"]]
+    assert any(each.startswith("scan fraction on average over the queries of the workload") for each in reasons)

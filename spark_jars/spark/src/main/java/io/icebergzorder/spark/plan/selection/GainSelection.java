@@ -252,9 +252,11 @@ public final class GainSelection implements Selection {
   }
 
   private String fraction(Judged judged, String where) {
+    Choice choice = judged.choice();
     return String.format(
         "scan fraction%s %s is %s %s %s times the attainable %s",
-        judged.byQueries() ? " on average over the queries of the workload" : "", percent(judged.choice().today()), where, RewriteOptions.MAX_SCAN_RATIO, ratio(), percent(judged.choice().attainable()));
+        judged.byQueries() ? " on average over the queries of the workload" : "",
+        percent(choice.today()), where, RewriteOptions.MAX_SCAN_RATIO, ratio(), percent(choice.attainable()));
   }
 
   private String whyNothing(int seen) {
@@ -262,7 +264,12 @@ public final class GainSelection implements Selection {
         Locale.ROOT,
         "Nothing to rewrite in %s: no size and no deletes of %,d data files call for it, and no rewrite would gain enough%s for its"
             + " bytes (%s %s). To rewrite them anyway, set option %s to true.",
-        rules.tableName(), seen, queries.get().isPresent() ? " for the queries of the workload" : "", RewriteOptions.MAX_SCAN_RATIO, ratio(), REWRITE_ALL)
+        rules.tableName(),
+        seen,
+        queries.get().isPresent() ? " for the queries of the workload" : "",
+        RewriteOptions.MAX_SCAN_RATIO,
+        ratio(),
+        REWRITE_ALL)
         + noBounds();
   }
 
