@@ -151,7 +151,9 @@ def _queries(
 def _read(queries: RequestedWorkload, tasks: Sequence[DataFileTask]) -> WorkloadRead:
     files = [task.data_file for task in tasks]
     sizes = np.array([file.file_size_in_bytes for file in files], np.int64)
-    return workload_read([(each.filter, each.weight) for each in queries.queries], queries.filters.may_match(files), sizes)
+    return workload_read(
+        [(each.filter, each.weight) for each in queries.queries], queries.filters.may_match(files), sizes
+    )
 
 
 def _remembered_order(table: Table, snapshots: Sequence[SnapshotFacts], *, case_sensitive: bool) -> str:

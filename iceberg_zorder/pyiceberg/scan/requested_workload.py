@@ -12,7 +12,6 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
 from iceberg_zorder.layout.layout import Layout
-from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.pyiceberg.scan.workload_filters import WorkloadFilters, by_partition
 from iceberg_zorder.upkeep.settled import workload_key
 from iceberg_zorder.upkeep.upkeep_request import AskedQueries
