@@ -80,7 +80,8 @@ def test_gains_are_measured_by_the_queries(spark: SparkSession) -> None:
     assert left["file_groups"] == []
     means = "scan fraction on average over the queries of the workload 100.0% today, 100.0% after"
     assert means in left["message"]
-    assert [each["reason"].split(";")[0].endswith(means) for each in left["left"]] == [True]
+    # What no size calls for is left for what the bounds tell already.
+    assert any(each["reason"].split(";")[0].endswith(means) for each in left["left"])
     half = {**useless, "workload": workload(("TRUE", 1.0), (RANGE, 1.0), ("a IS NULL", 1.0))}
     with unchanged(table):
         told = table.call(BY, options={"rewrite-all": "false", **half})
