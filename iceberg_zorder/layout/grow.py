@@ -25,7 +25,7 @@ from iceberg_zorder.layout.growth.costs import Costs, Ends
 from iceberg_zorder.layout.growth.extents import Extents
 from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
 from iceberg_zorder.layout.growth.query_costs import QueryCosts
-from iceberg_zorder.layout.growth.split_points import FileSizes, nearest_shares
+from iceberg_zorder.layout.growth.split_points import FileSizes, nearest_shares, without_repeats
 
 WORKLOAD_SHARE = 0.95
 """The share of the queries that a workload is taken to know."""
@@ -235,9 +235,10 @@ class _Grower:
     def _tried(self, table: npt.NDArray[np.uint16], files: int, column: int, ends: Ends) -> _Tried:
         """List the splits of a column that are tried, with the boxes on both sides."""
         order = np.argsort(table[column], kind="stable")
-        ordered = table[:, order]
+        ordered = table.take(order, axis=1)
         cuts, shares = self._sizes.cuts(ordered[column], files, ends)
-        edges, place = np.unique(cuts, return_inverse=True)
+        edges = without_repeats(np.sort(cuts))
+        place = np.searchsorted(edges, cuts)
         # The rows between two edges are looked at once, however many cuts they lie left or right of.
         segments = np.concatenate(([0], edges))
         lows = np.minimum.reduceat(ordered[self._leading :], segments, axis=1)
@@ -298,4 +299,4 @@ def _left_of_edges(extreme: np.ufunc, segments: npt.NDArray[np.uint16]) -> npt.N
 
 def _right_of_edges(extreme: np.ufunc, segments: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint16]:
     """Reduce the segments on the right of each edge: in a mirror they are on its left."""
-    return np.flip(_left_of_edges(extreme, np.flip(segments, axis=1)), axis=1)
+    return _left_of_edges(extreme, segments[:, ::-1])[:, ::-1]

@@ -73,14 +73,14 @@ class _Wanted:
     """The first positions after those that boxes want."""
     weights: Doubles
 
-    def only(self, boxes: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> _Wanted:
+    def only(self, boxes: npt.NDArray[np.int64]) -> _Wanted:
         return _Wanted(
-            self.low[:, boxes],
-            self.high[:, boxes],
-            self.drawn[:, boxes],
-            self.starts[:, boxes],
-            self.ends[:, boxes],
-            self.weights[boxes],
+            self.low.take(boxes, axis=1),
+            self.high.take(boxes, axis=1),
+            self.drawn.take(boxes, axis=1),
+            self.starts.take(boxes, axis=1),
+            self.ends.take(boxes, axis=1),
+            self.weights.take(boxes),
         )
 
 
@@ -150,7 +150,7 @@ class QueryCosts:
         weights = shared[boxes.query]
         is_some = (low < high).all(axis=0)
         is_all = ((low == 0.0) & (high == self._rows))[self._leading :].all(axis=0)
-        kept = is_some & ~is_all & (weights > 0.0)
+        kept = np.flatnonzero(is_some & ~is_all & (weights > 0.0))
         wanted = _Wanted(low, high, np.zeros(low.shape, np.bool_), starts, ends, weights).only(kept)
         drawn = _drawn(wanted, boxes.query[kept], boxes.weights, self._leading)
         return replace(
@@ -173,9 +173,9 @@ class QueryCosts:
         )
         touched = (np.minimum(self._wanted.high, high) > np.maximum(self._wanted.low, low)).all(axis=0)
         cut = self._cut_by(low, high)
-        kept = touched & cut[self._leading :].any(axis=0)
+        kept = np.flatnonzero(touched & cut[self._leading :].any(axis=0))
         narrowed = object.__new__(QueryCosts)
-        narrowed.__dict__.update(self.__dict__, _wanted=self._wanted.only(kept), _cut=cut[:, kept])
+        narrowed.__dict__.update(self.__dict__, _wanted=self._wanted.only(kept), _cut=cut.take(kept, axis=1))
         return narrowed
 
     def ends(self, column: int) -> Ends:
@@ -225,9 +225,11 @@ def _deal(read: Doubles, parts: Sequence[_Part], files: npt.NDArray[np.int64]) -
             before = read[part.boxes]
             after = before / part.read * of_column
             tried.append((slices, of_column, after, folded(before - after)))
-        chosen = np.stack([saved for *_, saved in tried]).argmax(axis=0)
+        chosen = np.array([saved for *_, saved in tried]).argmax(axis=0)
         for place, (part, (slices, of_column, after, _)) in enumerate(zip(parts, tried, strict=True)):
             here = dealing & (chosen == place)
+            if not here.any():
+                continue
             np.copyto(part.slice, slices, where=here)
             np.copyto(part.read, of_column, where=here)
             read[part.boxes] = np.where(here, after, read[part.boxes])

@@ -12,8 +12,12 @@ from iceberg_zorder.layout.growth.costs import Ends
 _POINTS = 9
 """Split points tried for each share of the files."""
 
+_PLACES = np.arange(1.0, _POINTS + 1.0)
+
 _ENDS = 12
 """Ends of queries tried, the heaviest ones."""
+
+_FIRST = np.ones(1, np.bool_)
 
 Integers = npt.NDArray[np.int64]
 
@@ -82,17 +86,18 @@ class FileSizes:
         """
         rows = len(ordered)
         starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-        cuts, shares = [], []
         half, quarter = files // 2, max(1, files // 4)
-        for share in (half - quarter, half, half + quarter):
-            if not 1 <= share < files:
-                continue
-            low = max(share * self.least, rows - (files - share) * self.most)
-            high = min(share * self.most, rows - (files - share) * self.least)
-            allowed = starts[np.searchsorted(starts, low, side="left") : np.searchsorted(starts, high, side="right")]
-            if len(allowed) > _POINTS:
-                targets = np.array([low + (high - low) * point / 10.0 for point in range(1, _POINTS + 1)])
-                allowed = allowed[np.unique(_nearest(allowed, targets))]
+        tried = [share for share in (half - quarter, half, half + quarter) if 1 <= share < files]
+        low = [max(share * self.least, rows - (files - share) * self.most) for share in tried]
+        high = [min(share * self.most, rows - (files - share) * self.least) for share in tried]
+        first = np.searchsorted(starts, low, side="left").tolist()
+        end = np.searchsorted(starts, high, side="right").tolist()
+        cuts, shares = [], []
+        for share, lowest, highest, begin, stop in zip(tried, low, high, first, end, strict=True):
+            allowed = starts[begin:stop]
+            if stop - begin > _POINTS:
+                targets = lowest + (highest - lowest) * _PLACES / 10.0
+                allowed = allowed[without_repeats(_nearest(allowed, targets))]
             cuts.append(allowed)
             shares.append(np.full(len(allowed), share))
         if len(ends.starts):
@@ -120,12 +125,24 @@ def nearest_shares(cuts: Integers, rows: int, files: int) -> Integers:
     >>> nearest_shares(np.array([1, 7, 15]), 16, 4)
     array([1, 2, 3])
     """
-    return np.clip((2 * files * cuts + rows) // (2 * rows), 1, files - 1)
+    return np.minimum(np.maximum((2 * files * cuts + rows) // (2 * rows), 1), files - 1)
 
 
 def _nearest(sorted_values: Integers, targets: npt.NDArray[np.float64]) -> Integers:
     """Find the place of the value nearest to each target, the lower one of two."""
-    above = np.clip(np.searchsorted(sorted_values, targets, side="left"), 0, len(sorted_values) - 1)
+    above = np.minimum(np.searchsorted(sorted_values, targets, side="left"), len(sorted_values) - 1)
     below = np.maximum(above - 1, 0)
     nearer = sorted_values[above] - targets < targets - sorted_values[below]
     return np.where(nearer, above, below)
+
+
+def without_repeats(ordered: Integers) -> Integers:
+    """Leave equal neighbours out: np.unique sorts once more, and takes several times as long for so few.
+
+    Examples
+    --------
+    >>> without_repeats(np.array([1, 1, 4, 5, 5]))
+    array([1, 4, 5])
+    """
+    others: Integers = ordered[np.concatenate((_FIRST[: len(ordered)], ordered[1:] != ordered[:-1]))]
+    return others
