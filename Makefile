@@ -156,7 +156,7 @@ bench-upkeep: $(INSTALLED) $(JAR) ## Upkeep of tables of 2 GB after appends and 
 bench-ranking: $(INSTALLED) ## What a fixed budget saves ten tables, by how file groups are ranked, about 10 minutes
 	$(BIN)/python -m benchmarks.ranking
 
-bench-workload: $(INSTALLED) ## Cuts from a workload beside other layouts, on queries nobody has seen, about 15 minutes; goes on where it was
+bench-workload: $(INSTALLED) $(JAR) ## Cuts from a workload beside other layouts, on queries nobody has seen, about half an hour; goes on where it was
 	$(BIN)/python -m benchmarks.workloads
 
 bench-queries: $(INSTALLED) $(JAR) ## All queries of TPC-H and TPC-DS on several layouts, in Spark and DuckDB, hours; ARGUMENTS='--scale 0.1 --show'

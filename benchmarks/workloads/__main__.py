@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -18,13 +19,15 @@ from typing import Annotated, Any
 
 import typer
 
+from benchmarks.run import session
 from benchmarks.without_jvm import machine
 from benchmarks.workloads.baselines import ByColumns, QdTree, filtered, k_d_tree, sampled, weightings
 from benchmarks.workloads.measure import Files, bounds, matching, scan_fraction
 from benchmarks.workloads.ours import from_workload
 from benchmarks.workloads.page import page
 from benchmarks.workloads.pairs import PAIRS
-from benchmarks.workloads.tables import Keys, Query
+from benchmarks.workloads.peers import PEERS, written
+from benchmarks.workloads.tables import Keys, Query, Table
 
 PAGE, FIGURES = Path("docs/benchmarks-workload.md"), Path("docs/benchmarks-workload.json")
 DATA = Path("benchmark-data")
@@ -51,6 +54,13 @@ class Scales:
         return [scan_fraction(found, queries) for queries in self._queries]
 
 
+def drawn(name: str, rows: int) -> tuple[Table, Scales]:
+    """Make a table, and the queries that everything is measured on."""
+    table = next(pair for pair in PAIRS if pair.name == name).make(rows, DATA)
+    held_out, new = table.queries(HELD_OUT, HELD_OUT_SEED), table.unforeseen(HELD_OUT // 2, SHIFTED_SEED)
+    return table, Scales(table.keys, held_out, new)
+
+
 def mean(learnt: Sequence[list[float]]) -> list[float]:
     """Average over training sets."""
     return [fmean(each) for each in zip(*learnt, strict=True)]
@@ -71,10 +81,9 @@ def best_set(
 
 
 def measured(name: str, files: int, rows: int) -> dict[str, Any]:
-    """Lay one table out in every way, and measure."""
-    table = next(pair for pair in PAIRS if pair.name == name).make(rows, DATA)
-    keys, held_out = table.keys, table.queries(HELD_OUT, HELD_OUT_SEED)
-    scales = Scales(keys, held_out, table.unforeseen(HELD_OUT // 2, SHIFTED_SEED))
+    """Lay one table out in every way that needs no Spark, and measure."""
+    table, scales = drawn(name, rows)
+    keys = table.keys
     sample = sampled(keys, min(rows, SAMPLE[files]))
     training = [table.queries(TRAINING, seed) for seed in TRAINING_SEEDS]
     columns = sorted({column for queries in training for column in filtered(queries)})
@@ -99,14 +108,38 @@ def measured(name: str, files: int, rows: int) -> dict[str, Any]:
     }
 
 
+def _path(name: str, files: int, rows: int) -> Path:
+    return DATA / f"workload-{name}-{files}-{rows}.json"
+
+
 def _kept(name: str, files: int, rows: int) -> dict[str, Any]:
     """Measure, unless that was done before."""
-    path = DATA / f"workload-{name}-{files}-{rows}.json"
+    path = _path(name, files, rows)
     if not path.exists():
         DATA.mkdir(exist_ok=True)
         path.write_text(json.dumps(measured(name, files, rows)))
     found: dict[str, Any] = json.loads(path.read_text())
     return found
+
+
+def add_peers(cases: Sequence[dict[str, Any]], rows: int) -> None:
+    """Have peers rewrite the tables by the best sets of columns, unless that was done before, and keep the figures."""
+    lacking = [(case, peer) for case in cases for peer in PEERS if peer not in case]
+    if not lacking:
+        return
+    # Delta reads its log in 50 tasks otherwise, however short it is.
+    settings: dict[str, Any] = {"spark.databricks.delta.snapshotPartitions": "2"}
+    with (
+        tempfile.TemporaryDirectory(prefix="iceberg-zorder-bench-") as directory,
+        session(Path(directory) / "spark", memory="2g", **settings) as spark,
+    ):
+        for case, peer in lacking:
+            table, scales = drawn(case["pair"], rows)
+            columns = case["set"]["columns"]
+            file, count = written(spark, case["pair"], table, columns, peer, case["files"], DATA)
+            case[peer] = {"scanned": scales.of(file, count), "files": count}
+            typer.echo(f"{case['pair']}, {case['files']} files: {PEERS[peer]} {case[peer]}")
+            _path(case["pair"], case["files"], rows).write_text(json.dumps(case))
 
 
 def main(
@@ -119,6 +152,7 @@ def main(
     asked = [(name, files, rows) for files in SAMPLE for name in names]
     with ProcessPoolExecutor(processes) as pool:
         cases = list(pool.map(_kept, *zip(*asked, strict=True)))
+    add_peers(cases, rows)
     figures = {"machine": machine(), "rows": rows, "cases": cases}
     if pairs:
         typer.echo(page(figures))

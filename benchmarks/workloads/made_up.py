@@ -38,7 +38,7 @@ def calls(rows: int, _: Path) -> Table:
         first = _days_ago(rng, 90, 3)
         return ({"started": (first, first + DAY)},)
 
-    return Table({"caller": caller, "callee": callee, "started": started}, draw)
+    return Table({"caller": caller, "callee": callee, "started": started}, draw, times=["started"])
 
 
 def shop(rows: int, _: Path) -> Table:
@@ -65,7 +65,9 @@ def shop(rows: int, _: Path) -> Table:
             return ({"product": equal(product[row]), "ordered": (first, first + 30 * DAY)},)
         return ({"cents": (dear, MOST)},)
 
-    return Table({"customer": customer, "product": product, "ordered": ordered, "cents": cents}, draw)
+    return Table(
+        {"customer": customer, "product": product, "ordered": ordered, "cents": cents}, draw, times=["ordered"]
+    )
 
 
 def iot(rows: int, _: Path) -> Table:
@@ -84,7 +86,7 @@ def iot(rows: int, _: Path) -> Table:
             return ({"measured": (first, first + DAY)},)
         return ({"reading": (55_000, MOST)},)
 
-    return Table({"device": device, "measured": measured, "reading": reading}, draw)
+    return Table({"device": device, "measured": measured, "reading": reading}, draw, times=["measured"])
 
 
 def logs(rows: int, _: Path) -> Table:
@@ -118,7 +120,7 @@ def logs(rows: int, _: Path) -> Table:
         return ({"logged": (recent - 3_600, recent)},)
 
     keys = {"logged": logged, "service": service, "host": host, "level": level, "status": status, "trace": trace}
-    return Table(keys, draw)
+    return Table(keys, draw, times=["logged"])
 
 
 def geo(rows: int, _: Path) -> Table:
@@ -146,7 +148,7 @@ def geo(rows: int, _: Path) -> Table:
         first = int(rng.integers(0, 52)) * 7 * DAY
         return ({"kind": equal(kind[row]), "seen": (first, first + 7 * DAY - 1)},)
 
-    return Table({"north": north, "east": east, "kind": kind, "seen": seen}, draw)
+    return Table({"north": north, "east": east, "kind": kind, "seen": seen}, draw, times=["seen"])
 
 
 def trips(rows: int, _: Path) -> Table:
@@ -166,7 +168,7 @@ def trips(rows: int, _: Path) -> Table:
     keys = {"picked_up": picked_up, "dropped_off": dropped_off, "begin": begin, "end": end}
     keys |= {"metres": metres, "cents": cents, "payment": payment}
     airports = zones[[3, 17, 40]].tolist()
-    return Table(keys, lambda rng: _of_trips(rng, keys, airports, dear, long))
+    return Table(keys, lambda rng: _of_trips(rng, keys, airports, dear, long), times=["picked_up", "dropped_off"])
 
 
 def _month(rng: Rng, months: int = 1) -> tuple[int, int]:

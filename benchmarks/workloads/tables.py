@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 Rng = np.random.Generator
 Keys = npt.NDArray[np.int64]
@@ -24,6 +27,12 @@ Box = Mapping[str, tuple[int, int]]
 Query = tuple[Box, ...]
 """A row matches if any of the boxes holds it."""
 
+ROW = "row_number"
+"""The column of a stored table that tells where its rows stood."""
+
+BEGIN = 1_750_000_000
+"""When the times of tables that are made up begin, in seconds since 1970: stored times have the bits of today's."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -35,10 +44,37 @@ class Table:
         The columns.
     draw : callable
         Draws one query of the workload.
+    times, days : sequence of str
+        Columns of seconds since :data:`BEGIN`, and of days since 1970.
+    texts : mapping of str to sequence of str
+        Columns of ranks, and the texts in order.
     """
 
     keys: dict[str, Keys]
     draw: Callable[[Rng], Query]
+    times: Sequence[str] = ()
+    days: Sequence[str] = ()
+    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def stored(self) -> pa.Table:
+        """Make the table as one would store it, with the numbers of its rows: the type of a column decides on its bits.
+
+        Examples
+        --------
+        >>> table = Table({"a": np.array([1, 0, NULL])}, lambda _: (), texts={"a": ["x", "y"]})
+        >>> table.stored().to_pydict()
+        {'a': ['y', 'x', None], 'row_number': [0, 1, 2]}
+        """
+        columns = {name: self._values(name, column) for name, column in self.keys.items()}
+        return pa.table({**columns, ROW: np.arange(len(next(iter(self.keys.values()))))})
+
+    def _values(self, name: str, column: Keys) -> pa.Array[Any]:
+        keys = pa.array(column, mask=column == NULL)
+        if name in self.times:
+            return pc.multiply(pc.add(keys, BEGIN), 1_000_000).cast(pa.timestamp("us", "UTC"))
+        if name in self.days:
+            return keys.cast(pa.int32()).cast(pa.date32())
+        return pa.array(self.texts[name]).take(keys) if name in self.texts else keys
 
     def queries(self, count: int, seed: int) -> list[Query]:
         """Draw queries; others by another seed."""

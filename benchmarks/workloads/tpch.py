@@ -99,7 +99,7 @@ def lineitem(rows: int, directory: Path) -> Table:
             return tuple({"l_quantity": (each, each + 1000), **fixed} for each in least)
         return ({"l_shipdate": shipped[number]},)
 
-    return Table(keys, draw)
+    return Table(keys, draw, days=names[:2], texts=dict(zip(names[4:], (modes, instructs, flags), strict=True)))
 
 
 def orders(rows: int, directory: Path) -> Table:
@@ -122,4 +122,4 @@ def orders(rows: int, directory: Path) -> Table:
         }
         return ({"o_orderdate": ordered[number]},)
 
-    return Table(keys, draw)
+    return Table(keys, draw, days=["o_orderdate"], texts={"o_orderstatus": statuses})
