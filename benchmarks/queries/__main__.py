@@ -1,7 +1,7 @@
 """The queries themselves, by bytes and by the clock, on the same tables in several layouts: ``make bench-queries``.
 
-Every set on every engine is a run of its own, which takes the place of an earlier one in the figures, so that they can
-be measured one at a time. Exit codes: 0 done, 1 results differ between layouts, 2 wrong usage.
+Every set on every engine at every scale is a run of its own, which takes the place of an earlier one in the figures, so
+that they can be measured one at a time. Exit codes: 0 done, 1 results differ between layouts, 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -110,9 +110,9 @@ def main(
 
 
 def _add(found: dict[str, Any]) -> None:
-    """Put a run in the place of an earlier one of the same set and engine, and write the page."""
+    """Put a run in the place of an earlier one of the same set, engine and scale, and write the page."""
     runs = json.loads(FIGURES.read_text())["runs"] if FIGURES.exists() else []
-    kept = [each for each in runs if (each["set"], each["engine"]) != (found["set"], found["engine"])]
+    kept = [each for each in runs if any(each[key] != found[key] for key in ("set", "engine", "scale"))]
     figures = {"runs": [*kept, found]}
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
     PAGE.write_text(page(figures))

@@ -23,9 +23,10 @@ _MEASURES = """\
 *Bytes* are the sizes of the data files that are left to be read once files were pruned. In Spark they are what
 Iceberg's scans in the executed plan tell, each scan for itself, without adaptive execution, which is on where time is
 taken. In DuckDB, which reads through its Iceberg extension, they are of the files that it opens, each once a query; so
-what joins tell scans while they run counts. *Read* is what DuckDB read of these files. *Time* is the sum of the
-medians of the rounds; in each, layouts take turns, after a round to warm up. All files are in the page cache: no time
-is spent waiting for a disk or for S3, where bytes and files weigh more. Changes and ratios are to the tables as
+what joins tell scans while they run counts. *Read* is what DuckDB read of these files. *Time* is the sum of the medians
+of the rounds; in each, layouts take turns, after a round to warm up. All files are in the page cache: no time is spent
+waiting for a disk or for S3, where bytes and files weigh more. Bytes are the same whatever else a machine does; seconds
+are not, and a load average above its cores tells that others worked beside. Changes and ratios are to the tables as
 ingested; less is better."""
 _JOINS = """\
 All others filter dimensions, and what is wanted of a large table is known only once these are joined. Spark hands what
@@ -57,7 +58,7 @@ memory, where a file that is skipped saves little time."""
 
 def page(figures: Mapping[str, Any]) -> str:
     """Write the page."""
-    runs = sorted(figures["runs"], key=lambda run: (run["set"] != "tpch", run["engine"]))
+    runs = sorted(figures["runs"], key=lambda run: (run["set"] != "tpch", run["engine"], run["scale"]))
     lines = [
         "# The queries themselves",
         "",
@@ -70,10 +71,15 @@ def page(figures: Mapping[str, Any]) -> str:
         *_why(runs),
     ]
     for of in SETS:
-        if own := [run for run in runs if run["set"] == of.name]:
-            lines += ["", f"## {of.title}", "", of.about, "", *_tables(of, own[0])]
-            for run in own:
-                lines += ["", f"### {of.title}, {_ENGINES[run['engine']]}", "", *_of_run(run)]
+        own = [run for run in runs if run["set"] == of.name]
+        if own:
+            lines += ["", f"## {of.title}", "", of.about]
+        # Engines read the same tables.
+        for scale, run in sorted({run["scale"]: run for run in own}.items()):
+            lines += ["", f"### {of.title}, the tables at scale factor {scale:g}", "", *_tables(of, run)]
+        for run in own:
+            title = f"{of.title}, {_ENGINES[run['engine']]}, scale factor {run['scale']:g}"
+            lines += ["", f"### {title}", "", *_of_run(run)]
     return "\n".join(lines) + "\n"
 
 

@@ -126,13 +126,16 @@ def _query(name: str, sizes: tuple[int, ...], seconds: tuple[float, ...]) -> dic
 
 
 def test_page_sums_and_compares() -> None:
-    shown = page({"runs": [_run()]})
+    shown = page({"runs": [_run(), _run(scale=5.0, engine="duckdb")]})
     line = "| TPC-H, Spark | 1 | ours, usual columns | 0.0 | -20% | 1, 1 |  |  | 3.0 | +0% | 1.00 | 1, 1 |"
     assert line in shown
     assert "- TPC-H, 1 of 2 queries: H1 (orders)." in shown
     assert "| orders | 3 | 2.0 | 2.0 | 2.0 | o_orderdate, o_custkey |" in shown
     assert "| H2 | 0.0 | 1.00 | 1.10 | 1.000 | 1.00 | 2.00 |" in shown
     assert "has no option `workload`" in " ".join(shown.split())
+    headings = [line.removeprefix("### TPC-H, ") for line in shown.splitlines() if line.startswith("### ")]
+    of_tables = ["the tables at scale factor 1", "the tables at scale factor 5"]
+    assert headings == [*of_tables, "DuckDB, scale factor 5", "Spark, scale factor 1"]
 
 
 def test_page_tells_of_the_workload_and_of_other_results() -> None:
