@@ -60,7 +60,7 @@ def test_a_table_is_measured_and_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"| iot | 64 | {case['matching'][0]:.2f} |" in shown
     worst = case["all"]["scanned"][0] / case["set"]["scanned"][0] - 1
     assert f"the worst is iot in 64 files, at {worst:+.1%}\n" in shown
-    assert "instead of 64 there are 64 Iceberg's and 63 of liquid clustering." in shown
+    assert "For 64 files Iceberg's z-order wrote 64, liquid clustering wrote 63." in shown
 
 
 @pytest.mark.full
