@@ -20,12 +20,13 @@ final class SplitBoxes {
    *
    * @param positions by active column and sampled row
    * @param leading the number of leading columns, by which boxes are not measured
-   * @param ordered rows in the order of the column that splits
+   * @param cut the active column that splits
+   * @param ordered rows in its order
    * @param from the first place of the interval in that order
    * @param to the place after its last
    * @param edges the numbers of rows on the left side of each cut, ascending
    */
-  SplitBoxes(int[][] positions, int leading, int[] ordered, int from, int to, int[] edges) {
+  SplitBoxes(char[][] positions, int leading, int cut, int[] ordered, int from, int to, int[] edges) {
     int columns = positions.length - leading;
     this.rows = to - from;
     this.edges = edges;
@@ -34,26 +35,27 @@ final class SplitBoxes {
     this.rightLows = new int[edges.length][columns];
     this.rightHighs = new int[edges.length][columns];
     for (int column = 0; column < columns; column++) {
-      measure(positions[leading + column], column, ordered, from);
+      measure(positions[leading + column], column, leading + column == cut, ordered, from);
     }
   }
 
   /** Looks at the rows between two edges once, and then adds them up from either end. */
-  private void measure(int[] positions, int column, int[] ordered, int from) {
+  private void measure(char[] positions, int column, boolean isOrdered, int[] ordered, int from) {
     int[] lows = new int[edges.length + 1];
     int[] highs = new int[edges.length + 1];
-    int place = 0;
+    int start = 0;
     for (int segment = 0; segment <= edges.length; segment++) {
       int end = segment < edges.length ? edges[segment] : rows;
-      int low = Integer.MAX_VALUE;
-      int high = Integer.MIN_VALUE;
-      for (; place < end; place++) {
+      int low = positions[ordered[from + start]];
+      int high = positions[ordered[from + end - 1]];
+      for (int place = start; place < end && !isOrdered; place++) {
         int position = positions[ordered[from + place]];
         low = Math.min(low, position);
         high = Math.max(high, position);
       }
       lows[segment] = low;
       highs[segment] = high;
+      start = end;
     }
     int low = Integer.MAX_VALUE;
     int high = Integer.MIN_VALUE;
