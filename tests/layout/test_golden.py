@@ -35,6 +35,7 @@ def test_no_file_is_missing_or_extra() -> None:
         "boxes",
         "settled",
         "upkeep",
+        "upkeep_queries",
         "regions",
         "queries",
         "position_boxes",
