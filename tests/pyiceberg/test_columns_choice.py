@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
+from pyiceberg.types import StringType
 
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.layout.choice.workload_columns import choose_columns
@@ -137,6 +138,17 @@ def test_columns_stay_chosen_under_new_names_and_not_without_one(table: Table) -
     with table.update_schema() as update:
         update.delete_column("new name")
     assert plan_rewrite(table, options=OPTIONS).request.sort_order == "zorder(`b c`, s)"
+
+
+def test_the_same_text_chooses_anew_once_a_name_is_that_of_another_column(table: Table) -> None:
+    rewrite_data_files(table, options=OPTIONS)
+    with table.update_schema() as update:
+        update.rename_column("s", "old")
+    with table.update_schema() as update:
+        update.rename_column("a", "kept")
+        update.add_column("s", StringType())
+    # The new column has no value that a query could find by.
+    assert plan_rewrite(table, options=OPTIONS).request.sort_order == "zorder(`b c`)"
 
 
 def test_what_conflicts_take_is_planned_again_by_the_same_columns(

@@ -13,6 +13,7 @@ from pyiceberg.table import Table
 from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.pyiceberg.scan.workload_filters import WorkloadFilters, by_partition
+from iceberg_zorder.request.predicate import Name
 from iceberg_zorder.upkeep.settled import workload_key
 from iceberg_zorder.upkeep.upkeep_request import AskedQueries
 from iceberg_zorder.workload.boxes.position_boxes import query_boxes
@@ -62,6 +63,11 @@ class RequestedWorkload:
     def key(self) -> str:
         """What tells it from other workloads, wherever it was read: 16 hexadecimal digits."""
         return workload_key((each.filter, each.weight) for each in self.queries)
+
+    @property
+    def names(self) -> frozenset[Name]:
+        """The columns that its queries limit, by the names of the schema."""
+        return frozenset(name for boxes in self.filters.boxes for box in boxes for name, _ in box.ranges)
 
     def of_layout(self, layout: Layout, like: DataFile | None) -> QueryBoxes:
         """Find what the queries want of a layout's columns, in its positions.

@@ -18,7 +18,7 @@ from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.plan.choice.candidates import candidate_columns
-from iceberg_zorder.pyiceberg.plan.choice.last_order import last_sort_order
+from iceberg_zorder.pyiceberg.plan.choice.last_order import last_sort_order, names_other_fields
 from iceberg_zorder.pyiceberg.plan.group_scans import group_scans
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.planner import Plan
@@ -94,7 +94,8 @@ def _kept(request: PlanRequest, snapshot: Snapshot, workload: RequestedWorkload)
     """Find the sort order of the newest rewrite for the same queries, if the table still has its columns."""
     snapshots = reversed(snapshots_to(request.table, snapshot))
     last = next((each for each in snapshots if each.is_rewrite and each.summary.get(WORKLOAD) == workload.key), None)
-    if last is None:
+    # The same text asks for something else once a name has moved to another field.
+    if last is None or names_other_fields(request.table, workload.names, last):
         return None
     try:
         # Adaptive cuts take the curve that is tighter, and summaries tell which that was: zorder was asked for.

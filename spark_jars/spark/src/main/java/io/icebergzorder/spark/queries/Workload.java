@@ -20,8 +20,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Function;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
@@ -152,6 +154,14 @@ public record Workload(List<Query> queries, double share) {
   public QueryBoxes boxes(List<LayoutColumn> columns, boolean[] asked) {
     return PositionBoxes.of(
         IntStream.range(0, asked.length).filter(i -> asked[i]).mapToObj(i -> queries.get(i).wanted()).toList(), columns);
+  }
+
+  /** The columns that its queries limit, by the parts of their names in the schema. */
+  public Set<List<String>> names() {
+    return queries.stream()
+        .flatMap(query -> query.wanted().boxes().stream())
+        .flatMap(box -> box.ranges().keySet().stream())
+        .collect(Collectors.toSet());
   }
 
   /** Options as they tell requests apart: with the key of the queries for where they lie. */

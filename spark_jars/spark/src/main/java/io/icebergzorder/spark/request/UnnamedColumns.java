@@ -113,6 +113,8 @@ public record UnnamedColumns(
         .filter(each -> each.isLayout() && each.operation().equals(SnapshotFacts.REPLACE))
         .filter(each -> key.equals(each.summary().get(RequestKey.WORKLOAD)))
         .findFirst()
+        // The same text asks for something else once a name has moved to another field.
+        .filter(each -> !ResolvedReport.namesOtherFields(table, each, workload.names()))
         .flatMap(this::orderOfToday);
   }
 
