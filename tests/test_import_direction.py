@@ -29,6 +29,7 @@ STAGES = [
         "pyiceberg.content_files",
         "pyiceberg.display",
         "pyiceberg.file_names",
+        "pyiceberg.joined_file",
         "pyiceberg.nested_fields",
         "pyiceberg.progress",
     },

@@ -131,6 +131,24 @@ def test_what_the_queries_do_not_gain_by_is_left(table: Table) -> None:
     assert "on average over the queries of the workload" in (plan.message or "")
 
 
+def test_new_files_hold_no_more_than_those_that_they_are_made_of(table: Table) -> None:
+    """Queries for what ``where`` leaves out, or nobody has, read none of them by a column that is not clustered by."""
+    filters = ["a = 4000 AND s = 'k00017'", *(f"a < 9000 AND s > 'x{value}'" for value in range(7))]
+    filters += ["a < 9000 AND s IS NULL", "b > 20000 OR s LIKE 'j%'"]
+    queries = [{"filter": text, "weight": 1} for text in filters]
+    options = {**ALL, "workload": {"version": 1, "queries": queries}}
+    plan = plan_rewrite(table, ["a"], options=options).sampled(predicates=filters)
+    told = plan.to_dict()["workload"]
+    assert told["before"] == pytest.approx(1 / 10)
+    assert 0 < told["predicted"] < told["before"] / 2
+    assert [each.predicted for each in plan.predicates[1:]] == [0.0] * 9
+    # What is not kept of new files says nothing.
+    with table.transaction() as transaction:
+        transaction.set_properties({"write.metadata.metrics.column.s": "counts"})
+    blind = plan_rewrite(table, ["a"], options=options).sampled(predicates=filters[-2:])
+    assert all((each.predicted or 0) > 0.8 for each in blind.predicates)
+
+
 def test_queries_of_one_partition_do_not_shape_the_files_of_another(catalog: SqlCatalog) -> None:
     rng = np.random.default_rng(4)
     made = catalog.create_table("db.parts", pa.schema([("p", pa.int64()), ("a", pa.int64()), ("b", pa.int64())]))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
@@ -38,11 +39,14 @@ class GroupReads:
     before, predicted, actual : BytesRead or None
         Of its data files, of those that its layout is predicted to make, and of those that were written; None if it is
         not known, or there is no workload.
+    may_find : ndarray of bool, shape (queries,), or None
+        Which of them its rows may be of use to; None without a workload.
     """
 
     before: BytesRead | None = None
     predicted: BytesRead | None = None
     actual: BytesRead | None = None
+    may_find: npt.NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,21 +126,23 @@ class ScanFractions:
     def group(self, sampled: SampledGroup, group: FileGroup) -> MeasuredGroup:
         """Measure a group by its sample and its data files."""
         files, planned = [task.data_file for task in group.tasks], self.planned_of(sampled)
-        before = self.workload.read_of(files) if self.workload else None
-        reads = GroupReads(before, self._read_of_planned(planned, group))
+        reads = GroupReads()
+        if self.workload:
+            reads = GroupReads(self.workload.read_of(files), may_find=self.workload.may_find(files))
+        reads = replace(reads, predicted=self._read_of_planned(planned, group, reads))
         return MeasuredGroup(self.values(sampled), sampled.rows, self.files(files), planned, reads)
 
     def planned_anew(self, measured: MeasuredGroup, sampled: SampledGroup, group: FileGroup) -> MeasuredGroup:
         """Take a layout for another one of the same group."""
         planned = self.planned_of(sampled)
-        reads = replace(measured.read, predicted=self._read_of_planned(planned, group))
+        reads = replace(measured.read, predicted=self._read_of_planned(planned, group, measured.read))
         return replace(measured, planned=planned, read=reads)
 
-    def _read_of_planned(self, planned: DataFiles, group: FileGroup) -> BytesRead | None:
-        if self.workload is None:
+    def _read_of_planned(self, planned: DataFiles, group: FileGroup, reads: GroupReads) -> BytesRead | None:
+        if self.workload is None or reads.may_find is None:
             return None
         new = new_data_files(planned, self.fields, [group.like])
-        return self.workload.read_of_new(new, are_placed=group.like is not None)
+        return self.workload.read_of_new(new, reads.may_find, are_placed=group.like is not None)
 
     def written(self, measured: MeasuredGroup, files: Sequence[DataFile]) -> tuple[MeasuredGroup, DataFiles]:
         """Measure the new files of a group."""
@@ -249,6 +255,7 @@ def predicate_scan(
     new: list[tuple[int, bool]] = []
     for group, of_group in zip(groups, measured, strict=True):
         read = new_files_read(listing, of_group.planned, fields, [group.like])
+        read &= listing.new_values_may_match([task.data_file for task in group.tasks])
         new += zip(of_group.planned.sizes.tolist(), read.tolist(), strict=True)
     return PredicateScan(text, before, _share(new))
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from pyiceberg.expressions import BooleanExpression
+from pyiceberg.expressions.visitors import bind, extract_field_ids
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.types import NestedField
 
 from iceberg_zorder.pyiceberg.compat.expressions import file_may_match, manifest_may_match, partition_may_match
 from iceberg_zorder.pyiceberg.compat.manifests import read_entries
 from iceberg_zorder.pyiceberg.content_files import is_unpartitioned, sequence_number
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
+from iceberg_zorder.pyiceberg.joined_file import joined_file
+from iceberg_zorder.pyiceberg.metrics_config import metrics_config
 from iceberg_zorder.pyiceberg.scan.delete_index import DeleteIndex
 from iceberg_zorder.pyiceberg.scan.garbage import without_garbage_collection
 from iceberg_zorder.pyiceberg.scan.predicates import file_filter
@@ -87,6 +91,19 @@ class Listing:
     def values_may_match(self, file: DataFile) -> bool:
         """Tell the same by its metrics alone."""
         return self._metrics_filter(file)
+
+    def new_values_may_match(self, files: Sequence[DataFile]) -> bool:
+        """Tell the same of files that are made of the rows of data files: what these hold together, those hold."""
+        return self.values_may_match(joined_file(files, self.kept_fields))
+
+    @cached_property
+    def kept_fields(self) -> list[NestedField]:
+        """The columns that it looks at, but for those of which new files keep no bounds."""
+        schema, config = self._table.schema(), metrics_config(self._table)
+        found = sorted(extract_field_ids(bind(schema, self._filter, self._case_sensitive)))
+        return [
+            schema.find_field(each) for each in found if config.mode(schema.find_column_name(each) or "").keeps_bounds
+        ]
 
     @cached_property
     def _partition_filters(self) -> dict[int, Callable[[DataFile], bool]]:

@@ -12,6 +12,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
 from iceberg_zorder.layout.layout import Layout
+from iceberg_zorder.pyiceberg.joined_file import joined_file
 from iceberg_zorder.pyiceberg.scan.workload_filters import WorkloadFilters, by_partition
 from iceberg_zorder.request.predicate import Name
 from iceberg_zorder.upkeep.settled import workload_key
@@ -83,10 +84,20 @@ class RequestedWorkload:
 
     def read_of(self, files: Sequence[DataFile]) -> BytesRead:
         """Tell what the queries read of data files."""
-        return self.read_of_new(files, are_placed=True)
+        return self._read(files, are_placed=True)
 
-    def read_of_new(self, files: Sequence[DataFile], *, are_placed: bool) -> BytesRead:
-        """Tell the same of files that do not exist yet, whose partitions may be unknown."""
+    def may_find(self, files: Sequence[DataFile]) -> npt.NDArray[np.bool_]:
+        """Tell which queries may read files that are made of the rows of data files, by what these hold together."""
+        fields = {field.field_id: field for each in self.filters.listings for field in each.kept_fields}
+        together = joined_file(files, fields.values())
+        return np.array([each.values_may_match(together) for each in self.filters.listings])
+
+    def read_of_new(self, files: Sequence[DataFile], may_find: npt.NDArray[np.bool_], *, are_placed: bool) -> BytesRead:
+        """Tell the same of files that do not exist yet, whose partitions may be unknown, by what :meth:`may_find`."""
+        found = self._read(files, are_placed=are_placed)
+        return BytesRead(found.all, np.where(may_find, found.read, 0))
+
+    def _read(self, files: Sequence[DataFile], *, are_placed: bool) -> BytesRead:
         sizes = np.array([file.file_size_in_bytes for file in files], np.int64)
         return BytesRead(int(sizes.sum()), self.filters.may_match(files, are_placed=are_placed) @ sizes)
 

@@ -62,7 +62,12 @@ public final class KeptBounds {
 
   /** Whether anything is kept of a column's values. */
   public boolean areKept(ClusteringColumn column) {
-    return !(modes.get(column) instanceof MetricsModes.None || modes.get(column) instanceof MetricsModes.Counts);
+    return areKept(modes.get(column));
+  }
+
+  /** Whether anything is kept of values by a mode. */
+  public static boolean areKept(MetricsModes.MetricsMode mode) {
+    return !(mode instanceof MetricsModes.None || mode instanceof MetricsModes.Counts);
   }
 
   /** Whether values are of a type that is cut. */

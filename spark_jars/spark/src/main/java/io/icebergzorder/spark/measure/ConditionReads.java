@@ -17,6 +17,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.MetricsConfig;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.types.Types;
 
@@ -25,6 +26,7 @@ public final class ConditionReads {
   private final TablePlan plan;
   private final Table table;
   private final List<FileCondition> conditions;
+  private final Map<PlannedGroup, JoinedFile> joined = new HashMap<>();
 
   /** Takes conditions, which keep their places. */
   public ConditionReads(TablePlan plan, List<Condition> conditions) {
@@ -37,19 +39,21 @@ public final class ConditionReads {
   /** What is read of the files of some groups today. Manifests are read again, unless there is no condition. */
   public Map<PlannedGroup, BytesRead> today(Collection<PlannedGroup> groups) {
     Map<PlannedGroup, BytesRead> read = new LinkedHashMap<>();
-    Map<String, BytesRead> byLocation = new HashMap<>();
+    Map<String, PlannedGroup> byLocation = new HashMap<>();
+    List<Types.NestedField> kept = keptFields();
     for (PlannedGroup group : groups) {
-      BytesRead ofGroup = new BytesRead(conditions.size());
-      read.put(group, ofGroup);
-      group.files().forEach(file -> byLocation.put(file.file().location(), ofGroup));
+      read.put(group, new BytesRead(conditions.size()));
+      joined.put(group, new JoinedFile(kept));
+      group.files().forEach(file -> byLocation.put(file.file().location(), group));
     }
     if (!conditions.isEmpty()) {
       plan.forEachFileWithBounds(
           columns(),
           file -> {
-            BytesRead ofGroup = byLocation.get(file.location());
-            if (ofGroup != null) {
-              add(ofGroup, file);
+            PlannedGroup group = byLocation.get(file.location());
+            if (group != null) {
+              add(read.get(group), file);
+              joined.get(group).add(file);
             }
           });
     }
@@ -61,6 +65,15 @@ public final class ConditionReads {
         .flatMap(condition -> condition.fieldIds().stream())
         .distinct()
         .map(table.schema()::findColumnName)
+        .toList();
+  }
+
+  /** The columns of conditions of which new files keep bounds. */
+  private List<Types.NestedField> keptFields() {
+    MetricsConfig metrics = MetricsConfig.forTable(table);
+    return columns().stream()
+        .filter(name -> KeptBounds.areKept(metrics.columnMode(name)))
+        .map(table.schema()::findField)
         .toList();
   }
 
@@ -76,7 +89,8 @@ public final class ConditionReads {
   }
 
   /**
-   * What will be read of the files that a layout is predicted to make.
+   * What will be read of the files that a layout is predicted to make: nothing by a condition that today's files of the group rule out
+   * together, as {@link #today} has found.
    *
    * @param kept what they will keep of bounds
    */
@@ -87,9 +101,14 @@ public final class ConditionReads {
     }
     DataFiles made = newFiles(sampled, kept);
     boolean[][] mayMatch = new PredictedFiles(fields(), List.of(partition(group))).mayMatch(conditions, made);
+    DataFile today = joined.get(group).file();
+    boolean[] mayFind = new boolean[conditions.size()];
+    for (int i = 0; i < mayFind.length; i++) {
+      mayFind[i] = conditions.get(i).valuesMayMatch(today);
+    }
     for (int file = 0; file < made.count(); file++) {
       int place = file;
-      read.add(made.sizes()[file], i -> mayMatch[i][place]);
+      read.add(made.sizes()[file], i -> mayFind[i] && mayMatch[i][place]);
     }
     return read;
   }
