@@ -10,7 +10,9 @@ import pytest
 from tests.soak.races import DELETES, NOTHING, race, sqlite
 
 
-@pytest.mark.parametrize("deletes", [(), DELETES], ids=["appends", "appends and deletes"])
+@pytest.mark.parametrize(
+    "deletes", [pytest.param((), marks=pytest.mark.full), DELETES], ids=["appends", "appends and deletes"]
+)
 def test_writers_against_a_rewriter(tmp_path: Path, deletes: Sequence[str]) -> None:
     counts = race(sqlite(tmp_path), seconds=6, writers=2, rewriters=1, deletes=deletes)
     assert counts["appends"] > 5

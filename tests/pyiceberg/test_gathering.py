@@ -33,7 +33,11 @@ def rows(table: Table) -> list[tuple[Any, Any]]:
     return sorted(zip(*table.refresh().scan().to_arrow().to_pydict().values(), strict=True))
 
 
-@pytest.mark.parametrize("options", [{}, BY_SIZE, {"max-scan-ratio": "3"}], ids=["default", "by size", "lax"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, BY_SIZE, pytest.param({"max-scan-ratio": "3"}, marks=pytest.mark.full)],
+    ids=["default", "by size", "lax"],
+)
 @pytest.mark.parametrize("properties", [{}, LARGE, KEEPS_NOTHING], ids=["by data", "large target", "no bounds"])
 def test_a_small_table_is_not_written_again_at_each_append(
     catalog: SqlCatalog, properties: Mapping[str, str], options: Mapping[str, str]

@@ -69,7 +69,10 @@ def test_groups_of_one_file_are_sorted_where_they_are_read(
     assert tasks(events) == [GROUPS]
 
 
-@pytest.mark.parametrize("sort_order", ["zorder(a, b, c)", "b DESC NULLS FIRST, hilbert(a, c)"])
+@pytest.mark.parametrize(
+    "sort_order",
+    [pytest.param("zorder(a, b, c)", marks=pytest.mark.full), "b DESC NULLS FIRST, hilbert(a, c)"],
+)
 def test_groups_of_several_files_share_an_exchange(spark: SparkSession, tmp_path: Path, sort_order: str) -> None:
     table = create(spark, SELECT, partitioned_by="p")
     events = both_ways(table, table.target_for(6 * GROUPS), tmp_path, sort_order)
