@@ -99,17 +99,33 @@ class Compression:
         found, filled = self._rewritten, [each for each in files if len(each)]
         if found is None or not filled:
             return 1.0
-        size = round(float(np.mean([len(each) for each in filled])))
+        size = float(np.mean([len(each) for each in filled]))
         today, new = self._of_today(found.written, size), self._of(found.written, filled)
         changed = sum(of * (new[name] / today[name] - 1) for name, of in found.columns.items() if name in new)
         return (found.whole + changed) / found.today
 
-    def _of_today(self, written: Written, size: int) -> dict[str, float]:
-        """Write files of so many sampled rows as they lie today."""
+    def _of_today(self, written: Written, size: float) -> dict[str, float]:
+        """Find the bytes of a row in each column in files of so many sampled rows as they lie today.
+
+        Layouts have files of different sizes. Files are written of powers of two, and what lies between is taken to lie
+        on a line, as what a file has once, and what it has of each row, do.
+        """
+        end = self._rows.sample.rows
+        low = 1 << int(np.log2(size))
+        high = min(2 * low, end)
+        of_low, of_high = self._written_today(written, low), self._written_today(written, high)
+        share = (size - low) / (high - low) if high > low else 0.0
+        return {
+            name: (low * (1 - share) * of_low[name] + high * share * of_high[name]) / (low + share * (high - low))
+            for name in of_low
+        }
+
+    def _written_today(self, written: Written, size: int) -> dict[str, float]:
+        """Write files of so many sampled rows, no more than there are, as they lie today."""
         if size not in self._today:
             end = self._rows.sample.rows
-            starts = np.unique(np.linspace(0, max(0, end - size), WRITTEN_FILES).astype(np.int64)).tolist()
-            self._today[size] = self._of(written, [np.arange(start, min(start + size, end)) for start in starts])
+            starts = np.unique(np.linspace(0, end - size, WRITTEN_FILES).astype(np.int64)).tolist()
+            self._today[size] = self._of(written, [np.arange(start, start + size) for start in starts])
         return self._today[size]
 
     def _of(self, written: Written, files: Sequence[npt.NDArray[np.int64]]) -> dict[str, float]:
