@@ -18,6 +18,8 @@ from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, f
 
 MOST_SCREENED_ROWS = 100_000
 _NEVER_ONLY_SCREENED = 8
+_ROWS_OF_FOLDS = 32_768
+"""Folds tell how much more queries read that cuts do not know: a ratio, for which few rows do."""
 
 
 def mean(queries: Sequence[JudgedQuery], values: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> float:
@@ -50,23 +52,35 @@ class Simulation:
     def judged(self, candidate: Candidate, target: int) -> JudgedLayout:
         """Judge a candidate whose files are to have a size."""
         files, share = self._files(candidate, target)
-        chosen_by = share * files_read(self.rows, files, self._boxes[0])[0]
-        for fold in candidate.folds:
-            of_fold, share_of_fold = self._files(fold.candidate, target)
-            read, _ = files_read(self.rows, of_fold, self._boxes[0])
-            chosen_by[fold.unseen] = share_of_fold * read[fold.unseen]
+        known = share * mean(self.choosing, files_read(self.rows, files, self._boxes[0])[0])
         return JudgedLayout(
             candidate.kind,
             candidate.text(self.rows),
             tuple(self.rows.columns[place].name for place in candidate.columns),
             *self._read(files, share),
-            mean(self.choosing, chosen_by),
+            known * self._unknown(candidate, target),
             round(share * self.rows.bytes),
         )
 
     def sized(self, candidate: Candidate, target: int) -> FileSize:
         """Judge a candidate by the half that judges alone, with files of another size."""
         return FileSize(target, *self._read(*self._files(candidate, target)))
+
+    def _unknown(self, candidate: Candidate, target: int) -> float:
+        """Find what the queries that choose read of files that do not know them, as a multiple of what they read."""
+        if not candidate.folds:
+            return 1.0
+        few = replace(self, rows=self.rows.thinned(_ROWS_OF_FOLDS))
+        known = few._bytes_of_today(candidate, target)
+        unknown = np.zeros(len(known))
+        for fold in candidate.folds:
+            unknown[fold.unseen] = few._bytes_of_today(fold.candidate, target)[fold.unseen]
+        of_known = mean(self.choosing, known)
+        return mean(self.choosing, unknown) / of_known if of_known else 1.0
+
+    def _bytes_of_today(self, candidate: Candidate, target: int) -> npt.NDArray[np.float64]:
+        """Find what each query that chooses reads of a candidate's files, if these kept the bytes of today."""
+        return files_read(self.rows, candidate.files(self.rows, self.expected_files(target)), self._boxes[0])[0]
 
     def _files(self, candidate: Candidate, target: int) -> tuple[SimulatedFiles, float]:
         """Simulate files by the bytes of today, and find the share of these that they come to."""
@@ -83,11 +97,11 @@ class Simulation:
 
         Where there are many rows, all are judged on some of them first, and on all rows those that this leaves among
         the best, the best of each kind and number of columns, sorts, and the neighbours of the best set: what differs
-        from it by one column.
+        from it by one column. What has folds is the only one of its kind, and is judged on all rows at once.
         """
         screen = replace(self, rows=self.rows.thinned(MOST_SCREENED_ROWS))
-        found = {each: screen.judged(each, target) for each in candidates}
-        exact = set(found) if screen.rows is self.rows else set[Candidate]()
+        found = {each: (self if each.folds else screen).judged(each, target) for each in candidates}
+        exact = {each for each in found if each.folds or screen.rows is self.rows}
         while True:
             order = sorted(found, key=lambda each: _place(found[each]))
             wanted = [each for each in _that_matter(order) if each not in exact]
