@@ -149,8 +149,8 @@ class Advice:
         How many scans of the workload were judged: with filters, and without.
     choosing_queries, judging_queries : int
         How many different filters chose, and judged.
-    is_held_out : bool
-        Whether no filter did both.
+    in_both_halves : int
+        How many did both.
     table_bytes, target_file_size_bytes : int
         Bytes of the data files, and how large new ones are to be.
     queries_per_day : float or None
@@ -184,7 +184,7 @@ class Advice:
     full_scans: float
     choosing_queries: int
     judging_queries: int
-    is_held_out: bool
+    in_both_halves: int
     table_bytes: int
     target_file_size_bytes: int
     queries_per_day: float | None

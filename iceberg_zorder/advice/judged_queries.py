@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+from statistics import median_low
 
 from iceberg_zorder.request.predicate import Name
 from iceberg_zorder.workload.boxes.box import Box
+
+_OF_ITS_SHAPE = 1 / 8
+_OF_THE_MEDIAN = 4
+"""A filter with more than such a share of the scans of its shape, and so often that of the median filter, is one that
+comes again: it is in both halves, or one would have none that is like it."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +46,10 @@ class JudgedQuery:
 def halves(queries: Iterable[JudgedQuery]) -> tuple[list[JudgedQuery], list[JudgedQuery]]:
     """Divide queries with different filters into a half that chooses and one that judges.
 
-    Queries that filter by the same columns in the same way, the heaviest first, go to both halves by turns; so both
-    have all shapes of queries, and no filter is in both.
+    Both halves are to be what the workload is. Of filters by the same columns in the same way, a shape, the heaviest
+    first, each half has every other; and it has half of the weight of their shape, whatever these filters weigh (a
+    stratified sample: W. G. Cochran, "Sampling Techniques", 1977, chapter 5). A filter that is alone with its shape, or
+    that outweighs the others of it by far, is in both with half of its weight.
 
     Parameters
     ----------
@@ -50,20 +59,43 @@ def halves(queries: Iterable[JudgedQuery]) -> tuple[list[JudgedQuery], list[Judg
     Returns
     -------
     tuple of two lists of JudgedQuery
-        The half that chooses, and the half that judges. A single query is in both.
+        The half that chooses, and the half that judges.
 
     Examples
     --------
     >>> from iceberg_zorder.workload.boxes.key_ranges import KeyRange
     >>> box = Box(((("a",), KeyRange((0, 1), (0, 2))),))
     >>> queries = [JudgedQuery(f"a = {number}", 1.0, (box,), ((("a",), "="),)) for number in range(3)]
-    >>> [[each.filter for each in half] for half in halves(queries)]
-    [['a = 0', 'a = 2'], ['a = 1']]
+    >>> [[(each.filter, each.weight) for each in half] for half in halves(queries)]
+    [[('a = 0', 0.75), ('a = 2', 0.75)], [('a = 1', 1.5)]]
+    >>> [[each.weight for each in half] for half in halves([*queries, replace(queries[0], filter="a = 9", weight=5.0)])]
+    [[2.5, 0.75, 0.75], [2.5, 1.5]]
     """
-    ordered = by_shape(each for each in queries if not each.is_full_scan)
-    return (ordered[::2], ordered[1::2]) if len(ordered) > 1 else (ordered, ordered)
+    choosing: list[JudgedQuery] = []
+    judging: list[JudgedQuery] = []
+    for shape in _shapes(each for each in queries if not each.is_full_scan):
+        again = [each for each in shape if _comes_again(each, shape)]
+        others = [each for each in shape if each not in again]
+        if len(others) == 1:
+            again, others = shape, []
+        for half, of_half in ((choosing, others[::2]), (judging, others[1::2])):
+            half += [replace(each, weight=each.weight / 2) for each in again]
+            share = sum(each.weight for each in others) / 2 / (sum(each.weight for each in of_half) or 1.0)
+            half += [replace(each, weight=each.weight * share) for each in of_half]
+    return choosing, judging
 
 
 def by_shape(queries: Iterable[JudgedQuery]) -> list[JudgedQuery]:
     """Sort queries by the columns that they filter by, the heaviest first: to be dealt out by turns."""
     return sorted(queries, key=lambda each: (each.kinds, -each.weight, each.filter))
+
+
+def _shapes(queries: Iterable[JudgedQuery]) -> Iterator[list[JudgedQuery]]:
+    return (list(shape) for _, shape in groupby(by_shape(queries), key=lambda each: each.kinds))
+
+
+def _comes_again(query: JudgedQuery, shape: list[JudgedQuery]) -> bool:
+    weights = [each.weight for each in shape]
+    return len(shape) == 1 or (
+        query.weight > _OF_ITS_SHAPE * sum(weights) and query.weight >= _OF_THE_MEDIAN * median_low(weights)
+    )

@@ -96,12 +96,12 @@ def basis(advice: Mapping[str, Any]) -> list[str]:
     """Say what the figures rest on."""
     full = f", and {advice['full_scans']:,.0f} without" if advice["full_scans"] else ""
     lines = [f"{advice['scans']:,.0f} scans with filters{full}; {decimal(advice['table_bytes'])} in data files"]
-    if advice["is_held_out"]:
-        lines.append(
-            f"{advice['choosing_queries']:,} different filters chose, {advice['judging_queries']:,} others judge"
-        )
-    elif advice["choosing_queries"]:
-        lines.append("one filter only: it chose, and judges itself")
+    choosing, judging, both = (advice[f"{each}"] for each in ("choosing_queries", "judging_queries", "in_both_halves"))
+    if both < judging:
+        others = f"; {both:,} that come again are among both" if both else ""
+        lines.append(f"{choosing:,} different filters chose, {judging:,}{'' if both else ' others'} judge{others}")
+    elif choosing:
+        lines.append("the filters that chose judge themselves: none is like another")
     return lines
 
 

@@ -52,7 +52,7 @@ def test_text_json_and_the_page(home: Path, queries: Path, tmp_path: Path) -> No
     told = json.loads(done.stdout)
     assert (told["table"], told["pick"]["columns"]) == ("files.db.clicks", ["`odd name`", "at"])
     assert told["statement"] in pasted
-    assert (told["queries_per_day"], told["is_held_out"]) == (None, True)
+    assert (told["queries_per_day"], told["in_both_halves"]) == (None, 0)
 
 
 def test_doing_nothing_is_advice_and_exits_with_0(home: Path, queries: Path) -> None:

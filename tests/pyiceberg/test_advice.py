@@ -149,7 +149,7 @@ def test_what_is_advised_comes_true(catalog: Catalog) -> None:
     found = advise(table, workload(*QUERIES), options={"target-file-size-bytes": 40_000, "sample-rows": 8_000})
     assert found.pick is not None
     assert set(found.pick.columns) == {"user", "item"}
-    assert found.is_held_out
+    assert found.in_both_halves == 0
     assert found.statement is not None
     assert f"sort_order => '{found.pick.layout}'" in found.statement
     assert found.today.bytes_per_query == found.table_bytes
