@@ -70,17 +70,19 @@ class Simulation:
         """Find what the queries that choose read of files that do not know them, as a multiple of what they read."""
         if not candidate.folds:
             return 1.0
-        few = replace(self, rows=self.rows.thinned(_ROWS_OF_FOLDS))
-        known = few._bytes_of_today(candidate, target)
+        rows, expected_files = self.rows.thinned(_ROWS_OF_FOLDS), self.expected_files(target)
+        boxes = RankedBoxes.of(rows, self.choosing)
+
+        def read(of: Candidate) -> npt.NDArray[np.float64]:
+            """Find what each of the queries reads, as if files kept the bytes of today."""
+            return files_read(rows, of.files(rows, expected_files), boxes)[0]
+
+        known = read(candidate)
         unknown = np.zeros(len(known))
         for fold in candidate.folds:
-            unknown[fold.unseen] = few._bytes_of_today(fold.candidate, target)[fold.unseen]
+            unknown[fold.unseen] = read(fold.candidate)[fold.unseen]
         of_known = mean(self.choosing, known)
         return mean(self.choosing, unknown) / of_known if of_known else 1.0
-
-    def _bytes_of_today(self, candidate: Candidate, target: int) -> npt.NDArray[np.float64]:
-        """Find what each query that chooses reads of a candidate's files, if these kept the bytes of today."""
-        return files_read(self.rows, candidate.files(self.rows, self.expected_files(target)), self._boxes[0])[0]
 
     def _files(self, candidate: Candidate, target: int) -> tuple[SimulatedFiles, float]:
         """Simulate files by the bytes of today, and find the share of these that they come to."""
