@@ -28,6 +28,8 @@ _COMPARED = {
 }
 """By the type of a column, that of values which bounds are compared with as keys are."""
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+_MOST_AT_ONCE = 1_000_000
+"""So many pairs of conditions and files."""
 _OPERATORS = ("=", "<", "<=", ">", ">=")
 
 
@@ -85,11 +87,13 @@ class SureRanges:
             bounds = column_bounds(files, schema.find_field(".".join(name)), ClusteringColumn(name, kind))
             low, high = np.asarray(bounds.lower.keys), np.asarray(bounds.upper.keys)
             has_low, has_high = bounds.lower.states == VALUE, bounds.upper.states == VALUE
-            for condition, ranges in enumerate(self.ranges):
-                if place in ranges:
-                    least, most = ranges[place]
-                    found[condition] &= ~((has_high & (high < least)) | (has_low & (low > most)))
-                    is_sure[condition] &= bounds.bounded
+            asking = np.array([at for at, each in enumerate(self.ranges) if place in each])
+            ends = np.array([self.ranges[at][place] for at in asking.tolist()], np.int64)
+            # A partition has few files, of which many conditions are best asked at once; of many files that is memory.
+            for some in np.array_split(np.arange(len(asking)), -(-len(asking) * len(files) // _MOST_AT_ONCE) or 1):
+                least, most = ends[some, :1], ends[some, 1:]
+                found[asking[some]] &= ~((has_high & (high < least)) | (has_low & (low > most)))
+            is_sure[asking] &= bounds.bounded
         return found, is_sure | ~found
 
 
@@ -111,7 +115,8 @@ def _ranges(
         if name in place_of and kinds == {_COMPARED[types[name]]}:
             least = keys.start[1] if len(keys.start) == 2 else _LEAST
             most = keys.stop[1] - 1 if len(keys.stop) == 2 and isinstance(keys.stop[1], int) else _MOST
-            if isinstance(least, int):
+            # No file is seen to be beyond the largest or the smallest number.
+            if isinstance(least, int) and least <= _MOST and most >= _LEAST:
                 yield place_of[name], (least, most)
 
 

@@ -92,12 +92,12 @@ class WorkloadFilters:
         """
         found, is_sure = self.ranges.may_match(files, self.schema)
         partitions = by_partition(files) if are_placed else {}
-        for listing, maybe, sure in zip(self.listings, found, is_sure, strict=True):
-            for mine in partitions.values():
-                if maybe[mine].any() and not listing.partition_may_match(files[mine[0]]):
-                    maybe[mine] = False
-            for place in np.flatnonzero(maybe & ~sure).tolist():
-                maybe[place] = listing.values_may_match(files[place])
+        for mine in partitions.values():
+            for number in np.flatnonzero(found[:, mine].any(axis=1)).tolist():
+                if not self.listings[number].partition_may_match(files[mine[0]]):
+                    found[number, mine] = False
+        for number, place in zip(*(each.tolist() for each in np.nonzero(found & ~is_sure)), strict=True):
+            found[number, place] = self.listings[number].values_may_match(files[place])
         return found
 
 
