@@ -117,13 +117,14 @@ class QueryFileReader:
         (1, 3.0)
         """
         now = self._clock()
+        # Without a moment of their own queries run today, all day: what is relative to it is the same for each pass.
+        today = now.astimezone(timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0)
         paths = self._paths(of.sources)
         files = _state(paths)
         key = (of, table.identifier, tuple(sorted(table.columns.items())))
-        if (before := self._read.get(key)) and (before[0] == files or now - before[1] < _FRESH):
+        before = self._read.get(key)
+        if before is not None and before[1] >= today and (before[0] == files or now - before[1] < _FRESH):
             return before[2]
-        # Without a moment of their own queries run today, all day: what is relative to it is the same for each pass.
-        today = now.astimezone(timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0)
         kind = cast("Format | None", of.format)
         workload = read_workload(paths, table, dialect=of.dialect, kind=kind, now=today)
         found = ReadQueries.of(workload, of.days)
