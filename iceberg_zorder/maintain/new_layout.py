@@ -213,8 +213,10 @@ def workload_text(need: WorkloadNeed) -> str:
     >>> print(workload_text(need))
     the workload has changed since the last rewrite: its queries read 31.0% of the bytes, those of then were predicted \
 to read 12.4%; a new layout would pay after 41 days at the earliest, more than pays-within 7 days
+    >>> workload_text(WorkloadNeed("2e", 10, 5.0, 7.0, read=0.0, queries_to_pay=math.inf))
+    'the queries of the workload read 0.0% of the bytes; a new layout would save nothing'
     """
-    if need.read is None or need.queries_to_pay is None:
+    if need.read is None or (need.queries_to_pay is None and need.too_large is None):
         return ""
     return f"{_read_text(need)}; {_pays_text(need)}"
 
@@ -234,6 +236,10 @@ def _pays_text(need: WorkloadNeed) -> str:
     queries = need.queries_to_pay or 0.0
     days = queries / need.queries_per_day if need.queries_per_day else math.inf
     limit = _days(need.pays_within_days)
+    if need.too_large is not None:
+        return f"a new layout rewrites {need.too_large:,} bytes at once, for which the budget of a pass has no room"
+    if need.predicted is None and math.isinf(days):
+        return "a new layout would save nothing"
     if need.predicted is None:
         return f"a new layout would pay after {_days(days)} at the earliest, more than pays-within {limit}"
     if need.groups:

@@ -90,6 +90,8 @@ class WorkloadNeed:
         rewritten, at the earliest if it was not predicted; None if no new layout was looked for.
     groups : tuple of FileGroupNeed
         What a new layout rewrites, as far as it pays.
+    too_large : int or None
+        How many bytes it rewrites at once at least, where the budget of a pass has no room for that.
     """
 
     key: str
@@ -104,6 +106,7 @@ class WorkloadNeed:
     predicted: float | None = None
     queries_to_pay: float | None = None
     groups: tuple[FileGroupNeed, ...] = ()
+    too_large: int | None = None
 
     @property
     def affordable(self) -> float:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from iceberg_zorder.maintain.decide import Decision
@@ -121,6 +123,26 @@ def test_what_a_sample_told_of_a_layout_that_does_not_pay_is_remembered(
         monkeypatch.setattr(RewritePlan, "sampled", sampled)
         again, _ = _pass(lake)
         assert again == decision
+
+
+def test_a_new_layout_that_no_pass_has_room_for_keeps_no_upkeep_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sampled(*_: object, **__: object) -> RewritePlan:
+        raise AssertionError
+
+    monkeypatch.setattr(RewritePlan, "sampled", sampled)
+    with lake_in(tmp_path) as lake:
+        table = lake.table("db.t", 2)
+        for _ in range(5):
+            table.append(pa.table({"a": np.arange(1 << 38, (1 << 38) + 9), "b": np.arange(9)}))
+        _queries(lake, "a")
+        policy = lake.policy.read_text().replace("seconds: 0", "seconds: 0, max-scan-ratio: Infinity")
+        lake.policy.write_text(policy + "budget: {bytes: 20000}\n")
+        decision, need = _pass(lake)
+        assert need.too_large is not None
+        assert f"a new layout rewrites {need.too_large:,} bytes at once, for which the budget" in decision.reason
+        assert (decision.is_new_layout, [group.files for group in decision.groups]) == (False, [5])
 
 
 def test_queries_that_cannot_be_read_fail_their_table_alone(tmp_path: Path) -> None:

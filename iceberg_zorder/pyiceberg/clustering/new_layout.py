@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -59,6 +59,7 @@ def new_layout(
     remembered: Prediction | None = None,
     *,
     chooses_columns: bool = False,
+    room: int | None = None,
 ) -> NewLayout:
     """Find out whether a new layout of a table pays, file group by file group.
 
@@ -77,6 +78,9 @@ def new_layout(
         What was predicted before.
     chooses_columns : bool, optional
         Whether the queries choose the columns of a new layout, instead of those of the plan.
+    room : int, optional
+        How many bytes there is room for at most: file groups that are larger are not looked at, lest a new layout that
+        no pass can make is sampled by each, and keeps upkeep away.
 
     Returns
     -------
@@ -103,10 +107,8 @@ def new_layout(
     )
     if read is None:
         return NewLayout(need, prediction=remembered)
-    if last is not None:
-        settled = [task for task in tasks if task.added_by not in last.newer]
-        if last.is_as_predicted(workload.key, _read(workload, settled), request.at_ms):
-            return NewLayout(need, prediction=remembered)
+    if last is not None and _is_as_predicted(last, workload, tasks, request.at_ms):
+        return NewLayout(need, prediction=remembered)
     if plan.target is None or plan.order is None:
         # No column helps its queries.
         return NewLayout(need, prediction=remembered)
@@ -121,16 +123,39 @@ def new_layout(
     if not able:
         least = min((queries_to_pay(share, 0, 1) for share in shares.values()), default=None)
         return NewLayout(replace(need, queries_to_pay=least), prediction=remembered)
+    fitting = _fitting(whole, able, room)
+    if not fitting:
+        return _too_large(need, whole, able, remembered)
     try:
         if chooses_columns:
             whole = plan_request(replace(whole.request, sort_order=None))
             able = {group.index for group in whole.groups}
-        sampled = whole.with_groups(able).sampled()
+            fitting = _fitting(whole, able, room)
+            if able and not fitting:
+                return _too_large(need, whole, able, remembered)
+        sampled = whole.with_groups(fitting).sampled()
     except RewriteFailedError as error:
         # What has to be rewritten for other reasons goes on without.
         _LOG.warning("Cannot tell whether a new layout of %s pays, because %s", display_name(request.table), error)
         return NewLayout(need, prediction=remembered)
     return _judged(need, whole, sampled, key, size)
+
+
+def _is_as_predicted(last: LaidOut, workload: RequestedWorkload, tasks: Sequence[DataFileTask], now_ms: int) -> bool:
+    settled = [task for task in tasks if task.added_by not in last.newer]
+    return last.is_as_predicted(workload.key, _read(workload, settled), now_ms)
+
+
+def _fitting(whole: RewritePlan, able: Collection[int], room: int | None) -> set[int]:
+    """Take the file groups that there is room for."""
+    sizes = {group.index: group.input_size for group in whole.groups}
+    return {index for index in able if room is None or sizes[index] <= room}
+
+
+def _too_large(need: WorkloadNeed, whole: RewritePlan, able: Collection[int], known: Prediction | None) -> NewLayout:
+    """Say that there is room for none of the file groups that may pay."""
+    least = min(group.input_size for group in whole.groups if group.index in able)
+    return NewLayout(replace(need, too_large=least), prediction=known)
 
 
 def _judged(need: WorkloadNeed, whole: RewritePlan, sampled: RewritePlan, key: str, size: int) -> NewLayout:
@@ -169,9 +194,12 @@ class NewLayouts:
         The directory of the policy.
     clock : callable
         Tells the time, with a time zone.
+    room : int, optional
+        How many bytes a pass rewrites at most.
     """
 
-    def __init__(self, home: Path, clock: Callable[[], datetime]) -> None:
+    def __init__(self, home: Path, clock: Callable[[], datetime], room: int | None = None) -> None:
+        self._room = room
         self._files = QueryFileReader(home, clock)
         self._queries: dict[TableName, ReadQueries] = {}
         self._found: dict[TableName, NewLayout] = {}
@@ -206,12 +234,17 @@ class NewLayouts:
     def find(
         self, name: TableName, settings: TableSettings, plan: RewritePlan, *, chooses_columns: bool
     ) -> WorkloadNeed | None:
-        """Find out whether a new layout pays; None where no queries were read."""
+        """Find out whether a new layout pays for which there is room; None where no queries were read."""
         if settings.workload is None or name not in self._queries:
             return None
         before = self._predictions.get(name) or Prediction.of(plan.request.table.properties)
         found = self._found[name] = new_layout(
-            plan, self._queries[name], _days(settings.workload), before, chooses_columns=chooses_columns
+            plan,
+            self._queries[name],
+            _days(settings.workload),
+            before,
+            chooses_columns=chooses_columns,
+            room=self._room,
         )
         if found.prediction is not None:
             self._predictions[name] = found.prediction

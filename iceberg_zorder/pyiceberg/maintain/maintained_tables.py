@@ -98,7 +98,7 @@ class PyIcebergTables:
         self.policy = replace(policy, catalogs=known)
         """The policy, which knows the secrets of PyIceberg's own configuration, too."""
         self._clock, self._spark = clock, spark
-        self._new_layouts = NewLayouts(Path(policy.name).parent, clock)
+        self._new_layouts = NewLayouts(Path(policy.name).parent, clock, policy.budget.bytes)
         self._worth: dict[TableName, float | None] = {}
         self._chooses: dict[TableName, bool] = {}
         self._leases = Leases(maintainer or Maintainer.here(), clock)
