@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from iceberg_zorder.maintain.observation import FileGroupNeed, WorkloadNeed
 from iceberg_zorder.report.history import SnapshotFacts
-from iceberg_zorder.upkeep.settled import WORKLOAD
+from iceberg_zorder.upkeep.settled import REQUEST, WORKLOAD
 
 PREDICTED_READ = "zorder.predicted-workload-read"
 """In a snapshot's summary: the share of the table that they were predicted to read after a new layout of it."""
@@ -185,6 +185,32 @@ class LaidOut:
         """
         is_recent = 0 <= now_ms - self.at_ms < _DAY_MS
         return self.read is not None and (read or 0.0) <= _MORE * self.read and (key == self.key or is_recent)
+
+
+def new_layouts_by(request: str, snapshots: Sequence[SnapshotFacts]) -> frozenset[int]:
+    """Find the snapshots of new layouts by a request, whose files another one would write alike.
+
+    Examples
+    --------
+    >>> summary = {"zorder.request": "1f", "zorder.predicted-workload-read": "0.25"}
+    >>> new_layouts_by("1f", [SnapshotFacts(1, 0, "replace", summary), SnapshotFacts(2, 1, "append", {})])
+    frozenset({1})
+    """
+    mine = (each for each in snapshots if each.summary.get(REQUEST) == request)
+    return frozenset(each.snapshot_id for each in mine if _share(each.summary) is not None)
+
+
+def is_made(size: int, newer: int) -> bool:
+    """Tell whether so many bytes, of which some are newer than a new layout by the same request, are as it left them.
+
+    However it has missed its prediction, the next one would miss it alike.
+
+    Examples
+    --------
+    >>> is_made(100, 25), is_made(100, 26)
+    (True, False)
+    """
+    return newer <= _OTHER_SIZE * size
 
 
 def _share(summary: Mapping[str, str]) -> float | None:

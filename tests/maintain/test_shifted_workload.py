@@ -12,16 +12,17 @@ import pytest
 
 from iceberg_zorder.maintain.decide import Decision
 from iceberg_zorder.maintain.maintenance_pass import MaintenancePass, Peace
-from iceberg_zorder.maintain.new_layout import PREDICTED_READ, PREDICTION
+from iceberg_zorder.maintain.new_layout import PREDICTED_READ, PREDICTION, LaidOut
 from iceberg_zorder.maintain.observation import TableName, WorkloadNeed
 from iceberg_zorder.maintain.pass_report import Done
 from iceberg_zorder.maintain.policy.read import read_policy
 from iceberg_zorder.maintain.policy.settings import FollowUp, TableSettings
 from iceberg_zorder.passes import now, run_pass
+from iceberg_zorder.pyiceberg.clustering import new_layout
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.upkeep.settled import WORKLOAD
-from tests.maintain.lake import Lake, lake_in, operations, rows_of
+from tests.maintain.lake import Lake, append, lake_in, operations, rows_of
 
 _POLICY = """
 version: 1
@@ -123,6 +124,21 @@ def test_what_a_sample_told_of_a_layout_that_does_not_pay_is_remembered(
         monkeypatch.setattr(RewritePlan, "sampled", sampled)
         again, _ = _pass(lake)
         assert again == decision
+
+
+def test_a_new_layout_that_missed_its_prediction_is_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with lake_in(tmp_path) as lake:
+        table = lake.table("db.t", 4)
+        _queries(lake, "a", days=0.001)
+        assert _pass(lake)[0].is_new_layout
+        monkeypatch.setattr(LaidOut, "is_as_predicted", lambda *_: False)
+        monkeypatch.setattr(new_layout, "queries_to_pay", lambda *_: 1.0)
+        assert _pass(lake)[0].action == "leave"
+        # A third of the bytes is newer.
+        append(table.refresh(), 2)
+        assert _pass(lake, dry_run=True)[0].is_new_layout
 
 
 def test_a_new_layout_that_no_pass_has_room_for_keeps_no_upkeep_away(

@@ -11,12 +11,19 @@ from pathlib import Path
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import RewriteFailedError
-from iceberg_zorder.maintain.new_layout import PREDICTED_READ, LaidOut, Prediction, queries_to_pay
+from iceberg_zorder.maintain.new_layout import (
+    PREDICTED_READ,
+    LaidOut,
+    Prediction,
+    is_made,
+    new_layouts_by,
+    queries_to_pay,
+)
 from iceberg_zorder.maintain.observation import FileGroupNeed, TableName, WorkloadNeed
 from iceberg_zorder.maintain.policy.settings import QueryFiles, TableSettings
 from iceberg_zorder.maintain.query_files import QueryFileReader, ReadQueries
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.file_groups import DataFileTask, size_of
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, size_of
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
@@ -118,7 +125,8 @@ def new_layout(
         known = replace(need, predicted=remembered.predicted, queries_to_pay=remembered.queries)
         return NewLayout(known, prediction=remembered)
     whole = plan_request(replace(request, written_options={**request.written_options, "rewrite-all": "true"}))
-    shares = {group.index: _read(workload, group.tasks) for group in whole.groups}
+    made = new_layouts_by(key, snapshots_to(request.table, plan.snapshot))
+    shares = {group.index: _read(workload, group.tasks) for group in whole.groups if not _is_made(group, made)}
     able = {index for index, share in shares.items() if queries_to_pay(share, 0, 1) <= need.affordable}
     if not able:
         least = min((queries_to_pay(share, 0, 1) for share in shares.values()), default=None)
@@ -129,7 +137,7 @@ def new_layout(
     try:
         if chooses_columns:
             whole = plan_request(replace(whole.request, sort_order=None))
-            able = {group.index for group in whole.groups}
+            able = {group.index for group in whole.groups if not _is_made(group, made)}
             fitting = _fitting(whole, able, room)
             if able and not fitting:
                 return _too_large(need, whole, able, remembered)
@@ -144,6 +152,10 @@ def new_layout(
 def _is_as_predicted(last: LaidOut, workload: RequestedWorkload, tasks: Sequence[DataFileTask], now_ms: int) -> bool:
     settled = [task for task in tasks if task.added_by not in last.newer]
     return last.is_as_predicted(workload.key, _read(workload, settled), now_ms)
+
+
+def _is_made(group: FileGroup, made: Collection[int]) -> bool:
+    return is_made(group.input_size, size_of([task for task in group.tasks if task.added_by not in made]))
 
 
 def _fitting(whole: RewritePlan, able: Collection[int], room: int | None) -> set[int]:
