@@ -22,6 +22,8 @@ from pyiceberg.expressions.visitors import (
     _ExpressionEvaluator,
     _InclusiveMetricsEvaluationVisitor,
     _InclusiveMetricsEvaluator,
+    bind,
+    extract_field_ids,
     inclusive_projection,
     manifest_evaluator,
     visit,
@@ -74,6 +76,11 @@ def file_may_match(schema: Schema, row_filter: BooleanExpression, case_sensitive
         return rows < 0 or (rows > 0 and evaluate(_InclusiveMetricsEvaluationVisitor(file)))
 
     return may_match
+
+
+def filtered_fields(schema: Schema, row_filter: BooleanExpression, case_sensitive: bool) -> list[int]:
+    """Find the ids of the fields that a filter looks at, increasing."""
+    return sorted(extract_field_ids(bind(schema, row_filter, case_sensitive)))
 
 
 _Visitor = BoundBooleanExpressionVisitor[bool]

@@ -6,13 +6,17 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from pyiceberg.expressions import BooleanExpression
-from pyiceberg.expressions.visitors import bind, extract_field_ids
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntry
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import NestedField
 
-from iceberg_zorder.pyiceberg.compat.expressions import file_may_match, manifest_may_match, partition_may_match
+from iceberg_zorder.pyiceberg.compat.expressions import (
+    file_may_match,
+    filtered_fields,
+    manifest_may_match,
+    partition_may_match,
+)
 from iceberg_zorder.pyiceberg.compat.manifests import read_entries
 from iceberg_zorder.pyiceberg.content_files import is_unpartitioned, sequence_number
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
@@ -100,7 +104,7 @@ class Listing:
     def kept_fields(self) -> list[NestedField]:
         """The columns that it looks at, but for those of which new files keep no bounds."""
         schema, config = self._table.schema(), metrics_config(self._table)
-        found = sorted(extract_field_ids(bind(schema, self._filter, self._case_sensitive)))
+        found = filtered_fields(schema, self._filter, self._case_sensitive)
         return [
             schema.find_field(each) for each in found if config.mode(schema.find_column_name(each) or "").keeps_bounds
         ]
