@@ -60,6 +60,17 @@ def pays(before: float, after: float, queries_per_day: float, days: float, rewri
     return queries_to_pay(before, after, rewritten) <= queries_per_day * days
 
 
+def is_predicted(read: float, predicted: float) -> bool:
+    """Tell whether queries read no more than was predicted, but for what predictions are off by.
+
+    Examples
+    --------
+    >>> is_predicted(0.109, 0.1), is_predicted(0.112, 0.1)
+    (True, False)
+    """
+    return read <= _MORE * predicted
+
+
 def worthwhile(groups: Sequence[FileGroupNeed], queries: float) -> tuple[FileGroupNeed, ...]:
     """Leave file groups out that are rewritten only for what is read, and have not paid after so many queries.
 
@@ -125,7 +136,7 @@ class Prediction:
         Queries are others with every line that a log gets, and a sample each time would cost more than it brings.
         """
         is_recent = 0 <= now_ms - self.at_ms < _DAY_MS
-        is_like = read <= _MORE * self.read and abs(size - self.size) <= _OTHER_SIZE * self.size
+        is_like = is_predicted(read, self.read) and abs(size - self.size) <= _OTHER_SIZE * self.size
         return is_like and (request == self.request or is_recent)
 
 
@@ -184,7 +195,7 @@ class LaidOut:
             The time, in milliseconds since 1970.
         """
         is_recent = 0 <= now_ms - self.at_ms < _DAY_MS
-        return self.read is not None and (read or 0.0) <= _MORE * self.read and (key == self.key or is_recent)
+        return self.read is not None and is_predicted(read or 0.0, self.read) and (key == self.key or is_recent)
 
 
 def new_layouts_by(request: str, snapshots: Sequence[SnapshotFacts]) -> frozenset[int]:

@@ -141,6 +141,26 @@ def test_a_new_layout_that_missed_its_prediction_is_not_made_again(
         assert _pass(lake, dry_run=True)[0].is_new_layout
 
 
+def test_of_a_log_that_grows_no_new_layout_is_made_again_that_reads_more_than_was_predicted(tmp_path: Path) -> None:
+    with lake_in(tmp_path) as lake:
+        rows = rows_of(lake.table("db.t", 12))
+        _queries(lake, "a", days=0.001)
+        lake.policy.write_text(lake.policy.read_text().replace("40000", "20000, sample-rows: 100"))
+        log = lake.home / "queries" / "of-today.sql"
+        # Of points a sample that is too small promises too much.
+        log.write_text("\n".join(f"SELECT * FROM t WHERE a = {row[0]} AND b = {row[1]};" for row in sorted(rows)[::100]))
+        first, need = _pass(lake)
+        assert first.is_new_layout
+        for value in range(2):
+            log.write_text(f"{log.read_text()}\nSELECT * FROM t WHERE a = {value};")
+            again, then = _pass(lake)
+            assert not again.is_new_layout
+            assert then.has_changed
+            assert then.read is not None
+            assert need.predicted is not None
+            assert then.read > 1.1 * need.predicted
+
+
 def test_a_new_layout_that_no_pass_has_room_for_keeps_no_upkeep_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

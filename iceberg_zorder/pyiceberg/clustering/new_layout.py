@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -16,12 +17,14 @@ from iceberg_zorder.maintain.new_layout import (
     LaidOut,
     Prediction,
     is_made,
+    is_predicted,
     new_layouts_by,
     queries_to_pay,
 )
 from iceberg_zorder.maintain.observation import FileGroupNeed, TableName, WorkloadNeed
 from iceberg_zorder.maintain.policy.settings import QueryFiles, TableSettings
 from iceberg_zorder.maintain.query_files import QueryFileReader, ReadQueries
+from iceberg_zorder.pyiceberg.catalog.renewal import refresh
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, size_of
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
@@ -261,6 +264,27 @@ class NewLayouts:
         if found.prediction is not None:
             self._predictions[name] = found.prediction
         return found.need
+
+    def made(self, name: TableName) -> None:
+        """Look what queries read of a new layout that was made, as they would of the next one.
+
+        Where that is more than was predicted, another one for queries that read as much is not looked for within a day:
+        each line of a log makes them others.
+        """
+        found = self._found[name]
+        if found.plan is None or found.need.predicted is None:
+            return
+        request, plan = found.plan.request, found.plan
+        refresh(request.table)
+        snapshot = request.newest_snapshot()
+        if request.workload is None or snapshot is None or plan.order is None or plan.target is None:
+            return
+        tasks = list(request.planner().listing.tasks(snapshot))
+        read = _read(request.workload, tasks)
+        if not is_predicted(read, found.need.predicted):
+            key = request.key(plan.order, plan.target)
+            missed = Prediction(key, read, read, size_of(tasks), math.inf, request.at_ms)
+            self._predictions[name], self._found[name] = missed, replace(found, prediction=missed)
 
     def of(self, name: TableName) -> NewLayout | None:
         """Tell what was found."""

@@ -187,13 +187,13 @@ class PyIcebergTables:
         planned = [group for group in self._plan(decision).groups if group.index in wanted]
         self._engine(decision.table, planned, settings)
         if not self._may_note(table, settings):
-            return self._followed_up(self._rewrite(decision, settings, {}, work, goes_on), decision.table, settings)
+            return self._followed_up(self._rewrite(decision, settings, {}, work, goes_on), decision, settings)
         lease, is_clean, files = self._leases.take(table, decision.size), True, 0
         try:
             with self._leases.kept(table, lease):
                 done = self._rewrite(decision, settings, {WRITE_ID: lease.write_id}, work, goes_on)
             files = done.added_files
-            return self._followed_up(done, decision.table, settings)
+            return self._followed_up(done, decision, settings)
         except PartlyDoneError as error:
             files, is_clean = error.done.added_files, not isinstance(error.cause, UnknownOutcomeError)
             raise
@@ -291,8 +291,11 @@ class PyIcebergTables:
         size = sum(group.input_size for group in groups)
         return choose_engine(settings.engine, size, beyond, has_spark=self._spark is not None)
 
-    def _followed_up(self, done: Done, name: TableName, settings: TableSettings) -> Done:
-        """Carry the follow-ups out where anything was rewritten, up to the first that fails."""
+    def _followed_up(self, done: Done, decision: Decision, settings: TableSettings) -> Done:
+        """Look what came of a new layout; where anything was rewritten, carry follow-ups out up to one that fails."""
+        name = decision.table
+        if decision.is_new_layout and not decision.deferred and not done.failed_files:
+            self._new_layouts.made(name)
         if self._spark is None or not done.rewritten_files:
             return done
         for each in settings.follow_ups.in_order:
