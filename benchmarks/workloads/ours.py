@@ -11,7 +11,7 @@ from benchmarks.workloads.baselines import filtered, key_column
 from benchmarks.workloads.measure import Files
 from benchmarks.workloads.tables import Keys, Query
 from iceberg_zorder.layout.boundaries import Boundaries, find_boundaries
-from iceberg_zorder.layout.choice.workload_columns import choose_columns
+from iceberg_zorder.layout.choice.workload_columns import WorkloadPart, choose_columns
 from iceberg_zorder.layout.curve import MAX_POSITION_BITS, position_bits
 from iceberg_zorder.layout.grow import WORKLOAD_TOLERANCE, grow
 from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
@@ -61,13 +61,9 @@ def from_workload(
     """
     names = filtered(queries)
     fine = {name: _Column(sample[name], MAX_POSITION_BITS) for name in names}
-    chosen = choose_columns(
-        [column.sampled for column in fine.values()],
-        MAX_POSITION_BITS,
-        files,
-        tolerance=WORKLOAD_TOLERANCE,
-        workload=query_boxes(fine, MAX_POSITION_BITS, queries),
-    )
+    sampled = [column.sampled for column in fine.values()]
+    whole = WorkloadPart(sampled, files, query_boxes(fine, MAX_POSITION_BITS, queries))
+    chosen = choose_columns([whole], MAX_POSITION_BITS, tolerance=WORKLOAD_TOLERANCE)
     bits = position_bits(len(chosen))
     columns = {names[place]: _Column(sample[names[place]], bits) for place in chosen}
     tree = grow(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from iceberg_zorder.layout.choice.workload_columns import choose_columns
+from iceberg_zorder.layout.choice.workload_columns import WorkloadPart, choose_columns
 from tests.layout.naive_queries import Query
 from tests.layout.test_queries import boxes_of, uniform
 
@@ -14,7 +14,7 @@ TOP = 65_535
 
 def chosen(positions: list[npt.NDArray[np.int64]], queries: list[Query], most: int = 4) -> list[int]:
     workload = boxes_of(queries, len(positions), TOP)
-    return choose_columns(positions, 16, 100, tolerance=0.5, workload=workload, most=most)
+    return choose_columns([WorkloadPart(positions, 100, workload)], 16, tolerance=0.5, most=most)
 
 
 def windows(column: int, width: int, weight: float = 1.0) -> list[Query]:
@@ -44,5 +44,24 @@ def test_where_nothing_is_spared_no_column_is_chosen() -> None:
     assert chosen(positions, []) == []
     assert chosen(positions, [Query(({},), 1.0)]) == []
     assert chosen([np.zeros(50, np.int64)], windows(0, 900)) == []
-    assert choose_columns([], 0, 5, tolerance=0.5, workload=boxes_of([], 0)) == []
+    assert choose_columns([], 0, tolerance=0.5) == []
     assert chosen([np.empty(0, np.int64)], windows(0, 900)) == []
+
+
+def test_what_parts_do_by_themselves_needs_no_column() -> None:
+    x, y = uniform(2, 4_000)
+    # Each part has a quarter of x, which queries ask for whole; the part that they ask for is cut by y.
+    quarters = [(x * 4 // (TOP + 1) == quarter, quarter * 16_384) for quarter in range(4)]
+    queries = [
+        Query(({0: (start, start + 16_383), 1: (low, low + 32_767)},), 1.0)
+        for _, start in quarters
+        for low in (0, 32_768)
+    ]
+    assert chosen([x, y], queries, most=1) == [0]
+    parts = [
+        WorkloadPart(
+            [x[mine], y[mine]], 4, boxes_of([each for each in queries if each.boxes[0][0][0] == start], 2, TOP)
+        )
+        for mine, start in quarters
+    ]
+    assert choose_columns(parts, 16, tolerance=0.5) == [1]

@@ -148,7 +148,9 @@ def test_of_a_log_that_grows_no_new_layout_is_made_again_that_reads_more_than_wa
         lake.policy.write_text(lake.policy.read_text().replace("40000", "20000, sample-rows: 100"))
         log = lake.home / "queries" / "of-today.sql"
         # Of points a sample that is too small promises too much.
-        log.write_text("\n".join(f"SELECT * FROM t WHERE a = {row[0]} AND b = {row[1]};" for row in sorted(rows)[::100]))
+        log.write_text(
+            "\n".join(f"SELECT * FROM t WHERE a = {row[0]} AND b = {row[1]};" for row in sorted(rows)[::100])
+        )
         first, need = _pass(lake)
         assert first.is_new_layout
         for value in range(2):

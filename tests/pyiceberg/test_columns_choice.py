@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
+from pyiceberg.transforms import DayTransform
 from pyiceberg.types import StringType
 
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
-from iceberg_zorder.layout.choice.workload_columns import choose_columns
+from iceberg_zorder.layout.choice.workload_columns import WorkloadPart, choose_columns
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import encode
@@ -92,7 +94,8 @@ def by_hand(table: Table, columns: list[tuple[str, ...]], files: int, most: int 
     sample = Sample(tuple(encode(read[each.parts[0]], each.type) for each in named))
     layout = fit(named, sample, LayoutRequest(1, "even"))
     boxes = query_boxes([(boxes_of(parse_predicate(text), TYPES), weight) for text, weight in FILTERS], layout.columns)
-    places = choose_columns(layout.positions(sample), layout.bits, files, tolerance=0.5, workload=boxes, most=most)
+    whole = WorkloadPart(layout.positions(sample), files, boxes)
+    places = choose_columns([whole], layout.bits, tolerance=0.5, most=most)
     return [layout.columns[place].column.name for place in places]
 
 
@@ -188,6 +191,22 @@ def test_candidates_are_what_files_can_be_skipped_by(table: Table) -> None:
         "Cannot rewrite data files of lake.db.t, because no columns are named, and the queries of the workload filter "
         "by none that files could be skipped by"
     )
+
+
+def test_what_partitions_do_needs_no_column(catalog: SqlCatalog) -> None:
+    made = catalog.create_table("db.t", pa.schema([("ts", pa.timestamp("us")), ("a", pa.int64())]))
+    with made.update_spec() as update:
+        update.add_field("ts", DayTransform(), "day")
+    rng = np.random.default_rng(5)
+    for day in range(1, 5):
+        moments = [datetime(2024, 1, day) + timedelta(seconds=each) for each in rng.integers(0, 86_400, 800).tolist()]
+        made.append(pa.table({"ts": pa.array(moments, pa.timestamp("us")), "a": rng.integers(0, 2_000, 800)}))
+    days = [(f"ts >= DATE '2024-01-0{day}' AND ts < DATE '2024-01-0{day + 1}'", 9.0) for day in range(1, 5)]
+    asked = workload(*days, *((f"a = {each}", 1.0) for each in range(0, 2_000, 100)))
+    options: dict[str, Any] = {"target-file-size-bytes": "3000", "workload": asked, "rewrite-all": True}
+    plan = plan_rewrite(made, options=options)
+    assert min(group.expected_output_files for group in plan.groups) >= 2
+    assert plan.request.sort_order == "zorder(a)"
 
 
 def test_columns_of_partitions_are_no_candidates(catalog: SqlCatalog) -> None:

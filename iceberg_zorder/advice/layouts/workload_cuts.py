@@ -18,7 +18,7 @@ from iceberg_zorder.advice.layouts.candidates import (
 )
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, files_met
-from iceberg_zorder.layout.choice.workload_columns import choose_columns
+from iceberg_zorder.layout.choice.workload_columns import WorkloadPart, choose_columns
 from iceberg_zorder.layout.curve import MAX_POSITION_BITS
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.grow import WORKLOAD_SHARE, WORKLOAD_TOLERANCE
@@ -132,12 +132,6 @@ def _cut_for(table: SampledTable, queries: Sequence[JudgedQuery], files: int) ->
         layout = fit([table.columns[place]], sample, LayoutRequest(1))
         found += [(place, column, layout.positions(sample)[0]) for column in layout.columns]
     wanted = query_boxes([(query.boxes, query.weight) for query in queries], [column for _, column, _ in found])
-    chosen = choose_columns(
-        [positions for _, _, positions in found],
-        MAX_POSITION_BITS,
-        files,
-        tolerance=WORKLOAD_TOLERANCE,
-        workload=wanted,
-        most=MOST_COLUMNS,
-    )
+    whole = WorkloadPart([positions for _, _, positions in found], files, wanted)
+    chosen = choose_columns([whole], MAX_POSITION_BITS, tolerance=WORKLOAD_TOLERANCE, most=MOST_COLUMNS)
     return WorkloadCuts(tuple(found[place][0] for place in chosen), tuple(queries)) if chosen else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -24,26 +25,46 @@ _FILES = 64
 """Files at most of the trees that columns are chosen by."""
 
 
-def choose_columns(
-    positions: Positions, bits: int, files: int, *, tolerance: float, workload: QueryBoxes, most: int = MOST_COLUMNS
-) -> list[int]:
-    """Choose the columns that files are best cut by for a workload.
-
-    Trees are grown, of 64 files at most. The column without which the queries read least goes, as long as there are
-    more than wanted, or they read no more without it.
+@dataclass(frozen=True, eq=False)
+class WorkloadPart:
+    """Rows that are cut by themselves, as those of a partition.
 
     Parameters
     ----------
     positions : sequence of ndarray of int64
         Positions of the sampled rows, one array per column, in [0, 2^bits).
-    bits : int
-        Bits of a position, in [0, 16].
     files : int
         Wanted number of files, at least 1.
-    tolerance : float
-        How far a file's share of the sampled rows may lie from the mean, in [0, 1).
     workload : QueryBoxes
-        What queries want of the columns.
+        What those queries want of the columns that may find rows in the part.
+    """
+
+    positions: Positions
+    files: int
+    workload: QueryBoxes
+
+    @property
+    def counts(self) -> bool:
+        """Whether there are rows, and queries that may read them."""
+        return len(self.positions) > 0 and len(self.positions[0]) > 0 and float(self.workload.weights.sum()) > 0
+
+
+def choose_columns(
+    parts: Sequence[WorkloadPart], bits: int, *, tolerance: float, most: int = MOST_COLUMNS
+) -> list[int]:
+    """Choose the columns that files are best cut by for a workload.
+
+    Trees are grown in each part, of 64 files at most. The column without which the queries read least of all parts
+    goes, as long as there are more than wanted, or they read no more without it.
+
+    Parameters
+    ----------
+    parts : sequence of WorkloadPart
+        What is cut by itself, of the same columns.
+    bits : int
+        Bits of a position, in [0, 16].
+    tolerance : float
+        How far a file's share of the sampled rows of its part may lie from the mean, in [0, 1).
     most : int
         The most columns to choose, at least 1.
 
@@ -58,31 +79,20 @@ def choose_columns(
     >>> x, y = (axis.ravel() for axis in np.meshgrid(np.arange(8) * 8192, np.arange(8) * 8192))
     >>> lower, upper = np.array([[0, 0], [0, 8192]]), np.array([[65535, 65535], [0, 8192]])
     >>> workload = QueryBoxes(lower, upper, np.array([0, 1]), np.array([9.0, 1.0]))
-    >>> choose_columns([x, y], 16, 4, tolerance=0.5, workload=workload)
+    >>> choose_columns([WorkloadPart([x, y], 4, workload)], 16, tolerance=0.5)
     [1]
     """
-    if not len(positions) or not len(positions[0]):
-        return []
-    below = [np.concatenate(([0], np.cumsum(np.bincount(column, minlength=1 << bits)))) for column in positions]
-    costs = QueryCosts(below, workload, Extents(below, [1.0] * len(below)), share=1.0, leading=0)
+    counted = [_Part(each, bits, tolerance) for each in parts if each.counts]
 
     def read(columns: Sequence[int]) -> tuple[float, list[int]]:
         """Find how many rows queries read when files are cut by some of the columns, and those that any is cut by."""
-        tree = grow(
-            [positions[column] for column in columns],
-            bits,
-            min(files, _FILES),
-            tolerance=tolerance,
-            weights=[1.0] * len(columns),
-            workload=workload.of_columns(columns),
-            workload_share=1.0,
-        )
-        leaf = tree.leaf([positions[column] for column in columns]) if len(columns) else np.zeros_like(positions[0])
-        rows, lows, highs = _boxes(leaf, positions)
-        split = sorted({columns[node.column] for node in tree.nodes if isinstance(node, Split)})
-        return math.fsum(rows * costs.of(lows, highs, np.ones(len(rows), np.int64))), split
+        found = [part.read(columns) for part in counted]
+        split = sorted(set().union(*(columns for _, columns in found)))
+        return math.fsum(each for rows, _ in found for each in rows), split
 
-    least, columns = read(range(len(positions)))
+    if not counted:
+        return []
+    least, columns = read(range(len(counted[0].part.positions)))
     while columns:
         without = {column: read([other for other in columns if other != column]) for column in columns}
         needless = min(columns, key=lambda column: (without[column][0], -column))
@@ -90,6 +100,35 @@ def choose_columns(
             return sorted(columns, key=lambda column: -without[column][0])
         least, columns = without[needless]
     return []
+
+
+class _Part:
+    """A part, and what its queries pay."""
+
+    def __init__(self, part: WorkloadPart, bits: int, tolerance: float) -> None:
+        self.part, self._bits, self._tolerance = part, bits, tolerance
+        below = [np.concatenate(([0], np.cumsum(np.bincount(each, minlength=1 << bits)))) for each in part.positions]
+        extents = Extents(below, [1.0] * len(below))
+        self._costs = QueryCosts(below, part.workload, extents, share=1.0, leading=0)
+        # In their order, as Java does. Costs are of all queries together as of one.
+        self._weight = float(np.cumsum(part.workload.weights)[-1])
+
+    def read(self, columns: Sequence[int]) -> tuple[list[float], set[int]]:
+        """Find the rows that queries read of each file when some of the columns cut them, and those that do."""
+        positions, workload = self.part.positions, self.part.workload
+        tree = grow(
+            [positions[column] for column in columns],
+            self._bits,
+            min(self.part.files, _FILES),
+            tolerance=self._tolerance,
+            weights=[1.0] * len(columns),
+            workload=workload.of_columns(columns),
+            workload_share=1.0,
+        )
+        leaf = tree.leaf([positions[column] for column in columns]) if len(columns) else np.zeros_like(positions[0])
+        rows, lows, highs = _boxes(leaf, positions)
+        read = rows * self._costs.of(lows, highs, np.ones(len(rows), np.int64)) * self._weight
+        return read.tolist(), {columns[node.column] for node in tree.nodes if isinstance(node, Split)}
 
 
 def _boxes(

@@ -17,6 +17,7 @@ from iceberg_zorder.pyiceberg.scan.workload_filters import WorkloadFilters, by_p
 from iceberg_zorder.request.predicate import Name
 from iceberg_zorder.upkeep.settled import workload_key
 from iceberg_zorder.upkeep.upkeep_request import AskedQueries
+from iceberg_zorder.workload.boxes.box import Box
 from iceberg_zorder.workload.boxes.position_boxes import query_boxes
 from iceberg_zorder.workload.workload import Query
 from iceberg_zorder.workload.workload_option import workload_queries
@@ -75,12 +76,20 @@ class RequestedWorkload:
 
         Those count that may find rows in the partition of a data file; all of them without one.
         """
-        weighted = [
+        return query_boxes(self._asked_in(like), layout.columns)
+
+    def weight_in(self, like: DataFile | None) -> float:
+        """Add up the weights of the queries that count in the partition of a data file."""
+        weights = [weight for boxes, weight in self._asked_in(like) if boxes]
+        # In their order, as Java does.
+        return float(np.cumsum([0.0, *weights])[-1])
+
+    def _asked_in(self, like: DataFile | None) -> list[tuple[tuple[Box, ...], float]]:
+        return [
             (boxes, query.weight)
             for boxes, query, listing in zip(self.filters.boxes, self.queries, self.filters.listings, strict=True)
             if like is None or listing.partition_may_match(like)
         ]
-        return query_boxes(weighted, layout.columns)
 
     def read_of(self, files: Sequence[DataFile]) -> BytesRead:
         """Tell what the queries read of data files."""

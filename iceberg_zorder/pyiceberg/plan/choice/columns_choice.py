@@ -9,7 +9,7 @@ from dataclasses import replace
 from pyiceberg.table.snapshots import Snapshot
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.layout.choice.workload_columns import choose_columns
+from iceberg_zorder.layout.choice.workload_columns import WorkloadPart, choose_columns
 from iceberg_zorder.layout.curve import ZORDER
 from iceberg_zorder.layout.cuts import EVEN
 from iceberg_zorder.layout.fit import LayoutRequest, fit
@@ -23,7 +23,7 @@ from iceberg_zorder.pyiceberg.plan.group_scans import group_scans
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.planner import Plan
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, resolve
-from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, draw_samples, told_failures
+from iceberg_zorder.pyiceberg.plan.sampling import DrawnSample, SampleContext, draw_samples, told_failures
 from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
@@ -36,6 +36,8 @@ from iceberg_zorder.upkeep.settled import WORKLOAD
 _LOG = logging.getLogger(__name__)
 _MOST_ROWS = 50_000
 """Sampled rows that columns are chosen by, at most."""
+_MOST_PARTS = 16
+"""File groups that they are chosen by, at most."""
 
 
 def chosen_columns(request: PlanRequest, snapshot: Snapshot) -> str | Plan:
@@ -120,30 +122,45 @@ def _resolved(request: PlanRequest, order: SortOrder) -> RowOrder:
 def _chosen(
     request: PlanRequest, order: RowOrder, groups: Sequence[FileGroup], workload: RequestedWorkload
 ) -> tuple[tuple[str, ...], ...]:
-    """Sample file groups, and choose among the columns that they are ordered by."""
+    """Sample file groups, and choose among the columns that they are ordered by.
+
+    Each is cut by itself, for the queries that may find rows in it: what partitions do needs no column.
+    """
     options = request.options.layout
-    sample = _sample(request, order, groups)
-    if not sample.rows:
+    drawn = _that_matter(_drawn(request, order, groups), workload)
+    if not drawn:
         return ()
-    layout = fit(order.columns, sample, LayoutRequest(1, EVEN, boundaries=options.boundaries))
-    places = choose_columns(
-        layout.positions(sample),
-        layout.bits,
-        sum(group.expected_output_files for group in groups),
-        tolerance=options.size_tolerance,
-        workload=workload.of_layout(layout, None),
-        most=options.workload_columns,
-    )
-    return tuple(layout.columns[place].column.parts for place in places)
+    places = range(len(order.partition), len(order.all))
+    samples = [
+        Sample(tuple(each.fitted.columns[place] for place in places)).evenly(_MOST_ROWS // len(drawn)) for each in drawn
+    ]
+    joined = Sample(tuple(joined_keys(columns) for columns in zip(*(each.columns for each in samples), strict=True)))
+    layout = fit(order.columns, joined, LayoutRequest(1, EVEN, boundaries=options.boundaries))
+    parts = [
+        WorkloadPart(
+            layout.positions(sample),
+            # Small files are to be gathered by the columns that would serve if they were cut.
+            max(2, each.scan.group.expected_output_files),
+            workload.of_layout(layout, each.scan.group.like),
+        )
+        for each, sample in zip(drawn, samples, strict=True)
+    ]
+    chosen = choose_columns(parts, layout.bits, tolerance=options.size_tolerance, most=options.workload_columns)
+    return tuple(layout.columns[place].column.parts for place in chosen)
 
 
-def _sample(request: PlanRequest, order: RowOrder, groups: Sequence[FileGroup]) -> Sample:
-    """Draw the sample that layouts would be fitted to, of all file groups together, and no more than is of use."""
+def _drawn(request: PlanRequest, order: RowOrder, groups: Sequence[FileGroup]) -> list[DrawnSample]:
+    """Draw the samples that layouts would be fitted to."""
     options = request.options
     budget = MemoryBudget(options.memory_limit // 2)
     with told_failures(request.table):
         context = SampleContext(request.table, order, options.layout, budget=budget)
-        drawn = [each.fitted for each in draw_samples(context, group_scans(groups, options.layout))]
-    first = len(order.partition)
-    columns = [joined_keys([each.columns[place] for each in drawn]) for place in range(first, len(order.all))]
-    return Sample(tuple(columns)).evenly(_MOST_ROWS)
+        return draw_samples(context, group_scans(groups, options.layout))
+
+
+def _that_matter(drawn: Sequence[DrawnSample], workload: RequestedWorkload) -> list[DrawnSample]:
+    """Take the file groups of which queries ask for most rows, in an order that every engine finds."""
+    weighted = [(each, workload.weight_in(each.scan.group.like) * each.scan.group.rows) for each in drawn]
+    asked = [(each, weight) for each, weight in weighted if weight > 0 and each.fitted.rows]
+    asked.sort(key=lambda pair: (-pair[1], min(pair[0].scan.group.paths)))
+    return [each for each, _ in asked[:_MOST_PARTS]]
