@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Optional;
 import java.util.TreeSet;
 import java.util.function.Function;
 import java.util.stream.IntStream;
@@ -12,8 +13,9 @@ import java.util.stream.IntStream;
 /**
  * Chooses the columns that files are best cut by for a workload, as Python's {@code choose_columns} does.
  *
- * <p>Trees are grown, of 64 files at most. The column without which the queries read least goes, as long as there are more than
- * wanted, or they read no more without it.
+ * <p>Trees are grown, of 64 files at most, one for each part of the table: files of one part hold rows of no other, and a query may find
+ * rows in some parts only. The column without which the queries read least of all parts goes, as long as there are more than wanted, or
+ * they read no more without it.
  */
 public final class WorkloadColumns {
   /** So many columns are chosen at most, unless told. */
@@ -27,47 +29,105 @@ public final class WorkloadColumns {
   /** Sampled rows that are looked at, at most. */
   private static final int ROWS = 50_000;
 
-  private final int[][] positions;
-  private final int rows;
-  private final int bits;
-  private final int files;
-  private final double tolerance;
-  private final QueryBoxes workload;
-  private final BoxCosts costs;
+  /** Parts that are looked at, at most. */
+  private static final int PARTS = 16;
 
-  private WorkloadColumns(
-      int[][] positions, int bits, int files, double tolerance, QueryBoxes workload, BoxCosts costs) {
-    this.positions = positions;
-    this.rows = positions[0].length;
+  private final List<CostedPart> parts;
+  private final int bits;
+  private final double tolerance;
+
+  private WorkloadColumns(List<CostedPart> parts, int bits, double tolerance) {
+    this.parts = parts;
     this.bits = bits;
-    this.files = Math.min(files, FILES);
     this.tolerance = tolerance;
-    this.workload = workload;
-    this.costs = costs;
   }
 
   /**
-   * Chooses among columns by a sample.
+   * A part of a table whose files are cut by themselves.
+   *
+   * @param positions of its sampled rows by column, in [0, 2^bits); not copied
+   * @param files the wanted number of files, at least 1
+   * @param workload what the queries that may find rows in it want of the columns
+   */
+  public record Part(int[][] positions, int files, QueryBoxes workload) {
+    int rows() {
+      return positions.length == 0 ? 0 : positions[0].length;
+    }
+
+    double weight() {
+      // In their order, as Python does.
+      double sum = 0;
+      for (double weight : workload.weights()) {
+        sum += weight;
+      }
+      return sum;
+    }
+  }
+
+  /**
+   * The same before there is a layout.
+   *
+   * @param sample its sampled rows, in any order
+   * @param files how many files are expected of it
+   * @param rows how many rows it has
+   * @param path what tells it from other parts
+   * @param weight the weights of the queries that may find rows in it and want any, added up in their order
+   * @param workload puts what these queries want into the positions of a layout
+   */
+  public record SampledPart(
+      Sample sample, int files, long rows, String path, double weight, Function<Layout, QueryBoxes> workload) {
+    private double weightOfRows() {
+      return weight * rows;
+    }
+
+    private Part of(Layout layout) {
+      int[][] positions =
+          layout.columns().stream().map(column -> Layout.positions(column, sample)).toArray(int[][]::new);
+      // Small files are to be gathered by the columns that would serve if they were cut.
+      return new Part(positions, Math.max(2, files), workload.apply(layout));
+    }
+
+    private SampledPart evenly(int most) {
+      return new SampledPart(sample.evenly(most), files, rows, path, weight, workload);
+    }
+  }
+
+  /**
+   * Chooses among columns by samples of the parts of a table. Those count that queries read most of, 16 at most.
    *
    * @param candidates between 1 and {@link #CANDIDATES}
-   * @param sample their sampled rows, in any order
-   * @param request what a layout of all of them is to be like
-   * @param workload puts what queries want into the positions of a layout
+   * @param sampled the parts, in any order
+   * @param request what layouts of all of them are to be like; its number of files does not count
    * @param most the most columns to choose, at least 1
-   * @return the columns, as {@link #choose(int[][], int, int, double, QueryBoxes, int)} orders them
+   * @return the columns, as {@link #choose(List, int, double, int)} orders them
    */
   public static List<ClusteringColumn> choose(
-      List<ClusteringColumn> candidates, Sample sample, LayoutRequest request, Function<Layout, QueryBoxes> workload, int most) {
-    Sample some = sample.evenly(ROWS);
+      List<ClusteringColumn> candidates, List<SampledPart> sampled, LayoutRequest request, int most) {
+    List<SampledPart> parts = looked(sampled);
+    if (parts.isEmpty()) {
+      return List.of();
+    }
+    long files = parts.stream().mapToLong(SampledPart::files).sum();
     LayoutRequest even =
         new LayoutRequest(
-            request.files(), EvenCuts.KIND, request.curve(), List.of(), request.maxBoundaries(), request.sizeTolerance(), new double[0]);
-    Layout layout = Layout.fit(candidates, some, even);
-    List<LayoutColumn> columns = layout.columns();
-    int[][] positions = columns.stream().map(column -> Layout.positions(column, some)).toArray(int[][]::new);
-    return choose(positions, layout.bits(), request.files(), request.sizeTolerance(), workload.apply(layout), most).stream()
-        .map(place -> columns.get(place).column())
+            (int) Math.min(Integer.MAX_VALUE, files), EvenCuts.KIND, request.curve(), List.of(), request.maxBoundaries(),
+            request.sizeTolerance(), new double[0]);
+    Layout layout = Layout.fit(candidates, Sample.together(parts.stream().map(SampledPart::sample).toList()), even);
+    List<Part> placed = parts.stream().map(part -> part.of(layout)).toList();
+    return choose(placed, layout.bits(), request.sizeTolerance(), most).stream()
+        .map(place -> layout.columns().get(place).column())
         .toList();
+  }
+
+  /** The parts that are looked at, each with as many of its sampled rows as are. */
+  private static List<SampledPart> looked(List<SampledPart> sampled) {
+    List<SampledPart> parts =
+        sampled.stream()
+            .filter(part -> part.weight() > 0 && part.sample().rows() > 0)
+            .sorted(Comparator.comparingDouble(SampledPart::weightOfRows).reversed().thenComparing(SampledPart::path))
+            .limit(PARTS)
+            .toList();
+    return parts.stream().map(part -> part.evenly(ROWS / parts.size())).toList();
   }
 
   /** What queries read when files are cut by some columns, and those that any file is cut by. */
@@ -76,40 +136,21 @@ public final class WorkloadColumns {
   /**
    * Chooses.
    *
-   * @param positions of the sampled rows by column, in [0, 2^bits)
+   * @param parts the parts of the table, of the same columns; those without rows or queries do not count
    * @param bits the bits of a position, in [0, 16]
-   * @param files the wanted number of files, at least 1
    * @param tolerance how far a file's share of the sampled rows may lie from the mean, in [0, 1)
-   * @param workload what queries want of the columns
    * @param most the most columns to choose, at least 1
    * @return places of columns, the one without which queries would read most first, and of equal ones the first; none where no
    *     query is spared any row
    */
-  public static List<Integer> choose(
-      int[][] positions, int bits, int files, double tolerance, QueryBoxes workload, int most) {
-    if (positions.length == 0 || positions[0].length == 0) {
-      return List.of();
-    }
-    int[][] below = new int[positions.length][];
-    for (int column = 0; column < below.length; column++) {
-      below[column] = BoxTreeGrower.rowsBelow(positions[column], bits);
-    }
-    double[] weights = new double[below.length];
-    Arrays.fill(weights, 1.0);
-    ExtentCosts extents = new ExtentCosts(below, weights, 0);
-    BoxCosts costs = QueryCosts.of(below, positions[0].length, workload, extents, 1.0, 0);
-    if (costs == extents) {
-      // No query counts.
-      return List.of();
-    }
-    int[] tops = new int[below.length];
-    Arrays.fill(tops, (1 << bits) - 1);
-    BoxCosts ofAll = costs.inside(new int[below.length], tops);
-    return new WorkloadColumns(positions, bits, files, tolerance, workload, ofAll).chosen(most);
+  public static List<Integer> choose(List<Part> parts, int bits, double tolerance, int most) {
+    List<CostedPart> costed =
+        parts.stream().filter(part -> part.rows() > 0 && part.weight() > 0).map(part -> CostedPart.of(part, bits)).toList();
+    return costed.isEmpty() ? List.of() : new WorkloadColumns(costed, bits, tolerance).chosen(most);
   }
 
   private List<Integer> chosen(int most) {
-    Read least = read(IntStream.range(0, positions.length).boxed().toList());
+    Read least = read(IntStream.range(0, parts.get(0).part().positions().length).boxed().toList());
     while (!least.columns().isEmpty()) {
       List<Integer> columns = least.columns();
       List<Read> without =
@@ -131,47 +172,84 @@ public final class WorkloadColumns {
     return List.of();
   }
 
+  /** Sums up what is read of all parts: the sum that is nearest to the exact one, as Python's fsum finds it. */
   private Read read(List<Integer> columns) {
     int[] places = columns.stream().mapToInt(each -> each).toArray();
-    int[][] of = of(positions, places);
-    QueryBoxes wanted =
-        new QueryBoxes(of(workload.lower(), places), of(workload.upper(), places), workload.query(), workload.weights());
-    double[] weights = new double[places.length];
-    Arrays.fill(weights, 1.0);
-    List<BoxTree.Node> nodes =
-        BoxTreeGrower.grow(of, rows, bits, files, tolerance, weights, 0, wanted, 1.0).nodes();
     TreeSet<Integer> split = new TreeSet<>();
-    for (BoxTree.Node node : nodes) {
-      if (node instanceof BoxTree.Split cut) {
-        split.add(places[cut.column()]);
+    BigDecimal total = BigDecimal.ZERO;
+    for (CostedPart part : parts) {
+      List<BoxTree.Node> nodes = part.grow(places, bits, tolerance);
+      for (BoxTree.Node node : nodes) {
+        if (node instanceof BoxTree.Split cut) {
+          split.add(places[cut.column()]);
+        }
       }
+      total = total.add(part.rowsRead(nodes, places));
     }
-    return new Read(rowsRead(nodes, of), new ArrayList<>(split));
+    return new Read(total.doubleValue(), new ArrayList<>(split));
+  }
+
+  /** A part that counts, with what a file of it costs: none where queries read all of it, however it is cut. */
+  private record CostedPart(Part part, Optional<BoxCosts> costs) {
+    static CostedPart of(Part part, int bits) {
+      int[][] below =
+          Arrays.stream(part.positions()).map(column -> BoxTreeGrower.rowsBelow(column, bits)).toArray(int[][]::new);
+      ExtentCosts extents = new ExtentCosts(below, ones(below.length), 0);
+      BoxCosts costs = QueryCosts.of(below, part.rows(), part.workload(), extents, 1.0, 0);
+      if (costs == extents) {
+        // No query counts.
+        return new CostedPart(part, Optional.empty());
+      }
+      int[] tops = new int[below.length];
+      Arrays.fill(tops, (1 << bits) - 1);
+      return new CostedPart(part, Optional.of(costs.inside(new int[below.length], tops)));
+    }
+
+    private static double[] ones(int count) {
+      double[] ones = new double[count];
+      Arrays.fill(ones, 1.0);
+      return ones;
+    }
+
+    List<BoxTree.Node> grow(int[] places, int bits, double tolerance) {
+      QueryBoxes all = part.workload();
+      QueryBoxes wanted =
+          new QueryBoxes(WorkloadColumns.of(all.lower(), places), WorkloadColumns.of(all.upper(), places), all.query(), all.weights());
+      int files = Math.min(part.files(), FILES);
+      int[][] of = WorkloadColumns.of(part.positions(), places);
+      return BoxTreeGrower.grow(of, part.rows(), bits, files, tolerance, ones(places.length), 0, wanted, 1.0).nodes();
+    }
+
+    /** Sums up the rows of leaves, each as often as queries read it. */
+    BigDecimal rowsRead(List<BoxTree.Node> nodes, int[] places) {
+      if (costs.isEmpty()) {
+        return BigDecimal.ZERO;
+      }
+      int[][] positions = part.positions();
+      List<List<Integer>> leaves = new ArrayList<>();
+      List<Integer> rows = IntStream.range(0, part.rows()).boxed().toList();
+      collect(nodes, 0, WorkloadColumns.of(positions, places), rows, leaves);
+      double weight = part.weight();
+      BigDecimal total = BigDecimal.ZERO;
+      for (List<Integer> leaf : leaves) {
+        if (leaf.isEmpty()) {
+          continue;
+        }
+        int[] low = new int[positions.length];
+        int[] high = new int[positions.length];
+        for (int column = 0; column < positions.length; column++) {
+          int[] values = positions[column];
+          low[column] = leaf.stream().mapToInt(row -> values[row]).min().getAsInt();
+          high[column] = leaf.stream().mapToInt(row -> values[row]).max().getAsInt();
+        }
+        total = total.add(new BigDecimal(leaf.size() * costs.get().of(low, high, 1) * weight));
+      }
+      return total;
+    }
   }
 
   private static int[][] of(int[][] columns, int[] places) {
     return Arrays.stream(places).mapToObj(place -> columns[place]).toArray(int[][]::new);
-  }
-
-  /** Sums up the rows of leaves, each as often as queries read it: the sum that is nearest to the exact one, as Python's fsum finds it. */
-  private double rowsRead(List<BoxTree.Node> nodes, int[][] of) {
-    List<List<Integer>> leaves = new ArrayList<>();
-    collect(nodes, 0, of, IntStream.range(0, rows).boxed().toList(), leaves);
-    BigDecimal total = BigDecimal.ZERO;
-    for (List<Integer> leaf : leaves) {
-      if (leaf.isEmpty()) {
-        continue;
-      }
-      int[] low = new int[positions.length];
-      int[] high = new int[positions.length];
-      for (int column = 0; column < positions.length; column++) {
-        int[] values = positions[column];
-        low[column] = leaf.stream().mapToInt(row -> values[row]).min().getAsInt();
-        high[column] = leaf.stream().mapToInt(row -> values[row]).max().getAsInt();
-      }
-      total = total.add(new BigDecimal(leaf.size() * costs.of(low, high, 1)));
-    }
-    return total.doubleValue();
   }
 
   /** Divides rows among the leaves of the tree at a node, and tells the place of the node behind it. */

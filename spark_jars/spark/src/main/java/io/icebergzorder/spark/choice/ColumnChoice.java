@@ -1,12 +1,13 @@
 package io.icebergzorder.spark.choice;
 
 import io.icebergzorder.core.ClusteringColumn;
-import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.WorkloadColumns;
+import io.icebergzorder.core.WorkloadColumns.SampledPart;
 import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.SupportedVersions;
+import io.icebergzorder.spark.measure.ConditionReads;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.RewritePlanner;
 import io.icebergzorder.spark.plan.TablePlan;
@@ -16,8 +17,10 @@ import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.RewriteRequest;
 import io.icebergzorder.spark.request.UnnamedColumns;
 import io.icebergzorder.spark.sample.LayoutFitter;
-import java.util.Arrays;
+import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
 import org.slf4j.Logger;
@@ -25,7 +28,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Plans rewrites, and has the workload choose the columns where none are named: those of the last rewrite with the same workload, else
- * those by which its queries read least of a sample of all files that may be rewritten.
+ * those by which its queries read least of samples of the file groups that may be rewritten.
  */
 public final class ColumnChoice {
   private static final Logger LOG = LoggerFactory.getLogger(ColumnChoice.class);
@@ -70,21 +73,27 @@ public final class ColumnChoice {
   }
 
   private static List<ClusteringColumn> chosen(TablePlan plan, UnnamedColumns request) {
-    Sample sample;
+    Map<PlannedGroup, Sample> samples;
     try (RewriteSession session = new RewriteSession(request.target().session())) {
-      sample = new LayoutFitter(session, plan).sample();
+      samples = new LayoutFitter(session, plan).samples();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new RuntimeException(
           String.format("Cannot sample %s, because it was interrupted. Nothing was written.", request.target().name()), e);
     }
     Workload workload = request.workload();
-    boolean[] asked = new boolean[workload.queries().size()];
-    Arrays.fill(asked, true);
+    ConditionReads queries = new ConditionReads(plan, workload.conditions());
+    List<SampledPart> parts = new ArrayList<>();
+    samples.forEach((group, sample) -> parts.add(part(group, sample, workload, queries.asked(group))));
     ZOrderOptions options = request.options().layout();
-    long files = plan.groups().stream().mapToLong(PlannedGroup::expectedFiles).sum();
-    LayoutRequest wanted = plan.order().layoutRequest(options, (int) Math.min(Integer.MAX_VALUE, files));
     return WorkloadColumns.choose(
-        plan.order().columns(), sample, wanted, layout -> workload.boxes(layout.columns(), asked), options.workloadColumns());
+        plan.order().columns(), parts, plan.order().layoutRequest(options, 1), options.workloadColumns());
+  }
+
+  /** A file group, and the queries that its partition does not rule out. */
+  private static SampledPart part(PlannedGroup group, Sample sample, Workload workload, boolean[] asked) {
+    String path = group.files().stream().map(task -> task.file().location()).min(Comparator.naturalOrder()).orElseThrow();
+    return new SampledPart(
+        sample, group.expectedFiles(), group.rows(), path, workload.weight(asked), layout -> workload.boxes(layout.columns(), asked));
   }
 }

@@ -141,6 +141,20 @@ public record Workload(List<Query> queries, double share) {
     return queries.stream().mapToDouble(Query::weight).toArray();
   }
 
+  /**
+   * How often queries are asked in all that want anything, added up in their order.
+   *
+   * @param asked which of the queries count
+   */
+  public double weight(boolean[] asked) {
+    double sum = 0;
+    for (int i = 0; i < asked.length; i++) {
+      Query query = queries.get(i);
+      sum += asked[i] && !query.wanted().boxes().isEmpty() ? query.weight() : 0;
+    }
+    return sum;
+  }
+
   /** The filters of the queries. */
   public List<Condition> conditions() {
     return queries.stream().map(Query::condition).toList();

@@ -91,16 +91,20 @@ public final class LayoutFitter {
   }
 
   /**
-   * Samples all file groups, and puts the rows of the columns to cluster by together.
+   * Samples the columns to cluster by of all file groups.
    *
+   * @return by file group, in their order
    * @throws InterruptedException if this thread was interrupted
    * @throws RuntimeException if a file group cannot be read, or sampling was cancelled
    */
-  public Sample sample() throws InterruptedException {
+  public Map<PlannedGroup, Sample> samples() throws InterruptedException {
     List<GroupScan> scans = GroupScan.of(plan.groups(), plan.options().layout());
-    List<Sampler.Drawn> drawn = orStopped(UNSAMPLED, () -> drawn(scans));
-    List<KeyColumn> columns = Sample.together(drawn.stream().map(Sampler.Drawn::fitted).toList()).columns();
-    return new Sample(columns.subList(columns.size() - order.columns().size(), columns.size()));
+    Map<PlannedGroup, Sample> samples = new LinkedHashMap<>();
+    for (Sampler.Drawn drawn : orStopped(UNSAMPLED, () -> drawn(scans))) {
+      List<KeyColumn> columns = drawn.fitted().columns();
+      samples.put(drawn.scan().group(), new Sample(columns.subList(columns.size() - order.columns().size(), columns.size())));
+    }
+    return samples;
   }
 
   /** Samples, looks at bounds, and chooses among the layouts; what is refused is no failure of any of it. */
