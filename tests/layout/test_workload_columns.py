@@ -65,3 +65,11 @@ def test_what_parts_do_by_themselves_needs_no_column() -> None:
         for mine, start in quarters
     ]
     assert choose_columns(parts, 16, tolerance=0.5) == [1]
+
+
+def test_queries_for_all_of_a_part_do_not_count_for_what_others_want_of_it() -> None:
+    x, y = uniform(2, 2_000)
+    every = [Query(({},), 1.0)] * 29
+    one, other = [*every, *windows(0, 6_400)[:1]], windows(1, 6_400)
+    parts = [WorkloadPart([x, y], 16, boxes_of(queries, 2, TOP)) for queries in (one, other)]
+    assert choose_columns(parts, 16, tolerance=0.5, most=1) == [1]

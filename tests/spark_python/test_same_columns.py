@@ -56,7 +56,13 @@ def test_both_engines_choose_the_same_columns(spark: SparkSession, catalog: Cata
     # More rows than are looked at, which come in another order from each engine.
     all_rows = {**options, "sample-rows": ROWS}
     assert planned(spark, catalog, tables["whole"], options=all_rows)["sort_order"] == "zorder(at.a, b, d, text)"
-    few_rows = {**options, "sample-rows": 3_000, "boundaries": 60, "workload-columns": 12}
+    few_rows = {
+        **options,
+        "sample-rows": 3_000,
+        "boundaries": 60,
+        "workload-columns": 12,
+        "target-file-size-bytes": 20_000,
+    }
     plan = planned(spark, catalog, tables["parted"], where="part < 2", options=few_rows)
     assert plan["sort_order"].count(",") >= 3
     assert plan["workload"]["chosen_columns"] is True

@@ -44,9 +44,9 @@ class WorkloadPart:
     workload: QueryBoxes
 
     @property
-    def counts(self) -> bool:
-        """Whether there are rows, and queries that may read them."""
-        return len(self.positions) > 0 and len(self.positions[0]) > 0 and float(self.workload.weights.sum()) > 0
+    def has_rows(self) -> bool:
+        """Whether there are rows, and columns."""
+        return len(self.positions) > 0 and len(self.positions[0]) > 0
 
 
 def choose_columns(
@@ -82,7 +82,9 @@ def choose_columns(
     >>> choose_columns([WorkloadPart([x, y], 4, workload)], 16, tolerance=0.5)
     [1]
     """
-    counted = [_Part(each, bits, tolerance) for each in parts if each.counts]
+    with_rows = [_Part(each, bits, tolerance) for each in parts if each.has_rows]
+    # What all queries read however it is cut is no reason for a column.
+    counted = [each for each in with_rows if each.costs.are_any]
 
     def read(columns: Sequence[int]) -> tuple[float, list[int]]:
         """Find how many rows queries read when files are cut by some of the columns, and those that any is cut by."""
@@ -109,9 +111,7 @@ class _Part:
         self.part, self._bits, self._tolerance = part, bits, tolerance
         below = [np.concatenate(([0], np.cumsum(np.bincount(each, minlength=1 << bits)))) for each in part.positions]
         extents = Extents(below, [1.0] * len(below))
-        self._costs = QueryCosts(below, part.workload, extents, share=1.0, leading=0)
-        # In their order, as Java does. Costs are of all queries together as of one.
-        self._weight = float(np.cumsum(part.workload.weights)[-1])
+        self.costs = QueryCosts(below, part.workload, extents, share=1.0, leading=0)
 
     def read(self, columns: Sequence[int]) -> tuple[list[float], set[int]]:
         """Find the rows that queries read of each file when some of the columns cut them, and those that do."""
@@ -127,7 +127,7 @@ class _Part:
         )
         leaf = tree.leaf([positions[column] for column in columns]) if len(columns) else np.zeros_like(positions[0])
         rows, lows, highs = _boxes(leaf, positions)
-        read = rows * self._costs.of(lows, highs, np.ones(len(rows), np.int64)) * self._weight
+        read = rows * self.costs.of(lows, highs, np.ones(len(rows), np.int64)) * self.costs.weight
         return read.tolist(), {columns[node.column] for node in tree.nodes if isinstance(node, Split)}
 
 

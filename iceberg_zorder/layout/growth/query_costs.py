@@ -130,8 +130,9 @@ class QueryCosts:
         self._unforeseen = (1.0 - share) / (self._rows * (len(below) - leading))
         wanted = _merged(self._counted(boxes))
         # An accumulation adds one after the other.
-        total = float(np.cumsum(wanted.weights)[-1]) if len(wanted.weights) else 1.0
-        self._wanted = replace(wanted, weights=wanted.weights * (share / total))
+        self.weight = float(np.cumsum(wanted.weights)[-1]) if len(wanted.weights) else 0.0
+        """How often those queries are asked that count, in all; costs are of one."""
+        self._wanted = replace(wanted, weights=wanted.weights * (share / (self.weight or 1.0)))
         self._cut = self._cut_by(np.zeros((len(below), 1)), np.full((len(below), 1), self._rows))
 
     @property

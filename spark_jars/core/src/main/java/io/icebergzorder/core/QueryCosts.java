@@ -24,6 +24,7 @@ final class QueryCosts implements BoxCosts {
   private final int leading;
   private final double ofRow;
   private final double unforeseen;
+  private final double weight;
   private final ExtentCosts extents;
   private final WantedBoxes wanted;
 
@@ -120,6 +121,7 @@ final class QueryCosts implements BoxCosts {
   }
 
   private QueryCosts(QueryCosts of, WantedBoxes wanted, int[] lows, int[] highs) {
+    this.weight = of.weight;
     this.below = of.below;
     this.leading = of.leading;
     this.ofRow = of.ofRow;
@@ -144,7 +146,9 @@ final class QueryCosts implements BoxCosts {
     this.parts = Arrays.copyOf(found, count);
   }
 
-  private QueryCosts(int[][] below, int rows, WantedBoxes wanted, ExtentCosts extents, double share, int leading) {
+  private QueryCosts(
+      int[][] below, int rows, WantedBoxes wanted, ExtentCosts extents, double share, int leading, double weight) {
+    this.weight = weight;
     this.below = below;
     this.leading = leading;
     this.ofRow = 1.0 / rows;
@@ -179,7 +183,12 @@ final class QueryCosts implements BoxCosts {
     }
     double ofAll = share / total;
     double[] weights = Arrays.stream(wanted.weights()).map(weight -> weight * ofAll).toArray();
-    return new QueryCosts(below, rows, wanted.weighing(weights), extents, share, leading);
+    return new QueryCosts(below, rows, wanted.weighing(weights), extents, share, leading, total);
+  }
+
+  /** How often those queries are asked that count, in all; costs are of one. */
+  double weight() {
+    return weight;
   }
 
   /** Whether a query may read less of a box once that is cut by a column. */

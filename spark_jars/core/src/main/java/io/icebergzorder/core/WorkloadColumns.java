@@ -53,15 +53,6 @@ public final class WorkloadColumns {
     int rows() {
       return positions.length == 0 ? 0 : positions[0].length;
     }
-
-    double weight() {
-      // In their order, as Python does.
-      double sum = 0;
-      for (double weight : workload.weights()) {
-        sum += weight;
-      }
-      return sum;
-    }
   }
 
   /**
@@ -145,7 +136,7 @@ public final class WorkloadColumns {
    */
   public static List<Integer> choose(List<Part> parts, int bits, double tolerance, int most) {
     List<CostedPart> costed =
-        parts.stream().filter(part -> part.rows() > 0 && part.weight() > 0).map(part -> CostedPart.of(part, bits)).toList();
+        parts.stream().filter(part -> part.rows() > 0).flatMap(part -> CostedPart.of(part, bits).stream()).toList();
     return costed.isEmpty() ? List.of() : new WorkloadColumns(costed, bits, tolerance).chosen(most);
   }
 
@@ -189,20 +180,20 @@ public final class WorkloadColumns {
     return new Read(total.doubleValue(), new ArrayList<>(split));
   }
 
-  /** A part that counts, with what a file of it costs: none where queries read all of it, however it is cut. */
-  private record CostedPart(Part part, Optional<BoxCosts> costs) {
-    static CostedPart of(Part part, int bits) {
+  /** A part that counts, with what a file of it costs, and how often the queries are asked that this is of. */
+  private record CostedPart(Part part, BoxCosts costs, double weight) {
+    /** Finds what a part costs: nothing where queries read all of it, however it is cut, which is no reason for a column. */
+    static Optional<CostedPart> of(Part part, int bits) {
       int[][] below =
           Arrays.stream(part.positions()).map(column -> BoxTreeGrower.rowsBelow(column, bits)).toArray(int[][]::new);
       ExtentCosts extents = new ExtentCosts(below, ones(below.length), 0);
       BoxCosts costs = QueryCosts.of(below, part.rows(), part.workload(), extents, 1.0, 0);
-      if (costs == extents) {
-        // No query counts.
-        return new CostedPart(part, Optional.empty());
+      if (!(costs instanceof QueryCosts ofQueries)) {
+        return Optional.empty();
       }
       int[] tops = new int[below.length];
       Arrays.fill(tops, (1 << bits) - 1);
-      return new CostedPart(part, Optional.of(costs.inside(new int[below.length], tops)));
+      return Optional.of(new CostedPart(part, costs.inside(new int[below.length], tops), ofQueries.weight()));
     }
 
     private static double[] ones(int count) {
@@ -222,14 +213,10 @@ public final class WorkloadColumns {
 
     /** Sums up the rows of leaves, each as often as queries read it. */
     BigDecimal rowsRead(List<BoxTree.Node> nodes, int[] places) {
-      if (costs.isEmpty()) {
-        return BigDecimal.ZERO;
-      }
       int[][] positions = part.positions();
       List<List<Integer>> leaves = new ArrayList<>();
       List<Integer> rows = IntStream.range(0, part.rows()).boxed().toList();
       collect(nodes, 0, WorkloadColumns.of(positions, places), rows, leaves);
-      double weight = part.weight();
       BigDecimal total = BigDecimal.ZERO;
       for (List<Integer> leaf : leaves) {
         if (leaf.isEmpty()) {
@@ -242,7 +229,7 @@ public final class WorkloadColumns {
           low[column] = leaf.stream().mapToInt(row -> values[row]).min().getAsInt();
           high[column] = leaf.stream().mapToInt(row -> values[row]).max().getAsInt();
         }
-        total = total.add(new BigDecimal(leaf.size() * costs.get().of(low, high, 1) * weight));
+        total = total.add(new BigDecimal(leaf.size() * costs.of(low, high, 1) * weight));
       }
       return total;
     }
