@@ -97,8 +97,9 @@ def test_both_engines_tell_the_same(spark: SparkSession, catalog: Catalog, parti
     assert before is not None
     assert predicted is not None
     assert 0.2 < predicted < 0.9 < before
-    # Of a column that is not clustered by, new files tell only what their partition tells.
-    assert found["id < 1000"][1] == 1.0
+    # Of a column that is not clustered by, new files tell only what those tell together that they are made of.
+    least, most = {"": (1.0, 1.0), "PARTITIONED BY (p)": (0.3, 0.45)}.get(partitioned, (0.9, 1.0))
+    assert least <= (found["id < 1000"][1] or 0) <= most
     assert (found["p = 1"][1] or 0) < 1 if partitioned == "PARTITIONED BY (p)" else found["p = 1"][1] == 1.0
     assert found["true"] == (1.0, 1.0)
     assert found["id < 0"][0] == 0.0
@@ -139,7 +140,8 @@ def test_only_files_of_the_plan_count(spark: SparkSession, catalog: Catalog) -> 
     sizes["max-scan-ratio"] = "Infinity"
     found = same(spark, catalog, full, options=sizes)
     assert found["true"] == (1.0, 1.0)
-    assert found["id >= 8000"] == (0.0, 1.0)
+    # Those that are planned hold no such row, and so will new ones.
+    assert found["id >= 8000"] == (0.0, 0.0)
     nothing = same(spark, catalog, full, where="id < 0")
     assert set(nothing.values()) == {(None, None)}
     assert set(same(spark, catalog, create(spark, "predicates_none")).values()) == {(None, None)}
