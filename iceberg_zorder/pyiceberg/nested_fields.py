@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from pyiceberg.types import IcebergType, ListType, MapType, StructType
+from collections.abc import Iterator
+
+from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
+
+from iceberg_zorder.request.predicate import Name
 
 
 def children(of: IcebergType) -> list[tuple[int, IcebergType]]:
@@ -31,3 +35,32 @@ def children(of: IcebergType) -> list[tuple[int, IcebergType]]:
     if isinstance(of, MapType):
         return [(of.key_id, of.key_type), (of.value_id, of.value_type)]
     return []
+
+
+def named_fields(struct: StructType, above: Name = ()) -> Iterator[tuple[Name, NestedField]]:
+    """Walk through the fields that have a name of their own: those of structs, each after the struct that it is in.
+
+    Parameters
+    ----------
+    struct : pyiceberg.types.StructType
+        The struct, such as a table's.
+    above : tuple of str, optional
+        The names that lead to it.
+
+    Yields
+    ------
+    tuple of (tuple of str, pyiceberg.types.NestedField)
+        The parts of its name, and the field.
+
+    Examples
+    --------
+    >>> from pyiceberg.types import LongType
+    >>> inner = StructType(NestedField(2, "b", LongType(), required=False))
+    >>> [name for name, _ in named_fields(StructType(NestedField(1, "a", inner, required=False)))]
+    [('a',), ('a', 'b')]
+    """
+    for field in struct.fields:
+        name = (*above, field.name)
+        yield name, field
+        if isinstance(field.field_type, StructType):
+            yield from named_fields(field.field_type, name)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from pyiceberg.table import Table
-from pyiceberg.types import StructType
 
-from iceberg_zorder.request.predicate import Name
+from iceberg_zorder.pyiceberg.nested_fields import named_fields
 from iceberg_zorder.workload.scanned_table import ScannedTable
 
 
@@ -26,12 +23,5 @@ def scanned_table(table: Table, identifier: tuple[str, ...]) -> ScannedTable:
     ScannedTable
         Its current columns, fields of structs among them, and its location.
     """
-    return ScannedTable(identifier, dict(_columns(table.schema().as_struct(), ())), table.location())
-
-
-def _columns(struct: StructType, above: Name) -> Iterator[tuple[Name, str]]:
-    for field in struct.fields:
-        name = (*above, field.name)
-        yield name, str(field.field_type)
-        if isinstance(field.field_type, StructType):
-            yield from _columns(field.field_type, name)
+    columns = {name: str(field.field_type) for name, field in named_fields(table.schema().as_struct())}
+    return ScannedTable(identifier, columns, table.location())

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import NestedField, StructType
+from pyiceberg.types import NestedField
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.choice.workload_columns import MOST_CANDIDATES
 from iceberg_zorder.layout.keys import domain
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
+from iceberg_zorder.pyiceberg.nested_fields import named_fields
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.request.predicate import Name
 
@@ -51,16 +51,8 @@ def candidate_columns(
         mode = config.mode(schema.find_column_name(field.field_id) or "")
         return _has_domain(field) and field.field_id not in identity and (mode.keeps_bounds or not needs_bounds)
 
-    usable = [name for name, field in _fields(schema.as_struct(), ()) if name in weights and serves(field)]
+    usable = [name for name, field in named_fields(schema.as_struct()) if name in weights and serves(field)]
     return tuple(sorted(usable, key=lambda name: -math.fsum(weights[name]))[:MOST_CANDIDATES])
-
-
-def _fields(struct: StructType, above: Name) -> Iterator[tuple[Name, NestedField]]:
-    for field in struct.fields:
-        name = (*above, field.name)
-        yield name, field
-        if isinstance(field.field_type, StructType):
-            yield from _fields(field.field_type, name)
 
 
 def _has_domain(field: NestedField) -> bool:
