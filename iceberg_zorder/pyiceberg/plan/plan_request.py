@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -30,7 +30,7 @@ from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.write.file_writer import check_writable
 from iceberg_zorder.request.metrics_check import FAIL, FIX
 from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
-from iceberg_zorder.request.sort_order import parse_sort_order
+from iceberg_zorder.request.sort_order import SortOrder, parse_sort_order
 from iceberg_zorder.request.table_defaults import (
     COLUMNS_PROPERTY,
     OPTIONS_PROPERTY,
@@ -125,11 +125,6 @@ class PlanRequest:
         return self.table.spec() if spec_id is None else self.table.specs()[spec_id]
 
     @property
-    def needs_bounds(self) -> bool:
-        """Whether a column of which the table keeps no lower/upper bounds is refused."""
-        return self.options.layout.metrics_check == FAIL
-
-    @property
     def keyed_options(self) -> dict[str, str]:
         """The options as they tell requests apart: a file with a workload may say something else by the next time."""
         return {**self.written_options, **({"workload": self.workload.key} if self.workload else {})}
@@ -164,13 +159,17 @@ class PlanRequest:
     def row_order(self) -> RowOrder:
         """Resolve the sort order against the table as it is; raises InvalidInputError."""
         assert self.sort_order is not None  # noqa: S101
+        return self.resolved(parse_sort_order(self.sort_order), self.options.layout.column_weights)
+
+    def resolved(self, sort_order: SortOrder, weights: Sequence[tuple[tuple[str, ...], float]] = ()) -> RowOrder:
+        """Resolve another sort order as that of the request; raises InvalidInputError."""
         return resolve(
             self.table,
-            parse_sort_order(self.sort_order),
-            self.options.layout.column_weights,
+            sort_order,
+            weights,
             output_spec=self.output_spec,
             case_sensitive=self.case_sensitive,
-            needs_bounds=self.needs_bounds,
+            needs_bounds=self.options.layout.metrics_check == FAIL,
         )
 
     def check_may_write(self) -> None:

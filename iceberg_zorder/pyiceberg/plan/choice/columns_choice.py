@@ -22,7 +22,7 @@ from iceberg_zorder.pyiceberg.plan.choice.last_order import last_sort_order, nam
 from iceberg_zorder.pyiceberg.plan.group_scans import group_scans
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.planner import Plan
-from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, resolve
+from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.sampling import DrawnSample, SampleContext, draw_samples, told_failures
 from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
@@ -79,7 +79,7 @@ def chosen_columns(request: PlanRequest, snapshot: Snapshot) -> str | Plan:
             f"Cannot rewrite data files of {name}, because no columns are named, and the queries of the workload "
             "filter by none that files could be skipped by"
         )
-    order = _resolved(request, SortOrder(ZORDER, candidates))
+    order = request.resolved(SortOrder(ZORDER, candidates))
     plan = request.planner(of_all=True).plan(snapshot, order=order)
     if not plan.groups:
         return replace(plan, order=None)
@@ -102,21 +102,11 @@ def _kept(request: PlanRequest, snapshot: Snapshot, workload: RequestedWorkload)
     try:
         # Adaptive cuts take the curve that is tighter, and summaries tell which that was: zorder was asked for.
         order = replace(parse_sort_order(last_sort_order(request.table, last, "rewrite")), curve=ZORDER)
-        _resolved(request, order)
+        request.resolved(order)
     except InvalidInputError as error:
         _LOG.info("The workload of %s chooses columns anew: %s", display_name(request.table), error)
         return None
     return order.text
-
-
-def _resolved(request: PlanRequest, order: SortOrder) -> RowOrder:
-    return resolve(
-        request.table,
-        order,
-        output_spec=request.output_spec,
-        case_sensitive=request.case_sensitive,
-        needs_bounds=request.needs_bounds,
-    )
 
 
 def _chosen(
