@@ -9,13 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.advice.advice import Caution, JudgedLayout
-from iceberg_zorder.advice.facts import Facts
+from iceberg_zorder.advice.facts import Facts, QueriesToday
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.statements import bloom_filter_statement
 
 _FEW_VALUES = 16
 _CORRELATED = 0.9
 _MANY_FULL_SCANS = 0.2
+_MANY_JOINS = 0.2
+_NARROW = 0.5
 _FEW_ROWS = 10
 """A value that so few rows have is looked up."""
 _MANY_LOOKUPS = 0.05
@@ -44,7 +46,13 @@ def cautions(
     tuple of Caution
         Maybe none.
     """
-    found = [*_of_workload(facts), *_never_filtered(facts), *_no_bounds(facts), *_small_table(facts)]
+    found = [
+        *_of_workload(facts),
+        *_joined(facts.today, candidates),
+        *_never_filtered(facts),
+        *_no_bounds(facts),
+        *_small_table(facts),
+    ]
     if facts.rows is not None:
         found += [*_few_values(facts.rows, tried), *_correlated(facts.rows, tried), *_lookups(facts, facts.rows)]
     return (*found, *_partitions(facts, today, candidates))
@@ -68,6 +76,20 @@ def _of_workload(facts: Facts) -> Iterator[Caution]:
     for weight, what in parts:
         if weight:
             yield Caution("not-judged", (), f"{weight:,.0f} {what}, and have no part in the figures")
+
+
+def _joined(today: QueriesToday, candidates: Sequence[JudgedLayout]) -> Iterator[Caution]:
+    """Find what the order of today does for joins, of which no candidate knows."""
+    scans = sum(query.weight for query in today.queries) + today.columns_only
+    for column in today.joined:
+        if candidates and column.weight >= _MANY_JOINS * scans and column.scan_fraction <= _NARROW:
+            yield Caution(
+                "joined",
+                (column.name,),
+                f"{min(1.0, column.weight / scans):.0%} of the scans join by {column.name}, in which files are narrow "
+                f"today: a value of it is looked for in {column.scan_fraction:.1%} of the bytes. What a join "
+                "finds is not known here, and another order may give up what engines skip by it (DuckDB, Trino)",
+            )
 
 
 def _never_filtered(facts: Facts) -> Iterator[Caution]:

@@ -95,6 +95,25 @@ class TableFacts:
     remembers_workload: bool = False
 
 
+@dataclass(frozen=True)
+class JoinedColumn:
+    """A column by which queries join the table.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    weight : float
+        How many scans do so, above 0.
+    scan_fraction : float
+        The share of the bytes of today that an equality by it reads, in [0, 1].
+    """
+
+    name: str
+    weight: float
+    scan_fraction: float
+
+
 @dataclass(frozen=True, eq=False)
 class QueriesToday:
     """The queries of a workload, and what they read of the data files of today.
@@ -113,6 +132,8 @@ class QueriesToday:
         The weight of statements and parts of them that were not understood.
     per_day : float or None
         How many scans with filters there are a day, if that is known.
+    joined : tuple of JoinedColumn
+        The columns by which they join the table, those of most scans first.
     """
 
     queries: tuple[JudgedQuery, ...]
@@ -121,6 +142,7 @@ class QueriesToday:
     columns_only: float = 0.0
     not_understood: float = 0.0
     per_day: float | None = None
+    joined: tuple[JoinedColumn, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

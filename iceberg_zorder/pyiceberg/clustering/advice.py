@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,13 +12,14 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from iceberg_zorder.advice.advice import Advice
 from iceberg_zorder.advice.advise import LEAST_SAVING
 from iceberg_zorder.advice.advise import advise as advise_by
-from iceberg_zorder.advice.facts import Facts, QueriesToday, TableFacts, WorkloadFiles
+from iceberg_zorder.advice.facts import Facts, JoinedColumn, QueriesToday, TableFacts, WorkloadFiles
 from iceberg_zorder.advice.layouts.candidates import ExpectedFiles
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import domain
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
 from iceberg_zorder.pyiceberg.clustering.judged_filters import queries_today
+from iceberg_zorder.pyiceberg.clustering.report import report
 from iceberg_zorder.pyiceberg.clustering.rewritten_rows import rewritten_rows
 from iceberg_zorder.pyiceberg.clustering.simulated_rows import sampled_table
 from iceberg_zorder.pyiceberg.display import display_name, sql_name
@@ -35,9 +36,11 @@ from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
 from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.request.metrics_check import set_mode
+from iceberg_zorder.request.predicate import Name
 from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
 from iceberg_zorder.request.table_defaults import WORKLOAD_PROPERTY
+from iceberg_zorder.workload.joined_columns import joined_columns
 from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.workload import Workload
 
@@ -124,6 +127,7 @@ def advise(
         tasks = [task for group in plan.groups for task in group.tasks]
         today = queries_today(table, found, tasks, per_day=None if days is None else filtered / days)
         columns = list(_filtered(today, scanned.columns))
+        today = replace(today, joined=tuple(_joined(table, branch, joined_columns(found, scanned), scanned.columns)))
         facts = replace(
             _table_facts(table, plan, written, columns, snapshots_to(table, snapshot), snapshot.snapshot_id),
             workload=files or WorkloadFiles.of(paths),
@@ -156,10 +160,29 @@ def _sizes(target: int, options: RewriteOptions) -> SizeRules:
     return SizeRules(target, int(target * 0.75), int(target * 1.8), options)
 
 
-def _filtered(today: QueriesToday, types: Mapping[tuple[str, ...], str]) -> Iterator[ClusteringColumn]:
+def _joined(
+    table: Table, branch: str | None, weights: Mapping[Name, float], types: Mapping[Name, str]
+) -> Iterator[JoinedColumn]:
+    """Find what is read by an equality of each column that queries join by, as far as files have bounds of it."""
+    columns = {each.name: each.parts for each in _with_keys(types, set(weights))}
+    if not columns:
+        return
+    found = {each.name: each.scan_fraction for each in report(table, list(columns), branch=branch, workload="").columns}
+    for name in sorted(columns, key=lambda name: -weights[columns[name]]):
+        fraction = found[name]
+        if fraction is not None:
+            yield JoinedColumn(".".join(columns[name]), weights[columns[name]], fraction)
+
+
+def _filtered(today: QueriesToday, types: Mapping[Name, str]) -> Iterator[ClusteringColumn]:
     """List the columns that queries filter by and that have keys, in the order of the table."""
     names = {name for query in today.queries for box in query.boxes for name, _ in box.ranges}
     names |= {name for query in today.queries for name, _ in query.kinds}
+    return _with_keys(types, names)
+
+
+def _with_keys(types: Mapping[Name, str], names: Set[Name]) -> Iterator[ClusteringColumn]:
+    """Find those of some columns that have keys, in the order of the table."""
     for name, kind in types.items():
         if name in names:
             try:

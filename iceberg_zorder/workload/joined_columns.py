@@ -1,0 +1,63 @@
+"""The columns by which queries join a table: what they look for there is known only while they run."""
+
+from __future__ import annotations
+
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
+
+from iceberg_zorder.request.predicate import Name
+from iceberg_zorder.workload.scanned_table import ScannedTable
+from iceberg_zorder.workload.workload import Workload
+
+
+def joined_columns(workload: Workload, table: ScannedTable) -> dict[Name, float]:
+    """Find the columns that queries make equal to those of other tables, or to what a subquery gives.
+
+    Parameters
+    ----------
+    workload : Workload
+        The workload, among whose ``not_understood`` such conditions are.
+    table : ScannedTable
+        Its table.
+
+    Returns
+    -------
+    dict of tuple of str to float
+        By column how many scans have such a condition, in (0, inf); the columns of most scans first.
+
+    Examples
+    --------
+    >>> from iceberg_zorder.workload.workload import NotUnderstood, Query
+    >>> texts = ["s.day = d.day", "d.key = s.item", "upper(name) = d.key", "item IN (SELECT k FROM d)"]
+    >>> lost = [NotUnderstood("part", text, "", weight) for text, weight in zip(texts, [2, 3, 9, 1.5])]
+    >>> table = ScannedTable(("db", "s"), {("day",): "int", ("item",): "int", ("name",): "string"})
+    >>> joined_columns(Workload.of([Query("TRUE", 4.0)], not_understood=lost), table)
+    {('item',): 4.0, ('day',): 2.0}
+    """
+    found: dict[Name, float] = {}
+    for part in workload.not_understood:
+        name = _joined_column(part.text, table) if part.kind == "part" and part.weight else None
+        if name is not None:
+            # A scan may have several.
+            found[name] = min(found.get(name, 0.0) + part.weight, workload.weight)
+    return dict(sorted(found.items(), key=lambda each: -each[1]))
+
+
+def _joined_column(text: str, table: ScannedTable) -> Name | None:
+    """Find the one column of the table that a text compares with columns of others; None if it is not that."""
+    try:
+        # In whose dialect it is, is not known any more; quotes are what they differ in.
+        node = parse_one(text, dialect="spark" if "`" in text else None)
+    except SqlglotError:
+        return None
+    if isinstance(node, exp.In) and node.args.get("query"):
+        sides = [node.this]
+    elif isinstance(node, exp.EQ):
+        sides = [node.this, node.expression]
+    else:
+        return None
+    if not all(isinstance(side, exp.Column) for side in sides):
+        return None
+    names = {found[0] for side in sides if (found := table.column([side.name])) is not None}
+    # Of two names that the table has both, nobody knows here which one is its own.
+    return names.pop() if len(names) == 1 else None
