@@ -77,8 +77,6 @@ def checked_report_request(
     """Check the arguments of ``report``; raises InvalidInputError for wrong usage."""
     if page is not None:
         _check_page(page)
-    if workload is not None and engine == "spark":
-        raise InvalidInputError("Cannot use --workload with --engine spark, because its report knows of no workload")
     if by is not None:
         parse_sort_order(by)
     parts = _identifier(table, "report on")

@@ -102,6 +102,7 @@ class SparkEngine:
                     branch=request.branch,
                     snapshot_id=snapshot_id,
                     predicates=request.predicates,
+                    workload=request.workload,
                     boxes=request.page is not None,
                 )
 

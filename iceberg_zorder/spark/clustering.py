@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.report.clustering_report import ClusteringReport
-from iceberg_zorder.request.arguments import name_parts, sort_order_text
+from iceberg_zorder.request.arguments import name_parts, option_text, sort_order_text
 from iceberg_zorder.spark.procedures import catalog_of, escapes_string_literals, first_row
 from iceberg_zorder.spark.sql_text import procedure_call, string_literal
 
@@ -25,6 +25,7 @@ def report(
     branch: str | None = None,
     snapshot_id: int | None = None,
     predicates: Sequence[str] = (),
+    workload: str | Mapping[str, object] | None = None,
     boxes: bool = False,
 ) -> ClusteringReport:
     """Report how well a table is clustered by columns; only its metadata is read.
@@ -46,6 +47,9 @@ def report(
         One of the table's snapshots, by default the branch's newest.
     predicates : sequence of str, optional
         Conditions whose scan fractions are to be reported, too.
+    workload : str or mapping, optional
+        Queries of which is to be told what they read on average, as option ``workload`` of rewrites takes them, empty
+        for none; by default those that the table's property ``zorder.workload`` names, if it does.
     boxes : bool, optional
         Have the report's ``boxes``, too, which the page with pictures needs.
 
@@ -73,6 +77,7 @@ def report(
         "columns": None if columns is None else sort_order_text(table, columns),
         "where": where,
         "branch": branch,
+        "workload": None if workload is None else option_text("workload", workload),
     }
     arguments = {
         name: string_literal(text, escaped_string_literals=escaped) for name, text in given.items() if text is not None

@@ -50,7 +50,6 @@ def test_what_cannot_be_reported_on_is_refused(home: Path, catalog: Catalog) -> 
         ((*BY, "--where", "ts <"), "ts <"),
         ((*BY, "--predicates", "missing.txt"), "Cannot read --predicates missing.txt"),
         ((*BY, "--branch", "nope"), "has no such branch"),
-        ((*BY, "--workload", "w.json", "--engine", "spark"), "its report knows of no workload"),
     ):
         done = run_without_spark(home, *arguments, "--output", "json", command="report")
         assert done.returncode == 2, done.stderr
@@ -61,7 +60,10 @@ def test_what_cannot_be_reported_on_is_refused(home: Path, catalog: Catalog) -> 
 
 @pytest.mark.full
 def test_both_engines_say_the_same(home: Path, catalog: Catalog) -> None:
-    asked = (*BY, "--predicate", "ts >= 40", "--output", "json")
+    queries = (
+        '{"version": 1, "queries": [{"filter": "ts >= 40", "weight": 3}, {"filter": "`user id` = 7", "weight": 1}]}'
+    )
+    asked = (*BY, "--predicate", "ts >= 40", "--workload", queries, "--output", "json")
     done = run(home, *asked, "--engine", "spark", "--catalog", "files", command="report")
     assert done.returncode == 0, done.stderr
     assert "Reading the metadata of files.db.events" in done.stderr
@@ -70,6 +72,7 @@ def test_both_engines_say_the_same(home: Path, catalog: Catalog) -> None:
     for report in (on_spark, without):
         report["findings"] = [each["code"] for each in report["findings"]]
     assert on_spark == without
+    assert on_spark["workload"]["costliest"][0]["scan_fraction"] == on_spark["predicates"][0]["scan_fraction"]
     assert catalog.load_table("db.events").metadata.current_snapshot_id == on_spark["snapshot_id"]
 
 

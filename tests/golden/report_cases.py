@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,11 @@ import numpy.typing as npt
 from iceberg_zorder.layout.columns import ClusteringColumn, quoted_name
 from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.layout.keys import VALUE, encode
-from iceberg_zorder.report.clustering_report import ClusteringReport
+from iceberg_zorder.report.clustering_report import ClusteringReport, WorkloadRead
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.history import SnapshotFacts, layout_history
 from iceberg_zorder.report.measure import FileSizes, PredicateFacts, TableFacts, clustering_report
+from iceberg_zorder.report.scan_fraction import workload_read
 from iceberg_zorder.report.spread_rows import spread_rows
 from tests.golden.cases import arrow
 
@@ -94,6 +95,17 @@ class ReportCase:
         """How many files so many bytes are written to."""
         return max(1, -(-size // self.target))
 
+    def queries(self) -> list[tuple[str, float, int]]:
+        """A workload: of each query a filter, how often it is asked, and the predicate that it is."""
+        asked = enumerate(self.predicates * 3)
+        return [(f"query {number}", 0.1 * (number * 7 % 5 + 1), place) for number, place in asked]
+
+    def workload_read(self) -> WorkloadRead:
+        """Add up what they read."""
+        files, queries = self.files(), self.queries()
+        reads = np.array([_wide(files, place) for _, _, place in queries])
+        return workload_read([(text, weight) for text, weight, _ in queries], reads, files.sizes)
+
 
 def layout_document(layout: LayoutRequest) -> dict[str, Any]:
     """What is asked of layouts, but for the number of files."""
@@ -136,6 +148,7 @@ def report_document(case: ReportCase) -> dict[str, Any]:
         "added_by": case.added_by,
         "by": list(case.by),
         "predicates": list(case.predicates),
+        "queries": [list(each) for each in case.queries()],
         "expected": {
             "spread_places": places.tolist(),
             "spread_keys": [
@@ -147,6 +160,7 @@ def report_document(case: ReportCase) -> dict[str, Any]:
             ],
             "report": report.to_dict(),
             "boxes": None if report.boxes is None else report.boxes.to_dict(),
+            "workload": asdict(case.workload_read()) if case.predicates else None,
         },
     }
 

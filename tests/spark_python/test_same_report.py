@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -15,6 +16,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import report as report_without_spark
 from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.spark import report, rewrite_data_files
+from iceberg_zorder.spark.sql_text import string_literal
 from tests.conftest import CATALOG
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import equality_delete
@@ -111,6 +113,55 @@ def test_both_engines_report_the_same(spark: SparkSession, catalog: Catalog, par
     assert 0 < (found.predicates[0].scan_fraction or 0) < 1
     same(spark, catalog, full, "p, hilbert(id, at)", where="id < 2000")
     same(spark, catalog, full, "f DESC NULLS FIRST, zorder(name)", predicates=PREDICATES, where="f IS NULL AND p <> 1")
+
+
+def test_both_engines_tell_the_same_of_what_queries_read(
+    spark: SparkSession, catalog: Catalog, caplog: pytest.LogCaptureFixture
+) -> None:
+    full = make(spark, "report_workload", "PARTITIONED BY (p)")
+    queries = [{"filter": text, "weight": 0.1 * number + 1e-3} for number, text in enumerate(PREDICATES)]
+    workload = {"version": 1, "queries": [*queries, {"filter": "TRUE", "weight": 0.01}, queries[0]]}
+    found = same(spark, catalog, full, "id", PREDICATES, workload=workload)
+    assert found.workload is not None
+    assert found.workload.queries == 1 + len(PREDICATES)
+    alone = {each.predicate: each for each in found.predicates}
+    assert all(each.scan_fraction == alone[each.filter].scan_fraction for each in found.workload.costliest)
+    # That of the table, unless another or none is asked for.
+    spark.sql(f"ALTER TABLE {full} SET TBLPROPERTIES ('zorder.workload' = {string_literal(json.dumps(workload))})")
+    assert same(spark, catalog, full, "id").workload == found.workload
+    other = {"version": 1, "queries": [{"filter": "id < 1500", "weight": 2}]}
+    read = same(spark, catalog, full, "id", workload=other, where="p = 1").workload
+    assert read is not None
+    assert [each.filter for each in read.costliest] == ["id < 1500"]
+    assert same(spark, catalog, full, "id", workload="").workload is None
+    spark.sql(f"ALTER TABLE {full} SET TBLPROPERTIES ('zorder.workload' = '/no/such/workload.json')")
+    assert same(spark, catalog, full, "id").workload is None
+    assert "Reported without the workload of property zorder.workload" in caplog.text
+    for wrong, said in {
+        "/no/such/other.json": "Cannot read workload",
+        '{"version": 1, "queries": []}': "no query",
+    }.items():
+        with pytest.raises(InvalidInputError, match=said):
+            report(spark, full, "id", workload=wrong)
+
+
+def test_what_queries_read_of_an_older_snapshot(spark: SparkSession, catalog: Catalog) -> None:
+    full = make(spark, "report_workload_before")
+    first = spark.sql(f"SELECT snapshot_id FROM {full}.snapshots ORDER BY committed_at LIMIT 1").first()
+    assert first is not None
+    spark.sql(f"ALTER TABLE {full} RENAME COLUMN id TO number")
+    spark.sql(f"ALTER TABLE {full} ADD COLUMN id STRING")
+    workload = {
+        "version": 1,
+        "queries": [{"filter": "number >= 1500", "weight": 3}, {"filter": "id = 'a'", "weight": 1}],
+    }
+    now = same(spark, catalog, full, "number", workload=workload).workload
+    then = same(spark, catalog, full, "number", workload=workload, snapshot_id=first["snapshot_id"]).workload
+    assert now is not None
+    assert then is not None
+    # The first files have none of these numbers. Of the column that came later files tell nothing.
+    assert {each.filter: each.total_file_count for each in now.costliest} == {"number >= 1500": 6, "id = 'a'": 8}
+    assert {each.filter: each.total_file_count for each in then.costliest} == {"number >= 1500": 0, "id = 'a'": 2}
 
 
 @pytest.mark.parametrize(

@@ -65,8 +65,8 @@ def report(
     predicates : sequence of str or pyiceberg.expressions.BooleanExpression, optional
         Conditions whose scan fractions are to be reported, too.
     workload : str or mapping, optional
-        Queries of which is to be told what they read on average, as option ``workload`` of rewrites takes them; by
-        default those that the table's property ``zorder.workload`` names, if it does.
+        Queries of which is to be told what they read on average, as option ``workload`` of rewrites takes them, empty
+        for none; by default those that the table's property ``zorder.workload`` names, if it does.
     case_sensitive : bool, optional
         Whether names of columns differ by case.
 
@@ -138,7 +138,8 @@ def _queries(
 ) -> RequestedWorkload | None:
     """Read the queries that are asked for, or that the table remembers; a report can do without the latter."""
     if asked is not None:
-        return RequestedWorkload.of(table, option_text("workload", asked), case_sensitive=case_sensitive)
+        text = option_text("workload", asked)
+        return RequestedWorkload.of(table, text, case_sensitive=case_sensitive) if text.strip() else None
     if remembered is None:
         return None
     try:

@@ -13,6 +13,8 @@ import io.icebergzorder.core.report.LayoutHistory;
 import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.core.report.SpreadRows;
 import io.icebergzorder.core.report.TableFacts;
+import io.icebergzorder.core.report.WorkloadRead;
+import io.icebergzorder.core.upkeep.RequestKey.WeightedFilter;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -95,6 +97,22 @@ class ReportGoldenTest {
     JsonNode boxes = MAPPER.readTree(ClusteringReport.of(facts(golden), true).toJson()).path("boxes");
     JsonNode expected = golden.get("expected").get("boxes");
     assertEquals(expected.isNull() ? "" : expected.toString(), boxes.toString());
+  }
+
+  @ParameterizedTest
+  @MethodSource("cases")
+  void whatQueriesReadIsTheSame(String name) throws IOException {
+    JsonNode golden = GoldenTest.read(name);
+    JsonNode expected = golden.get("expected").get("workload");
+    DataFiles files = files(golden);
+    ClusteringReport report = ClusteringReport.of(facts(golden));
+    if (!expected.isNull()) {
+      List<WeightedFilter> queries = new ArrayList<>();
+      golden.get("queries").forEach(each -> queries.add(new WeightedFilter(each.get(0).textValue(), each.get(1).doubleValue())));
+      JsonNode asked = golden.get("queries");
+      report = report.with(WorkloadRead.of(queries, query -> wide(files, asked.get(query).get(2).intValue()), files.sizes()));
+    }
+    assertEquals(expected.isNull() ? "" : expected.toString(), MAPPER.readTree(report.toJson()).path("workload").toString());
   }
 
   private static TableFacts facts(JsonNode golden) {

@@ -5,7 +5,7 @@ import java.util.Map;
 
 /**
  * How well a table is clustered. {@code docs/report.md} tells the keys of {@link #toJson}, which are the components here; what may be
- * null is a boxed number. {@code boxes} is null unless it was asked for.
+ * null is a boxed number. {@code boxes} is null unless it was asked for, and {@code workload} unless queries are known.
  */
 public record ClusteringReport(
     String table,
@@ -32,7 +32,8 @@ public record ClusteringReport(
     LayoutHistory history,
     List<PartitionReport> partitions,
     List<Finding> findings,
-    FileBoxes boxes) {
+    FileBoxes boxes,
+    WorkloadRead workload) {
   /** A clustering column. */
   public record ColumnReport(
       String name,
@@ -104,9 +105,18 @@ public record ClusteringReport(
 
   /** The same with findings. */
   ClusteringReport with(List<Finding> found) {
+    return with(found, workload);
+  }
+
+  /** The same with what queries read. */
+  public ClusteringReport with(WorkloadRead read) {
+    return with(findings, read);
+  }
+
+  private ClusteringReport with(List<Finding> found, WorkloadRead read) {
     return new ClusteringReport(
         table, branch, snapshotId, where, clusterByKeys, sortOrder, totalFileCount, totalConstantFileCount, totalBytes, totalRows,
         averageOverlaps, averageDepth, fileDepthHistogram, measuredFileCount, columns, predicates, fileSizes, filesOfOldSpecs,
-        filesWithDeletes, positionDeleteFiles, equalityDeleteFiles, history, partitions, found, boxes);
+        filesWithDeletes, positionDeleteFiles, equalityDeleteFiles, history, partitions, found, boxes, read);
   }
 }

@@ -79,7 +79,8 @@ final class Measurement {
             facts.history(),
             partitions,
             List.of(),
-            withBoxes && files.count() > 0 ? FileBoxes.of(files, rows.sample()) : null);
+            withBoxes && files.count() > 0 ? FileBoxes.of(files, rows.sample()) : null,
+            null);
     return report.with(Findings.in(report, facts.rewriteCommand(), facts.sqlName()));
   }
 

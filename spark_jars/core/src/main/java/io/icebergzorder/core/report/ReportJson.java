@@ -57,6 +57,9 @@ final class ReportJson {
     if (report.boxes() != null) {
       root.put("boxes", described(report.boxes()));
     }
+    if (report.workload() != null) {
+      root.put("workload", described(report.workload()));
+    }
     return root;
   }
 
@@ -83,6 +86,24 @@ final class ReportJson {
     node.put("scan_fraction", predicate.scanFraction());
     node.put("total_file_count", predicate.totalFileCount());
     node.put("attainable", predicate.attainable());
+    return node;
+  }
+
+  private static Map<String, Object> described(WorkloadRead workload) {
+    Map<String, Object> node = new LinkedHashMap<>();
+    node.put("queries", workload.queries());
+    node.put("scan_fraction", workload.scanFraction());
+    node.put("average_file_count", workload.averageFileCount());
+    node.put("costliest", workload.costliest().stream().map(ReportJson::described).toList());
+    return node;
+  }
+
+  private static Map<String, Object> described(WorkloadRead.QueryRead query) {
+    Map<String, Object> node = new LinkedHashMap<>();
+    node.put("filter", query.filter());
+    node.put("share", query.share());
+    node.put("scan_fraction", query.scanFraction());
+    node.put("total_file_count", query.totalFileCount());
     return node;
   }
 

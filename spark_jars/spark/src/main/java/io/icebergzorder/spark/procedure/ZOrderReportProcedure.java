@@ -67,7 +67,8 @@ final class ZOrderReportProcedure implements AddedProcedure {
         new CallArguments.Parameter("branch", DataTypes.StringType, false),
         new CallArguments.Parameter("predicates", DataTypes.createArrayType(DataTypes.StringType), false),
         new CallArguments.Parameter("snapshot_id", DataTypes.LongType, false),
-        new CallArguments.Parameter("boxes", DataTypes.BooleanType, false));
+        new CallArguments.Parameter("boxes", DataTypes.BooleanType, false),
+        new CallArguments.Parameter("workload", DataTypes.StringType, false));
   }
 
   @Override
@@ -85,6 +86,7 @@ final class ZOrderReportProcedure implements AddedProcedure {
             arguments.text("branch"),
             arguments.number("snapshot_id"),
             arguments.list("predicates"),
+            arguments.text("workload"),
             arguments.flag("boxes"));
     CatalogTable table = CatalogTable.load(session, catalog, request.table(), "report on");
     ClusteringReport report = TableReport.of(table, request);

@@ -6,6 +6,7 @@ import io.icebergzorder.core.report.DataFiles;
 import io.icebergzorder.core.report.LayoutHistory;
 import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.core.report.TableFacts;
+import io.icebergzorder.core.report.WorkloadRead;
 import io.icebergzorder.spark.measure.PredictedFiles;
 import io.icebergzorder.spark.plan.AddedBy;
 import io.icebergzorder.spark.plan.FileSizeRules;
@@ -22,7 +23,9 @@ import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.MetricsConfig;
 import org.apache.iceberg.Schema;
@@ -48,7 +51,8 @@ public final class TableReport {
             .toList();
     boolean caseSensitive = request.target().isCaseSensitive();
     this.conditions =
-        request.predicates().stream()
+        Stream.concat(
+                request.predicates().stream(), request.workload().stream().flatMap(each -> each.conditions().stream()))
             .map(condition -> new FileCondition(table, condition, caseSensitive))
             .toList();
   }
@@ -60,7 +64,10 @@ public final class TableReport {
    */
   public static ClusteringReport of(CatalogTable target, ReportRequest request) {
     TableReport report = new TableReport(ResolvedReport.of(target, request));
-    return ClusteringReport.of(report.facts(), request.boxes());
+    ListedFiles.Ordered listed = report.listed().ordered();
+    TableFacts facts = report.facts(listed);
+    ClusteringReport found = ClusteringReport.of(facts, request.boxes());
+    return report.workloadRead(listed, facts.files().sizes()).map(found::with).orElse(found);
   }
 
   private static long[] bytesByPartition(DataFiles files) {
@@ -71,10 +78,13 @@ public final class TableReport {
     return bytes;
   }
 
-  private TableFacts facts() {
+  private Long snapshotId() {
     List<SnapshotFacts> snapshots = request.snapshots();
-    Long snapshotId = snapshots.isEmpty() ? null : (Long) snapshots.get(snapshots.size() - 1).id();
-    ListedFiles.Ordered listed = listed(snapshotId).ordered();
+    return snapshots.isEmpty() ? null : (Long) snapshots.get(snapshots.size() - 1).id();
+  }
+
+  private TableFacts facts(ListedFiles.Ordered listed) {
+    Long snapshotId = snapshotId();
     DataFiles files = listed.files();
     FileSizeRules sizes =
         FileSizeRules.of(table, request.options(), snapshotId, bytesByPartition(files), request.where() != null);
@@ -97,7 +107,7 @@ public final class TableReport {
         listed.withDeletes(),
         listed.positionDeleteFiles(),
         listed.equalityDeleteFiles(),
-        LayoutHistory.of(snapshots, listed.addedBy(), files, request::isSame),
+        LayoutHistory.of(request.snapshots(), listed.addedBy(), files, request::isSame),
         rewrite::with,
         predicates(listed));
   }
@@ -105,13 +115,19 @@ public final class TableReport {
   private List<TableFacts.PredicateFacts> predicates(ListedFiles.Ordered listed) {
     PredictedFiles predicted = new PredictedFiles(fields, listed.partitions());
     List<TableFacts.PredicateFacts> predicates = new ArrayList<>();
-    for (int i = 0; i < conditions.size(); i++) {
+    for (int i = 0; i < request.predicates().size(); i++) {
       FileCondition condition = conditions.get(i);
       predicates.add(
           new TableFacts.PredicateFacts(
               request.predicates().get(i).text(), listed.read(i), files -> predicted.mayMatch(condition, files)));
     }
     return predicates;
+  }
+
+  /** What the queries of the workload read; their conditions come after the predicates. */
+  private Optional<WorkloadRead> workloadRead(ListedFiles.Ordered listed, long[] sizes) {
+    int first = request.predicates().size();
+    return request.workload().map(each -> WorkloadRead.of(each.filters(), query -> listed.read(first + query), sizes));
   }
 
   /** A partition's name, as its directory is named; of another spec than the current one with that. */
@@ -125,7 +141,8 @@ public final class TableReport {
   }
 
   /** Lists the files, each of which is forgotten when its numbers are taken. */
-  private ListedFiles listed(Long snapshotId) {
+  private ListedFiles listed() {
+    Long snapshotId = snapshotId();
     ListedFiles listed =
         new ListedFiles(table, request.order().named(), fields, conditions, new AddedBy(table, request.snapshots()));
     if (snapshotId == null) {

@@ -1,14 +1,18 @@
 package io.icebergzorder.spark.request;
 
 import io.icebergzorder.core.ClusteringColumn;
+import io.icebergzorder.core.Printable;
 import io.icebergzorder.core.SortOrder;
+import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.spark.queries.Condition;
+import io.icebergzorder.spark.queries.Workload;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Function;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
@@ -17,6 +21,8 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.SnapshotUtil;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A report's request, resolved against a table. Everything that can be wrong with one is refused here.
@@ -30,6 +36,7 @@ import org.apache.iceberg.util.SnapshotUtil;
  * @param where the filter as written, or null
  * @param filter selects whole data files
  * @param predicates what else is looked for
+ * @param workload the queries of which is told what they read, if there are any
  */
 public record ResolvedReport(
     CatalogTable target,
@@ -40,7 +47,10 @@ public record ResolvedReport(
     RewriteOptions options,
     String where,
     Expression filter,
-    List<Condition> predicates) {
+    List<Condition> predicates,
+    Optional<Workload> workload) {
+  private static final Logger LOG = LoggerFactory.getLogger(ResolvedReport.class);
+
   /**
    * Resolves a request; what it does not say of columns, the table or its snapshots may remember.
    *
@@ -58,7 +68,22 @@ public record ResolvedReport(
     RowOrder order = ClusteringColumns.resolveForReport(table, parsed, options.layout(), target.isCaseSensitive());
     List<Condition> predicates = ResolvedRequest.conditions(target, written.predicates());
     Expression filter = ResolvedRequest.filter(target, written.where());
-    return new ResolvedReport(target, branch, snapshots, sortOrder, order, options, written.where(), filter, predicates);
+    Optional<Workload> workload = workload(target, written.workload(), options.layout());
+    return new ResolvedReport(
+        target, branch, snapshots, sortOrder, order, options, written.where(), filter, predicates, workload);
+  }
+
+  /** The queries that are asked for, or that the table remembers; a report can do without the latter. */
+  private static Optional<Workload> workload(CatalogTable target, String asked, ZOrderOptions remembered) {
+    if (asked != null) {
+      return asked.isBlank() ? Optional.empty() : Optional.of(ResolvedRequest.workload(target, asked, remembered.workloadShare()));
+    }
+    try {
+      return ResolvedRequest.workload(target, remembered);
+    } catch (IllegalArgumentException e) {
+      LOG.warn("Reported without the workload of property {}: {}", TableDefaults.WORKLOAD, Printable.of(e.getMessage()));
+      return Optional.empty();
+    }
   }
 
   /** The snapshot that is reported on; null of a branch that has none. */

@@ -69,6 +69,7 @@ final class TableDefaults {
   static Map<String, String> options(CatalogTable target, SortOrder sortOrder) {
     Map<String, String> options = options(target.table());
     removeWeightsOfOthers(options, target, sortOrder);
+    completeWorkload(options, target.table().properties().get(WORKLOAD), Map.of());
     return options;
   }
 

@@ -1,0 +1,75 @@
+package io.icebergzorder.core.report;
+
+import io.icebergzorder.core.upkeep.RequestKey.WeightedFilter;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import java.util.function.IntFunction;
+
+/**
+ * What queries read.
+ *
+ * @param queries how many different ones there are
+ * @param scanFraction the share of the bytes that they read on average, in [0, 1]; null without bytes
+ * @param averageFileCount how many data files they read on average
+ * @param costliest those that read most in all, by how often they are asked, first
+ */
+public record WorkloadRead(int queries, Double scanFraction, double averageFileCount, List<QueryRead> costliest) {
+  private static final int COSTLIEST = 5;
+
+  /**
+   * A query.
+   *
+   * @param filter its filter
+   * @param share its share of all queries, in [0, 1]
+   * @param scanFraction the share of the bytes that it reads, in [0, 1]
+   * @param totalFileCount how many data files it reads
+   */
+  public record QueryRead(String filter, double share, double scanFraction, int totalFileCount) {}
+
+  /**
+   * Adds up what queries read.
+   *
+   * @param queries the queries, at least one
+   * @param reads from the place of a query to which data files it does not rule out
+   * @param sizes the bytes of the files
+   */
+  public static WorkloadRead of(List<WeightedFilter> queries, IntFunction<boolean[]> reads, long[] sizes) {
+    long size = Arrays.stream(sizes).sum();
+    double total = 0;
+    for (WeightedFilter query : queries) {
+      total += query.weight();
+    }
+    double sumOfFractions = 0;
+    double sumOfFiles = 0;
+    List<QueryRead> all = new ArrayList<>();
+    for (int place = 0; place < queries.size(); place++) {
+      WeightedFilter query = queries.get(place);
+      boolean[] read = reads.apply(place);
+      long bytes = 0;
+      int files = 0;
+      for (int file = 0; file < sizes.length; file++) {
+        bytes += read[file] ? sizes[file] : 0;
+        files += read[file] ? 1 : 0;
+      }
+      double fraction = size == 0 ? 0 : (double) bytes / size;
+      sumOfFractions += query.weight() * fraction;
+      sumOfFiles += query.weight() * files;
+      all.add(new QueryRead(query.filter(), query.weight() / total, fraction, files));
+    }
+    return new WorkloadRead(
+        queries.size(), size == 0 ? null : (Double) (sumOfFractions / total), sumOfFiles / total, size == 0 ? List.of() : costliest(queries, all));
+  }
+
+  /** Of those that read as much the first ones come first. */
+  private static List<QueryRead> costliest(List<WeightedFilter> queries, List<QueryRead> all) {
+    Comparator<Integer> byCost = Comparator.comparingDouble(place -> queries.get(place).weight() * all.get(place).scanFraction());
+    List<Integer> places = new ArrayList<>();
+    for (int place = 0; place < all.size(); place++) {
+      places.add(place);
+    }
+    places.sort(byCost.reversed());
+    return places.stream().limit(COSTLIEST).map(all::get).toList();
+  }
+}
