@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.function.IntFunction;
+import java.util.stream.IntStream;
 
 /**
  * What queries read.
@@ -58,18 +59,14 @@ public record WorkloadRead(int queries, Double scanFraction, double averageFileC
       sumOfFiles += query.weight() * files;
       all.add(new QueryRead(query.filter(), query.weight() / total, fraction, files));
     }
-    return new WorkloadRead(
-        queries.size(), size == 0 ? null : (Double) (sumOfFractions / total), sumOfFiles / total, size == 0 ? List.of() : costliest(queries, all));
+    Double scanFraction = size == 0 ? null : (Double) (sumOfFractions / total);
+    List<QueryRead> costliest = size == 0 ? List.of() : costliest(queries, all);
+    return new WorkloadRead(queries.size(), scanFraction, sumOfFiles / total, costliest);
   }
 
   /** Of those that read as much the first ones come first. */
   private static List<QueryRead> costliest(List<WeightedFilter> queries, List<QueryRead> all) {
     Comparator<Integer> byCost = Comparator.comparingDouble(place -> queries.get(place).weight() * all.get(place).scanFraction());
-    List<Integer> places = new ArrayList<>();
-    for (int place = 0; place < all.size(); place++) {
-      places.add(place);
-    }
-    places.sort(byCost.reversed());
-    return places.stream().limit(COSTLIEST).map(all::get).toList();
+    return IntStream.range(0, all.size()).boxed().sorted(byCost.reversed()).limit(COSTLIEST).map(all::get).toList();
   }
 }
