@@ -14,7 +14,7 @@ LINES := 3.5@3.5_2.12@1.12.0 3.5@3.5_2.12@1.11.0 3.5@3.5_2.12@1.10.1 4.0@4.0_2.1
 AIRFLOW := 3.3.2
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart soak test test-full test-ways test-airflow test-recipes test-polaris stack lint test-java test-python test-lines test-fuzz test-kills test-races test-iceberg jar dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-reports bench-upkeep bench-ranking bench-advice bench-workload bench-queries picture golden clean check-tools
+.PHONY: help quickstart soak test test-full test-ways test-airflow test-recipes test-polaris stack lint test-java test-python test-lines test-fuzz test-kills test-races test-iceberg jar dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-reports bench-upkeep bench-ranking bench-advice bench-workload bench-growing bench-queries picture golden clean check-tools
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -158,6 +158,9 @@ bench-ranking: $(INSTALLED) ## What a fixed budget saves ten tables, by how file
 
 bench-workload: $(INSTALLED) $(JAR) ## Cuts from a workload beside other layouts, on queries nobody has seen, about half an hour; goes on where it was
 	$(BIN)/python -m benchmarks.workloads
+
+bench-growing: $(INSTALLED) $(JAR) ## CPU seconds of cuts for 500 queries, in numpy and in Java, about 5 minutes
+	$(BIN)/python -m benchmarks.growing
 
 bench-queries: $(INSTALLED) $(JAR) ## All queries of TPC-H and TPC-DS on several layouts, in Spark and DuckDB, hours; ARGUMENTS='--scale 0.1 --show'
 	$(BIN)/python -m benchmarks.queries $(ARGUMENTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +48,45 @@ def query_boxes(columns: dict[str, _Column], bits: int, queries: Sequence[Query]
     return QueryBoxes(lower, upper, np.array([number for number, _ in boxes]), np.ones(len(queries)))
 
 
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """What a tree is grown of.
+
+    Parameters
+    ----------
+    positions : list of ndarray of int64, shape (rows,)
+        Of the columns that the queries choose, in [0, 2^bits).
+    bits : int
+        The bits of a position.
+    workload : QueryBoxes
+        What the queries want of them.
+    """
+
+    positions: list[npt.NDArray[np.int64]]
+    bits: int
+    workload: QueryBoxes
+
+
+def to_grow(sample: dict[str, Keys], queries: Sequence[Query], files: int) -> Grown:
+    """Find what the tree of some files is grown of."""
+    return _grown(*_chosen(sample, queries, files), queries)
+
+
+def _chosen(sample: dict[str, Keys], queries: Sequence[Query], files: int) -> tuple[dict[str, _Column], int]:
+    """Let queries choose columns, and find how many bits positions have then."""
+    names = filtered(queries)
+    fine = {name: _Column(sample[name], MAX_POSITION_BITS) for name in names}
+    sampled = [column.sampled for column in fine.values()]
+    whole = WorkloadPart(sampled, files, query_boxes(fine, MAX_POSITION_BITS, queries))
+    chosen = choose_columns([whole], MAX_POSITION_BITS, tolerance=WORKLOAD_TOLERANCE)
+    bits = position_bits(len(chosen))
+    return {names[place]: _Column(sample[names[place]], bits) for place in chosen}, bits
+
+
+def _grown(columns: dict[str, _Column], bits: int, queries: Sequence[Query]) -> Grown:
+    return Grown([column.sampled for column in columns.values()], bits, query_boxes(columns, bits, queries))
+
+
 def from_workload(
     keys: dict[str, Keys], sample: dict[str, Keys], queries: Sequence[Query], files: int
 ) -> tuple[Files, list[str]]:
@@ -59,20 +99,15 @@ def from_workload(
     list of str
         The columns by which they are cut.
     """
-    names = filtered(queries)
-    fine = {name: _Column(sample[name], MAX_POSITION_BITS) for name in names}
-    sampled = [column.sampled for column in fine.values()]
-    whole = WorkloadPart(sampled, files, query_boxes(fine, MAX_POSITION_BITS, queries))
-    chosen = choose_columns([whole], MAX_POSITION_BITS, tolerance=WORKLOAD_TOLERANCE)
-    bits = position_bits(len(chosen))
-    columns = {names[place]: _Column(sample[names[place]], bits) for place in chosen}
+    columns, bits = _chosen(sample, queries, files)
+    of_sample = _grown(columns, bits, queries)
     tree = grow(
-        [column.sampled for column in columns.values()],
+        of_sample.positions,
         bits,
         files,
         tolerance=WORKLOAD_TOLERANCE,
         weights=[1.0] * len(columns),
-        workload=query_boxes(columns, bits, queries),
+        workload=of_sample.workload,
     )
     of_all = [column.of(keys[name]) for name, column in columns.items()]
     return tree.file(tree.leaf(of_all), np.arange(len(of_all[0]))), list(columns)
