@@ -11,7 +11,7 @@ from iceberg_zorder.advice.facts import Facts
 from iceberg_zorder.advice.judged_queries import halves
 from iceberg_zorder.advice.layouts.candidates import Candidate, candidates_of, tried_columns
 from iceberg_zorder.advice.layouts.workload_cuts import workload_cuts
-from iceberg_zorder.advice.simulation import Simulation, mean
+from iceberg_zorder.advice.simulation import Simulation, mean, more_of_full_scans
 from iceberg_zorder.advice.statements import named_workload, partition_statement, rewrite_command, rewrite_statement
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.layout.cuts import EVEN
@@ -86,7 +86,14 @@ class _Advisor:
         self._simulation = (
             None
             if facts.rows is None
-            else Simulation(facts.rows, self._choosing, self._judging, facts.expected_files, facts.rewritten)
+            else Simulation(
+                facts.rows,
+                self._choosing,
+                self._judging,
+                facts.expected_files,
+                facts.rewritten,
+                self._full_scans / self._filtered if self._filtered else 0.0,
+            )
         )
 
     def advice(self, least_saving: float) -> Advice:
@@ -94,16 +101,15 @@ class _Advisor:
         found = self._candidates()
         judged = [layout for _, layout in found]
         best = best_of(judged)
-        saving = 0.0 if best is None or not today.bytes_per_query else 1 - best.bytes_per_query / today.bytes_per_query
+        saving = 0.0 if best is None else self._saving(today, best)
         pick = best if best is not None and saving >= least_saving and saving > 0 else None
         candidate = next((each for each, layout in found if layout is best), None)
         tried = [] if facts.rows is None else tried_columns(facts.rows, self._choosing)
-        queries = facts.today.queries
         return Advice(
             quoted_name((table.catalog, *table.identifier)),
             table.snapshot_id,
-            sum(query.weight for query in queries if not query.is_full_scan),
-            sum(query.weight for query in queries if query.is_full_scan),
+            self._filtered,
+            self._full_scans,
             len(self._choosing),
             len(self._judging),
             len(self._in_both),
@@ -161,6 +167,13 @@ class _Advisor:
         if pick is not None:
             return f"{self._of_whom()} read {_percent(saving)} less than of the table as it is"
         name = _name(best)
+        today = self._today()
+        if saving <= 0 and best.bytes_per_query < today.bytes_per_query:
+            less = 1 - best.bytes_per_query / today.bytes_per_query
+            return (
+                f"queries with filters read {_percent(less)} less of the best layout that was found, {name}, but its "
+                f"files have {_percent(best.bytes / today.bytes - 1)} more bytes, all of which the full scans read"
+            )
         if saving <= 0:
             return f"queries read no less of the best layout that was found, {name}"
         return (
@@ -181,6 +194,21 @@ class _Advisor:
             return "queries that have had no part in the choice"
         others = f"queries, {count - known:,} of {count:,} of which have had no part in the choice,"
         return "the queries that chose it" if known == count else others
+
+    def _saving(self, today: JudgedLayout, best: JudgedLayout) -> float:
+        """Find the share of what queries read today that a layout saves, less what full scans read more of it."""
+        if not today.bytes_per_query:
+            return 0.0
+        more = more_of_full_scans(self._full_scans / self._filtered, today.bytes, best.bytes)
+        return 1 - (best.bytes_per_query + more) / today.bytes_per_query
+
+    @cached_property
+    def _filtered(self) -> float:
+        return sum(query.weight for query in self._facts.today.queries if not query.is_full_scan)
+
+    @cached_property
+    def _full_scans(self) -> float:
+        return sum(query.weight for query in self._facts.today.queries if query.is_full_scan)
 
     @cached_property
     def _in_both(self) -> frozenset[str]:

@@ -10,14 +10,15 @@ more; so the rows between them are made up, of values that lie as theirs do amon
 - else they lie near any row of the file (a smoothed bootstrap: B. Efron, "Bootstrap methods: another look
   at the jackknife", Annals of Statistics 7, 1979, section 3).
 
-Text between two values is not made up, but the lower one taken. Of columns that are not sampled all orders are taken to
-be alike.
+Text between two values is not made up, but the lower one taken. Columns that are not sampled are taken to lose what
+neighbours have in common, as far as a layout parts them: some of the rows were written in an order by chance, and some
+of all places together, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -39,6 +40,8 @@ _MANY_VALUES = 0.3
 """A column has values between those that were sampled, if so many of the sampled ones differ."""
 _IS_NEAR = 0.5
 """Rows that follow each other in a file are near in a column, if they are so far apart as two by chance."""
+_NEXT = 2
+"""Sampled rows are together, or follow each other, that have been so far apart among the sampled ones at most."""
 _SEED = 7
 
 Written = Callable[[pa.Table], Mapping[str, int]]
@@ -59,12 +62,17 @@ class Rewritten:
         All of their bytes then.
     written : callable
         Writes rows.
+    shuffled, mixed : mapping of str to float, optional
+        By the name of a column, what it comes to as a multiple of that, above 0: when the rows of each file are
+        shuffled, and when each file has rows of the whole table.
     """
 
     today: float
     columns: Mapping[str, float]
     whole: float
     written: Written
+    shuffled: Mapping[str, float] = field(default_factory=dict)
+    mixed: Mapping[str, float] = field(default_factory=dict)
 
 
 class Compression:
@@ -102,7 +110,8 @@ class Compression:
         size = float(np.mean([len(each) for each in filled]))
         today, new = self._of_today(found.written, size), self._of(found.written, filled)
         changed = sum(of * (new[name] / today[name] - 1) for name, of in found.columns.items() if name in new)
-        return (found.whole + changed) / found.today
+        lost = sum(of * _lost(found, name, filled) for name, of in found.columns.items() if name not in new)
+        return (found.whole + changed + lost) / found.today
 
     def _of_today(self, written: Written, size: float) -> dict[str, float]:
         """Find the bytes of a row in each column in files of so many sampled rows as they lie today.
@@ -144,6 +153,21 @@ class Compression:
     @cached_property
     def _columns(self) -> list[_Column]:
         return [_Column(each) for each in self._rows.sample.columns]
+
+
+def _lost(found: Rewritten, name: str, files: Sequence[npt.NDArray[np.int64]]) -> float:
+    """Find how much more a column comes to that is not sampled, relative to what it comes to in today's order.
+
+    It is as today where rows follow each other that do so today, as if shuffled where they are in one file at least,
+    and as if mixed where they are not.
+    """
+    following, together = (
+        float(np.mean([np.mean(np.abs(np.diff(rows)) <= _NEXT) if len(rows) > 1 else 1.0 for rows in each]))
+        for each in (files, [np.sort(rows) for rows in files])
+    )
+    shuffled = found.shuffled.get(name, 1.0)
+    mixed = max(shuffled, found.mixed.get(name, 1.0))
+    return (1 - following) * (together * (shuffled - 1) + (1 - together) * (mixed - 1))
 
 
 class _Column:

@@ -27,6 +27,20 @@ def mean(queries: Sequence[JudgedQuery], values: npt.NDArray[np.float64] | npt.N
     return float(np.average(values, weights=[query.weight for query in queries])) if len(queries) else 0.0
 
 
+def more_of_full_scans(full_scans: float, before: int, after: int) -> float:
+    """Find how many bytes more full scans read of a layout, of which there are so many to a query with a filter.
+
+    That they may read less of smaller files is no reason for a rewrite: what files come to is told less well than what
+    of them is read.
+
+    Examples
+    --------
+    >>> more_of_full_scans(3.0, 100, 120), more_of_full_scans(3.0, 100, 80)
+    (60.0, 0.0)
+    """
+    return full_scans * max(0, after - before)
+
+
 @dataclass(frozen=True, eq=False)
 class Simulation:
     """Simulates candidates on some rows.
@@ -41,6 +55,8 @@ class Simulation:
         From a target file size to what tells how many files so many bytes are written to.
     rewritten : Rewritten or None
         What some rows come to that are written anew.
+    full_scans : float, optional
+        How many full scans there are to a query that chooses, in [0, inf).
     """
 
     rows: SampledTable
@@ -48,18 +64,20 @@ class Simulation:
     judging: Sequence[JudgedQuery]
     expected_files: Callable[[int], ExpectedFiles]
     rewritten: Rewritten | None
+    full_scans: float = 0.0
 
     def judged(self, candidate: Candidate, target: int) -> JudgedLayout:
         """Judge a candidate whose files are to have a size."""
         files, share = self._files(candidate, target)
         known = share * mean(self.choosing, files_read(self.rows, files, self._boxes[0])[0])
+        size = round(share * self.rows.bytes)
         return JudgedLayout(
             candidate.kind,
             candidate.text(self.rows),
             tuple(self.rows.columns[place].name for place in candidate.columns),
             *self._read(files, share),
-            known * self._unknown(candidate, target),
-            round(share * self.rows.bytes),
+            known * self._unknown(candidate, target) + more_of_full_scans(self.full_scans, self.rows.bytes, size),
+            size,
         )
 
     def sized(self, candidate: Candidate, target: int) -> FileSize:

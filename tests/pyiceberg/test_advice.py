@@ -252,6 +252,38 @@ def test_warnings_have_reasons(catalog: Catalog) -> None:
     assert all("hidden" not in each.columns for each in found.candidates)
 
 
+def test_bytes_of_columns_that_no_query_filters_by_and_full_scans_count(catalog: Catalog) -> None:
+    # Baskets arrive one after the other, and every order by what is filtered tears them apart.
+    rng = np.random.default_rng(6)
+    basket = np.repeat(np.arange(2_500), 16)
+    text = pa.array([f"customer {number:032d}" for number in rng.integers(0, 10**12, 2_500)[basket]])
+    rows = pa.table(
+        {"quantity": rng.integers(0, 1_000, 40_000), "basket": basket, "who": text, "view": text.cast(pa.string_view())}
+    )
+    table = made(catalog, rows, commits=16)
+    queries = [Query(f"quantity = {number}", 1.0) for number in range(0, 1_000, 20)]
+    target = sum(task.file.file_size_in_bytes for task in table.scan().plan_files()) // 8
+    options = {"target-file-size-bytes": target}
+    alone = advise(table, Workload.of(queries), options=options)
+    assert alone.pick is not None
+    assert alone.pick.columns == ("quantity",)
+    written = catalog.create_table("db.written", table.schema())
+    written.append(rows)
+    rewrite_data_files(written, "quantity", options={**options, "rewrite-all": True})
+    really = sum(task.file.file_size_in_bytes for task in written.scan().plan_files())
+    assert really > 2 * alone.table_bytes
+    assert alone.pick.bytes == pytest.approx(really, rel=0.25)
+    # Full scans read all of it.
+    beside = advise(table, Workload.of([*queries, Query("TRUE", 100.0)]), options=options)
+    assert beside.pick is None
+    assert re.search(
+        r"queries with filters read \d\d\.\d% less of the best layout that was found, .*quantity.*, but its files have "
+        r"\d+\.\d% more bytes, all of which the full scans read",
+        beside.reason,
+    )
+    assert beside.candidates[0].bytes > 2 * beside.table_bytes
+
+
 def test_what_joins_have_of_the_order_of_today_is_warned_of(catalog: Catalog, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     day, user = np.arange(20_000) // 200, rng.integers(0, 1_000, 20_000)

@@ -139,8 +139,8 @@ def advise(
             return _sizes(target, asked).expected_output_files
 
         count = sum(task.data_file.record_count for task in tasks)
-        file_rows = count // max(1, expected_files(facts.target_file_size)(facts.bytes))
-        rewritten = None if rows is None else rewritten_rows(table, tasks, file_rows)
+        files_to_write = max(1, expected_files(facts.target_file_size)(facts.bytes))
+        rewritten = None if rows is None else rewritten_rows(table, tasks, count // files_to_write, files_to_write)
         return advise_by(Facts(facts, rows, today, expected_files, rewritten), least_saving=least_saving)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.manifest import FileFormat
@@ -15,15 +17,18 @@ from iceberg_zorder.advice.compression import Rewritten
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.write.dictionaries import worth_a_dictionary
 from iceberg_zorder.pyiceberg.write.parquet_settings import parquet_settings
+from iceberg_zorder.rows.nested import without_views
 
 _PLACES = 4
 """At so many places of the table rows are read."""
 _MOST_ROWS = 131_072
 _MOST_FILES = 32
 """Of each place; small files hold fewer rows than one that is written anew."""
+_MOST_MIXED = 8_192
+_SEED = 7
 
 
-def rewritten_rows(table: Table, tasks: Sequence[DataFileTask], file_rows: int) -> Rewritten | None:
+def rewritten_rows(table: Table, tasks: Sequence[DataFileTask], file_rows: int, files: int) -> Rewritten | None:
     """Read some rows of a table, all columns of them, and write them anew in their order.
 
     Parameters
@@ -34,6 +39,8 @@ def rewritten_rows(table: Table, tasks: Sequence[DataFileTask], file_rows: int) 
         Its data files.
     file_rows : int
         How many rows a new file has on average; no more than 131,072 are read at a place.
+    files : int
+        How many new files there are, at least 1.
 
     Returns
     -------
@@ -45,17 +52,52 @@ def rewritten_rows(table: Table, tasks: Sequence[DataFileTask], file_rows: int) 
     settings = {name: value for name, value in parquet_settings(table).items() if name != "bloom_filter_options"}
     wanted = max(1, min(file_rows, _MOST_ROWS))
     today = whole = 0.0
-    columns: dict[str, float] = {}
+    chance = np.random.default_rng(_SEED)
+    columns, shuffled, parts = Counter[str](), Counter[str](), []
     for place in range(min(_PLACES, len(parquet))):
         rows, size = _read(table, parquet[place * len(parquet) // _PLACES :][:_MOST_FILES], wanted)
         if not rows.num_rows:
             continue
         sink = pa.BufferOutputStream()
-        sizes = _written(settings, rows, sink)
+        columns.update(_written(settings, rows, sink))
         today, whole = today + size, whole + sink.getvalue().size
-        for name, of in sizes.items():
-            columns[name] = columns.get(name, 0.0) + of
-    return Rewritten(today, columns, whole, partial(_written, settings)) if today else None
+        order = chance.permutation(rows.num_rows)
+        shuffled.update(_written(settings, rows.take(pa.array(order))))
+        # A new file that has rows of the whole table has so many of this place.
+        mixed = max(1, min(_MOST_MIXED, rows.num_rows // files))
+        parts.append((rows.slice(0, _PLACES * mixed), rows.take(pa.array(np.sort(order[:mixed])))))
+    if not today:
+        return None
+    return Rewritten(
+        today,
+        columns,
+        whole,
+        partial(_written, settings),
+        {name: size / columns[name] for name, size in shuffled.items()},
+        _mixed(settings, parts),
+    )
+
+
+def _mixed(settings: Mapping[str, Any], parts: Sequence[tuple[pa.Table, pa.Table]]) -> dict[str, float]:
+    """Write rows of all places together, and as many of each by themselves; of other schemas than the first's none.
+
+    These files are small, so that what each has once, which the first row comes to, is left out.
+    """
+    alike = [part for part in parts if part[0].schema == parts[0][0].schema]
+    once = _written(settings, parts[0][0].slice(0, 1))
+    apart, count = Counter[str](), 0
+    for own, _ in alike:
+        apart.update(_more(_written(settings, own), once))
+        count += own.num_rows
+    chance = np.random.default_rng(_SEED)
+    together = pa.concat_tables([drawn for _, drawn in alike])
+    together = together.take(pa.array(chance.permutation(together.num_rows)))
+    sizes = _more(_written(settings, together), once)
+    return {name: size / together.num_rows / (apart[name] / count) for name, size in sizes.items()}
+
+
+def _more(sizes: Mapping[str, int], once: Mapping[str, int]) -> dict[str, int]:
+    return {name: max(1, size - once[name]) for name, size in sizes.items()}
 
 
 def _read(table: Table, tasks: Sequence[DataFileTask], wanted: int) -> tuple[pa.Table, float]:
@@ -78,7 +120,8 @@ def _read(table: Table, tasks: Sequence[DataFileTask], wanted: int) -> tuple[pa.
 def _first_rows(table: Table, path: str, rows: int) -> Iterator[pa.Table]:
     with table.io.new_input(path).open() as stream, pq.ParquetFile(stream) as file:
         for batch in file.iter_batches(batch_size=rows):
-            yield pa.Table.from_batches([batch])
+            # Arrow neither takes nor counts values of views.
+            yield pa.Table.from_batches([batch]).cast(without_views(batch.schema))
             return
 
 
