@@ -33,6 +33,9 @@ from iceberg_zorder.pyiceberg.clustering.simulated_rows import sampled_table
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.request.rewrite_options import rewrite_options
+from iceberg_zorder.workload.joined_columns import joined_columns
+from iceberg_zorder.workload.read import read_workload
+from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.workload import ColumnsOnly, NotUnderstood, Query, Workload
 from iceberg_zorder.workload.workload_json import to_json
 
@@ -58,6 +61,11 @@ def made(
 
 def workload(*texts: str) -> Workload:
     return Workload.of([Query(text, 1.0) for text in texts])
+
+
+def statement_workload(path: Path, statement: str, table: ScannedTable, dialect: str) -> Workload:
+    path.write_text(statement)
+    return read_workload([path], table, dialect=dialect)
 
 
 def hostile(chance: random.Random, rows: int) -> pa.Table:
@@ -311,6 +319,51 @@ def test_what_joins_have_of_the_order_of_today_is_warned_of(catalog: Catalog, tm
     table = made(catalog, rows.take(rng.permutation(20_000)))
     found = advise(table, tmp_path / "q.sql", options=SMALL)
     assert "joined" not in {each.kind for each in found.warnings}
+
+
+@pytest.mark.parametrize(
+    ("options", "partitioned"),
+    [("", True), ("cuts", False), ("curve=none-such", False), ("workload-share=0.3", False)],
+)
+def test_what_joins_have_is_told_of_tables_that_no_report_is_made_of(
+    catalog: Catalog, tmp_path: Path, options: str, *, partitioned: bool
+) -> None:
+    rng = np.random.default_rng(5)
+    day = np.arange(20_000) // 200
+    rows = pa.table({"day": day, "Day": day, "part": day // 50, "user": rng.integers(0, 1_000, 20_000)})
+    table = catalog.create_table("db.t", rows.schema, properties={"zorder.options": options})
+    if partitioned:
+        with table.update_spec() as update:
+            update.add_identity("part")
+    for start in range(0, 20_000, 2_500):
+        table.append(rows.slice(start, 2_500))
+    statements = [f"SELECT * FROM db.t JOIN p USING (part) WHERE user = {20 * number};" for number in range(50)]
+    (tmp_path / "of_parts.sql").write_text("\n".join(statements))
+    (tmp_path / "of_both.sql").write_text("\n".join(statements).replace("WHERE", "JOIN d ON day = d.k WHERE"))
+    # Partitions of one value stay, whatever the order in them.
+    of_parts = () if partitioned else ("part",)
+    for name, columns in {"of_parts.sql": {of_parts}, "of_both.sql": {of_parts, ("day",)}}.items():
+        found = advise(table, tmp_path / name, options=SMALL)
+        assert {each.columns for each in found.warnings if each.kind == "joined"} == columns - {()}
+
+
+@pytest.mark.parametrize(
+    ("condition", "dialect"),
+    [
+        ("JOIN d ON t.s.x = d.k", "spark"),
+        ("JOIN d ON t.[s].[x] = d.[k]", "tsql"),
+        ('JOIN d ON d."k" = s."x"', "trino"),
+        ("WHERE t.s.x IN (SELECT k FROM d)", "spark"),
+    ],
+)
+def test_joins_by_fields_of_structs_are_not_taken_for_columns_of_their_names(
+    tmp_path: Path, condition: str, dialect: str
+) -> None:
+    table = ScannedTable(("db", "t"), {("x",): "int", ("s",): "struct<1: x: int>", ("s", "x"): "int"})
+    found = statement_workload(tmp_path / "q.sql", f"SELECT * FROM db.t t {condition}", table, dialect)
+    assert joined_columns(found, table) == {("s", "x"): 1.0}
+    found = statement_workload(tmp_path / "q.sql", "SELECT * FROM db.t WHERE x = none_such", table, dialect)
+    assert joined_columns(found, table) == {}
 
 
 def test_few_values_and_partitions(catalog: Catalog) -> None:

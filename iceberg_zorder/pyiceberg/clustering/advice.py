@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.transforms import IdentityTransform
 
 from iceberg_zorder.advice.advice import Advice
 from iceberg_zorder.advice.advise import LEAST_SAVING
@@ -19,11 +20,12 @@ from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import domain
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
 from iceberg_zorder.pyiceberg.clustering.judged_filters import queries_today
-from iceberg_zorder.pyiceberg.clustering.report import report
 from iceberg_zorder.pyiceberg.clustering.rewritten_rows import rewritten_rows
 from iceberg_zorder.pyiceberg.clustering.simulated_rows import sampled_table
 from iceberg_zorder.pyiceberg.display import display_name, sql_name
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
+from iceberg_zorder.pyiceberg.nested_fields import named_fields
 from iceberg_zorder.pyiceberg.partitions import partition_fields
 from iceberg_zorder.pyiceberg.plan.choice.last_order import last_sort_order
 from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot
@@ -31,10 +33,13 @@ from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner
 from iceberg_zorder.pyiceberg.plan.row_order import remembered_sort_order
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
 from iceberg_zorder.pyiceberg.progress import Progress, silent
+from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays
 from iceberg_zorder.pyiceberg.scan.garbage import without_garbage_collection
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
 from iceberg_zorder.report.history import SnapshotFacts
+from iceberg_zorder.report.scan_fraction import scan_fraction_of_rows
+from iceberg_zorder.report.spread_rows import spread_rows
 from iceberg_zorder.request.metrics_check import set_mode
 from iceberg_zorder.request.predicate import Name
 from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
@@ -43,6 +48,9 @@ from iceberg_zorder.request.table_defaults import WORKLOAD_PROPERTY
 from iceberg_zorder.workload.joined_columns import joined_columns
 from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.workload import Workload
+
+_JOINED_ROWS = 20_000
+"""Of how many rows, about, the values of columns that queries join by are looked for."""
 
 
 def advise(
@@ -127,7 +135,7 @@ def advise(
         tasks = [task for group in plan.groups for task in group.tasks]
         today = queries_today(table, found, tasks, per_day=None if days is None else filtered / days)
         columns = list(_filtered(today, scanned.columns))
-        today = replace(today, joined=tuple(_joined(table, branch, joined_columns(found, scanned), scanned.columns)))
+        today = replace(today, joined=tuple(_joined(table, tasks, joined_columns(found, scanned), scanned.columns)))
         facts = replace(
             _table_facts(table, plan, written, columns, snapshots_to(table, snapshot), snapshot.snapshot_id),
             workload=files or WorkloadFiles.of(paths),
@@ -161,17 +169,25 @@ def _sizes(target: int, options: RewriteOptions) -> SizeRules:
 
 
 def _joined(
-    table: Table, branch: str | None, weights: Mapping[Name, float], types: Mapping[Name, str]
+    table: Table, tasks: Sequence[DataFileTask], weights: Mapping[Name, float], types: Mapping[Name, str]
 ) -> Iterator[JoinedColumn]:
     """Find what is read by an equality of each column that queries join by, as far as files have bounds of it."""
-    columns = {each.name: each.parts for each in _with_keys(types, set(weights))}
+    schema, spec = table.schema(), table.spec()
+    # Whatever the order of the rows, partitions of one value stay.
+    kept = {field.source_id for field in spec.fields if isinstance(field.transform, IdentityTransform)}
+    fields = {name: field for name, field in named_fields(schema.as_struct()) if field.field_id not in kept}
+    columns = list(_with_keys(types, weights.keys() & fields.keys()))
     if not columns:
         return
-    found = {each.name: each.scan_fraction for each in report(table, list(columns), branch=branch, workload="").columns}
-    for name in sorted(columns, key=lambda name: -weights[columns[name]]):
-        fraction = found[name]
+    files = file_arrays([task.data_file for task in tasks], [fields[each.parts] for each in columns], columns)
+    rows, _ = spread_rows(files, _JOINED_ROWS)
+    found: list[JoinedColumn] = []
+    for bounds, values in zip(files.columns, rows.columns, strict=True):
+        fraction = scan_fraction_of_rows(bounds, files.sizes, values) if bounds.bounded.any() else None
         if fraction is not None:
-            yield JoinedColumn(".".join(columns[name]), weights[columns[name]], fraction)
+            name = bounds.column.parts
+            found.append(JoinedColumn(".".join(name), weights[name], fraction))
+    yield from sorted(found, key=lambda each: -each.weight)
 
 
 def _filtered(today: QueriesToday, types: Mapping[Name, str]) -> Iterator[ClusteringColumn]:
