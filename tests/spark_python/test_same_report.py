@@ -137,7 +137,11 @@ def test_both_engines_tell_the_same_of_what_queries_read(
     spark.sql(f"ALTER TABLE {full} SET TBLPROPERTIES ('zorder.workload' = '/no/such/workload.json')")
     assert same(spark, catalog, full, "id").workload is None
     assert "Reported without the workload of property zorder.workload" in caplog.text
+    deep = json.dumps({"version": 1, "queries": [{"filter": "(" * 5_000 + "id = 1" + ")" * 5_000, "weight": 1}]})
+    spark.sql(f"ALTER TABLE {full} SET TBLPROPERTIES ('zorder.workload' = {string_literal(deep)})")
+    assert same(spark, catalog, full, "id").workload is None
     for wrong, said in {
+        deep: "it is nested too deeply",
         "/no/such/other.json": "Cannot read workload",
         '{"version": 1, "queries": []}': "no query",
     }.items():

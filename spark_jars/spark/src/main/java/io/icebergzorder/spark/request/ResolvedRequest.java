@@ -150,6 +150,10 @@ public record ResolvedRequest(
           String.format(
               "Cannot use the filter '%s' on %s, because %s", where, target.name(), Failures.rootMessage(e).strip()),
           e);
+    } catch (StackOverflowError e) {
+      // A table may remember such a one, of which a report warns.
+      throw new IllegalArgumentException(
+          String.format("Cannot use the filter '%s' on %s, because it is nested too deeply", where, target.name()), e);
     }
   }
 
