@@ -28,6 +28,7 @@ from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, f
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.pyiceberg import advise, rewrite_data_files
+from iceberg_zorder.pyiceberg.clustering import rewritten_rows
 from iceberg_zorder.pyiceberg.clustering.judged_filters import queries_today
 from iceberg_zorder.pyiceberg.clustering.simulated_rows import sampled_table
 from iceberg_zorder.pyiceberg.plan.planner import Planner
@@ -260,7 +261,9 @@ def test_warnings_have_reasons(catalog: Catalog) -> None:
     assert all("hidden" not in each.columns for each in found.candidates)
 
 
-def test_bytes_of_columns_that_no_query_filters_by_and_full_scans_count(catalog: Catalog) -> None:
+def test_bytes_of_columns_that_no_query_filters_by_and_full_scans_count(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Baskets arrive one after the other, and every order by what is filtered tears them apart.
     rng = np.random.default_rng(6)
     basket = np.repeat(np.arange(2_500), 16)
@@ -290,6 +293,12 @@ def test_bytes_of_columns_that_no_query_filters_by_and_full_scans_count(catalog:
         beside.reason,
     )
     assert beside.candidates[0].bytes > 2 * beside.table_bytes
+    # Of wide rows few are written.
+    monkeypatch.setattr(rewritten_rows, "_MOST_BYTES", 100_000)
+    few = advise(table, Workload.of(queries), options=options).pick
+    assert few is not None
+    assert few.bytes != alone.pick.bytes
+    assert few.bytes == pytest.approx(alone.pick.bytes, rel=0.3)
 
 
 def test_what_joins_have_of_the_order_of_today_is_warned_of(catalog: Catalog, tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from iceberg_zorder.rows.nested import without_views
 _PLACES = 4
 """At so many places of the table rows are read."""
 _MOST_ROWS = 131_072
+_MOST_BYTES = 256 << 20
+"""Of each place, in memory: wide rows are written again and again, too."""
 _MOST_FILES = 32
 """Of each place; small files hold fewer rows than one that is written anew."""
 _MOST_MIXED = 8_192
@@ -58,6 +60,9 @@ def rewritten_rows(table: Table, tasks: Sequence[DataFileTask], file_rows: int, 
         rows, size = _read(table, parquet[place * len(parquet) // _PLACES :][:_MOST_FILES], wanted)
         if not rows.num_rows:
             continue
+        if rows.nbytes > _MOST_BYTES:
+            kept = max(1, rows.num_rows * _MOST_BYTES // rows.nbytes)
+            rows, size = rows.slice(0, kept), size * kept / rows.num_rows
         sink = pa.BufferOutputStream()
         columns.update(_written(settings, rows, sink))
         today, whole = today + size, whole + sink.getvalue().size
