@@ -14,7 +14,6 @@ import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.core.report.SpreadRows;
 import io.icebergzorder.core.report.TableFacts;
 import io.icebergzorder.core.report.WorkloadRead;
-import io.icebergzorder.core.upkeep.RequestKey.WeightedFilter;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -107,10 +106,14 @@ class ReportGoldenTest {
     DataFiles files = files(golden);
     ClusteringReport report = ClusteringReport.of(facts(golden));
     if (!expected.isNull()) {
-      List<WeightedFilter> queries = new ArrayList<>();
-      golden.get("queries").forEach(each -> queries.add(new WeightedFilter(each.get(0).textValue(), each.get(1).doubleValue())));
       JsonNode asked = golden.get("queries");
-      report = report.with(WorkloadRead.of(queries, query -> wide(files, asked.get(query).get(2).intValue()), files.sizes()));
+      List<String> filters = new ArrayList<>();
+      double[] weights = new double[asked.size()];
+      for (JsonNode each : asked) {
+        weights[filters.size()] = each.get(1).doubleValue();
+        filters.add(each.get(0).textValue());
+      }
+      report = report.with(WorkloadRead.of(filters, weights, query -> wide(files, asked.get(query).get(2).intValue()), files.sizes()));
     }
     assertEquals(expected.isNull() ? "" : expected.toString(), MAPPER.readTree(report.toJson()).path("workload").toString());
   }

@@ -1,6 +1,5 @@
 package io.icebergzorder.core.report;
 
-import io.icebergzorder.core.upkeep.RequestKey.WeightedFilter;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -32,21 +31,21 @@ public record WorkloadRead(int queries, Double scanFraction, double averageFileC
   /**
    * Adds up what queries read.
    *
-   * @param queries the queries, at least one
+   * @param filters the filter of each query, of one at least
+   * @param weights how often each is asked, above 0
    * @param reads from the place of a query to which data files it does not rule out
    * @param sizes the bytes of the files
    */
-  public static WorkloadRead of(List<WeightedFilter> queries, IntFunction<boolean[]> reads, long[] sizes) {
+  public static WorkloadRead of(List<String> filters, double[] weights, IntFunction<boolean[]> reads, long[] sizes) {
     long size = Arrays.stream(sizes).sum();
     double total = 0;
-    for (WeightedFilter query : queries) {
-      total += query.weight();
+    for (double weight : weights) {
+      total += weight;
     }
     double sumOfFractions = 0;
     double sumOfFiles = 0;
     List<QueryRead> all = new ArrayList<>();
-    for (int place = 0; place < queries.size(); place++) {
-      WeightedFilter query = queries.get(place);
+    for (int place = 0; place < weights.length; place++) {
       boolean[] read = reads.apply(place);
       long bytes = 0;
       int files = 0;
@@ -55,18 +54,18 @@ public record WorkloadRead(int queries, Double scanFraction, double averageFileC
         files += read[file] ? 1 : 0;
       }
       double fraction = size == 0 ? 0 : (double) bytes / size;
-      sumOfFractions += query.weight() * fraction;
-      sumOfFiles += query.weight() * files;
-      all.add(new QueryRead(query.filter(), query.weight() / total, fraction, files));
+      sumOfFractions += weights[place] * fraction;
+      sumOfFiles += weights[place] * files;
+      all.add(new QueryRead(filters.get(place), weights[place] / total, fraction, files));
     }
     Double scanFraction = size == 0 ? null : (Double) (sumOfFractions / total);
-    List<QueryRead> costliest = size == 0 ? List.of() : costliest(queries, all);
-    return new WorkloadRead(queries.size(), scanFraction, sumOfFiles / total, costliest);
+    List<QueryRead> costliest = size == 0 ? List.of() : costliest(weights, all);
+    return new WorkloadRead(weights.length, scanFraction, sumOfFiles / total, costliest);
   }
 
   /** Of those that read as much the first ones come first. */
-  private static List<QueryRead> costliest(List<WeightedFilter> queries, List<QueryRead> all) {
-    Comparator<Integer> byCost = Comparator.comparingDouble(place -> queries.get(place).weight() * all.get(place).scanFraction());
+  private static List<QueryRead> costliest(double[] weights, List<QueryRead> all) {
+    Comparator<Integer> byCost = Comparator.comparingDouble(place -> weights[place] * all.get(place).scanFraction());
     return IntStream.range(0, all.size()).boxed().sorted(byCost.reversed()).limit(COSTLIEST).map(all::get).toList();
   }
 }

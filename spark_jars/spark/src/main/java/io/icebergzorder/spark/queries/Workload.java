@@ -155,11 +155,6 @@ public record Workload(List<Query> queries, double share) {
     return sum;
   }
 
-  /** The filters of the queries as they are written, and how often they are asked. */
-  public List<WeightedFilter> filters() {
-    return queries.stream().map(query -> new WeightedFilter(query.condition().text(), query.weight())).toList();
-  }
-
   /** The filters of the queries. */
   public List<Condition> conditions() {
     return queries.stream().map(Query::condition).toList();
@@ -192,6 +187,7 @@ public record Workload(List<Query> queries, double share) {
 
   /** What tells it from other workloads, wherever it was read: 16 hexadecimal digits. */
   public String key() {
-    return RequestKey.ofWorkload(filters());
+    return RequestKey.ofWorkload(
+        queries.stream().map(query -> new WeightedFilter(query.condition().text(), query.weight())).toList());
   }
 }

@@ -127,7 +127,15 @@ public final class TableReport {
   /** What the queries of the workload read; their conditions come after the predicates. */
   private Optional<WorkloadRead> workloadRead(ListedFiles.Ordered listed, long[] sizes) {
     int first = request.predicates().size();
-    return request.workload().map(each -> WorkloadRead.of(each.filters(), query -> listed.read(first + query), sizes));
+    return request
+        .workload()
+        .map(
+            each ->
+                WorkloadRead.of(
+                    each.conditions().stream().map(Condition::text).toList(),
+                    each.weights(),
+                    query -> listed.read(first + query),
+                    sizes));
   }
 
   /** A partition's name, as its directory is named; of another spec than the current one with that. */
