@@ -157,6 +157,11 @@ def partition_fields(schema: Schema, spec: PartitionSpec) -> list[PartitionField
     ]
 
 
+def identity_sources(spec: PartitionSpec) -> set[int]:
+    """Find the ids of the columns that are the same in all rows of a partition."""
+    return {field.source_id for field in spec.fields if isinstance(field.transform, IdentityTransform)}
+
+
 def partition_columns(schema: Schema, spec: PartitionSpec) -> tuple[ClusteringColumn, ...]:
     """Describe the keys of a spec's fields as columns to cut by.
 

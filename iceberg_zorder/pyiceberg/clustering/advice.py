@@ -8,7 +8,6 @@ from pathlib import Path
 
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
-from pyiceberg.transforms import IdentityTransform
 
 from iceberg_zorder.advice.advice import Advice
 from iceberg_zorder.advice.advise import LEAST_SAVING
@@ -26,7 +25,7 @@ from iceberg_zorder.pyiceberg.display import display_name, sql_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.nested_fields import named_fields
-from iceberg_zorder.pyiceberg.partitions import partition_fields
+from iceberg_zorder.pyiceberg.partitions import identity_sources, partition_fields
 from iceberg_zorder.pyiceberg.plan.choice.last_order import last_sort_order
 from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot
 from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner
@@ -174,7 +173,7 @@ def _joined(
     """Find what is read by an equality of each column that queries join by, as far as files have bounds of it."""
     schema, spec = table.schema(), table.spec()
     # Whatever the order of the rows, partitions of one value stay.
-    kept = {field.source_id for field in spec.fields if isinstance(field.transform, IdentityTransform)}
+    kept = identity_sources(spec)
     fields = {name: field for name, field in named_fields(schema.as_struct()) if field.field_id not in kept}
     columns = list(_with_keys(types, weights.keys() & fields.keys()))
     if not columns:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
-from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
 from iceberg_zorder.errors import InvalidInputError
@@ -17,6 +16,7 @@ from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.layout.keys import domain
 from iceberg_zorder.pyiceberg.display import display_name, type_text
 from iceberg_zorder.pyiceberg.metrics_config import MetricsConfig, metrics_config
+from iceberg_zorder.pyiceberg.partitions import identity_sources
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.request.metrics_check import set_mode
 from iceberg_zorder.request.sort_order import PrefixColumn, SortOrder, parse_sort_order
@@ -244,9 +244,7 @@ class _Resolver:
         self._needs_bounds = needs_bounds
         self._case_sensitive = case_sensitive
         self._metrics: MetricsConfig = metrics_config(table)
-        self._identity = {
-            field.source_id for field in output_spec.fields if isinstance(field.transform, IdentityTransform)
-        }
+        self._identity = identity_sources(output_spec)
         self._seen: set[int] = set()
 
     def resolve(self, parts: tuple[str, ...]) -> ClusteringColumn | None:

@@ -6,7 +6,6 @@ import math
 
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
-from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import NestedField
 
 from iceberg_zorder.errors import InvalidInputError
@@ -14,6 +13,7 @@ from iceberg_zorder.layout.choice.workload_columns import MOST_CANDIDATES
 from iceberg_zorder.layout.keys import domain
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
 from iceberg_zorder.pyiceberg.nested_fields import named_fields
+from iceberg_zorder.pyiceberg.partitions import identity_sources
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.request.predicate import Name
 
@@ -45,7 +45,7 @@ def candidate_columns(
         for name in {name for box in boxes for name, _ in box.ranges}:
             weights.setdefault(name, []).append(query.weight)
     config, schema = metrics_config(table), table.schema()
-    identity = {field.source_id for field in output_spec.fields if isinstance(field.transform, IdentityTransform)}
+    identity = identity_sources(output_spec)
 
     def serves(field: NestedField) -> bool:
         mode = config.mode(schema.find_column_name(field.field_id) or "")
