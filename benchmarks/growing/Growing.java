@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.stream.Collectors;
 
 /**
@@ -25,7 +26,7 @@ final class Growing {
       int[][] positions = table(in);
       QueryBoxes workload = new QueryBoxes(table(in), table(in), table(in)[0], weights(in));
       double[] even = new double[positions.length];
-      java.util.Arrays.fill(even, 1.0);
+      Arrays.fill(even, 1.0);
       var clock = ManagementFactory.getThreadMXBean();
       BoxTree tree = null;
       for (int time = 0; time < times; time++) {

@@ -23,7 +23,7 @@ from benchmarks.without_jvm import machine
 from benchmarks.workloads.ours import Grown, to_grow
 from benchmarks.workloads.pairs import PAIRS
 from iceberg_zorder.layout.box_tree import BoxTree, Split
-from iceberg_zorder.layout.grow import WORKLOAD_SHARE, WORKLOAD_TOLERANCE, grow
+from iceberg_zorder.layout.grow import WORKLOAD_SHARE, WORKLOAD_TOLERANCE
 
 DATA, PAGE = Path("benchmark-data"), Path("docs/benchmarks-growing.md")
 ROWS, QUERIES, SEED, FILES = 200_000, 500, 2, 2_000
@@ -62,14 +62,7 @@ def measured(name: str, rows: int, files: int, times: int, directory: Path) -> T
     table = next(each for each in PAIRS if each.name == name).make(rows, DATA)
     of = to_grow(table.keys, table.queries(QUERIES, SEED), files)
     start = time.process_time()
-    tree = grow(
-        of.positions,
-        of.bits,
-        files,
-        tolerance=WORKLOAD_TOLERANCE,
-        weights=[1.0] * len(of.positions),
-        workload=of.workload,
-    )
+    tree = of.tree(files)
     took = time.process_time() - start
     path = directory / f"{name}.bin"
     path.write_bytes(_bytes(of, files))

@@ -12,6 +12,7 @@ from benchmarks.workloads.baselines import filtered, key_column
 from benchmarks.workloads.measure import Files
 from benchmarks.workloads.tables import Keys, Query
 from iceberg_zorder.layout.boundaries import Boundaries, find_boundaries
+from iceberg_zorder.layout.box_tree import BoxTree
 from iceberg_zorder.layout.choice.workload_columns import WorkloadPart, choose_columns
 from iceberg_zorder.layout.curve import MAX_POSITION_BITS, position_bits
 from iceberg_zorder.layout.grow import WORKLOAD_TOLERANCE, grow
@@ -66,6 +67,17 @@ class Grown:
     bits: int
     workload: QueryBoxes
 
+    def tree(self, files: int) -> BoxTree:
+        """Grow it."""
+        return grow(
+            self.positions,
+            self.bits,
+            files,
+            tolerance=WORKLOAD_TOLERANCE,
+            weights=[1.0] * len(self.positions),
+            workload=self.workload,
+        )
+
 
 def to_grow(sample: dict[str, Keys], queries: Sequence[Query], files: int) -> Grown:
     """Find what the tree of some files is grown of."""
@@ -100,14 +112,6 @@ def from_workload(
         The columns by which they are cut.
     """
     columns, bits = _chosen(sample, queries, files)
-    of_sample = _grown(columns, bits, queries)
-    tree = grow(
-        of_sample.positions,
-        bits,
-        files,
-        tolerance=WORKLOAD_TOLERANCE,
-        weights=[1.0] * len(columns),
-        workload=of_sample.workload,
-    )
+    tree = _grown(columns, bits, queries).tree(files)
     of_all = [column.of(keys[name]) for name, column in columns.items()]
     return tree.file(tree.leaf(of_all), np.arange(len(of_all[0]))), list(columns)

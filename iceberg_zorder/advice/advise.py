@@ -92,12 +92,12 @@ class _Advisor:
                 self._judging,
                 facts.expected_files,
                 facts.rewritten,
-                self._full_scans / self._filtered if self._filtered else 0.0,
+                self._full_scans_per_query,
             )
         )
 
     def advice(self, least_saving: float) -> Advice:
-        facts, table, today = self._facts, self._facts.table, self._today()
+        facts, table, today = self._facts, self._facts.table, self._today
         found = self._candidates()
         judged = [layout for _, layout in found]
         best = best_of(judged)
@@ -127,6 +127,7 @@ class _Advisor:
             *self._pasted(pick),
         )
 
+    @cached_property
     def _today(self) -> JudgedLayout:
         today = self._facts.today
         place_of = {query.filter: place for place, query in enumerate(today.queries)}
@@ -167,7 +168,7 @@ class _Advisor:
         if pick is not None:
             return f"{self._of_whom()} read {_percent(saving)} less than of the table as it is"
         name = _name(best)
-        today = self._today()
+        today = self._today
         if saving <= 0 and best.bytes_per_query < today.bytes_per_query:
             less = 1 - best.bytes_per_query / today.bytes_per_query
             return (
@@ -199,7 +200,7 @@ class _Advisor:
         """Find the share of what queries read today that a layout saves, less what full scans read more of it."""
         if not today.bytes_per_query:
             return 0.0
-        more = more_of_full_scans(self._full_scans / self._filtered, today.bytes, best.bytes)
+        more = more_of_full_scans(self._full_scans_per_query, today.bytes, best.bytes)
         return 1 - (best.bytes_per_query + more) / today.bytes_per_query
 
     @cached_property
@@ -209,6 +210,11 @@ class _Advisor:
     @cached_property
     def _full_scans(self) -> float:
         return sum(query.weight for query in self._facts.today.queries if query.is_full_scan)
+
+    @property
+    def _full_scans_per_query(self) -> float:
+        """How many full scans there are to a query with a filter; 0 without any such query."""
+        return self._full_scans / self._filtered if self._filtered else 0.0
 
     @cached_property
     def _in_both(self) -> frozenset[str]:

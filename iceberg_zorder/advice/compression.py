@@ -110,8 +110,8 @@ class Compression:
         size = float(np.mean([len(each) for each in filled]))
         today, new = self._of_today(found.written, size), self._of(found.written, filled)
         changed = sum(of * (new[name] / today[name] - 1) for name, of in found.columns.items() if name in new)
-        lost = sum(of * _lost(found, name, filled) for name, of in found.columns.items() if name not in new)
-        return (found.whole + changed + lost) / found.today
+        unsampled = {name: of for name, of in found.columns.items() if name not in new}
+        return (found.whole + changed + _lost(found, unsampled, filled)) / found.today
 
     def _of_today(self, written: Written, size: float) -> dict[str, float]:
         """Find the bytes of a row in each column in files of so many sampled rows as they lie today.
@@ -155,19 +155,22 @@ class Compression:
         return [_Column(each) for each in self._rows.sample.columns]
 
 
-def _lost(found: Rewritten, name: str, files: Sequence[npt.NDArray[np.int64]]) -> float:
-    """Find how much more a column comes to that is not sampled, relative to what it comes to in today's order.
+def _lost(found: Rewritten, columns: Mapping[str, float], files: Sequence[npt.NDArray[np.int64]]) -> float:
+    """Find how many bytes more columns come to that are not sampled, by what they come to in today's order.
 
-    It is as today where rows follow each other that do so today, as if shuffled where they are in one file at least,
+    One is as today where rows follow each other that do so today, as if shuffled where they are in one file at least,
     and as if mixed where they are not.
     """
     following, together = (
         float(np.mean([np.mean(np.abs(np.diff(rows)) <= _NEXT) if len(rows) > 1 else 1.0 for rows in each]))
         for each in (files, [np.sort(rows) for rows in files])
     )
-    shuffled = found.shuffled.get(name, 1.0)
-    mixed = max(shuffled, found.mixed.get(name, 1.0))
-    return (1 - following) * (together * (shuffled - 1) + (1 - together) * (mixed - 1))
+    lost = 0.0
+    for name, of in columns.items():
+        shuffled = found.shuffled.get(name, 1.0)
+        mixed = max(shuffled, found.mixed.get(name, 1.0))
+        lost += of * ((1 - following) * (together * (shuffled - 1) + (1 - together) * (mixed - 1)))
+    return lost
 
 
 class _Column:
