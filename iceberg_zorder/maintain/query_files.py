@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import hashlib
 import logging
 import math
 from collections.abc import Callable, Sequence
@@ -23,7 +22,7 @@ from iceberg_zorder.workload.workload_json import to_json
 _LOG = logging.getLogger("iceberg_zorder")
 
 MOST_QUERIES = 1_000
-"""So many different queries count at most, as each takes every plan some milliseconds."""
+"""So many different filters count at most, as each takes every plan some milliseconds."""
 _FRESH = timedelta(hours=1)
 """For so long a process keeps what it has read, though a log has grown meanwhile."""
 
@@ -53,7 +52,7 @@ class ReadQueries:
 
     @staticmethod
     def of(workload: Workload, days: float) -> ReadQueries:
-        """Take what a layout is made for: queries whose values are known, the most frequent ones.
+        """Take what a layout is made for: queries whose values are known, or as many of them as stand for all.
 
         Examples
         --------
@@ -62,10 +61,8 @@ class ReadQueries:
         >>> found.queries, found.per_day, ReadQueries.of(Workload(()), 1.0).text
         (1, 3.0, '')
         """
-        known = [each for each in workload.queries if each.weight > 0]
-        weight = math.fsum(each.weight for each in known)
-        # Of those that are as frequent any, whatever their values, and the same ones each time.
-        known = sorted(known, key=lambda each: (-each.weight, _spread(each.filter)))[:MOST_QUERIES]
+        weight = math.fsum(each.weight for each in workload.queries)
+        known = workload.sampled(MOST_QUERIES).queries
         text = to_json(Workload.of(replace(each, weaker=0.0) for each in known)) if known else ""
         missed = math.fsum(each.weight for each in workload.not_understood)
         return ReadQueries(text, len(known), weight / days, missed)
@@ -148,7 +145,7 @@ class QueryFileReader:
         if not found.queries:
             _LOG.warning("Found no query on %s whose values are known: it is maintained without a workload", name)
         elif found.queries < sum(each.weight > 0 for each in workload.queries):
-            _LOG.warning("Of the queries on %s the %s most frequent ones count", name, f"{MOST_QUERIES:,}")
+            _LOG.warning("Of the queries on %s %s stand for all", name, f"{MOST_QUERIES:,}")
         if workload.not_understood:
             most = workload.not_understood[0]
             _LOG.warning(
@@ -164,10 +161,6 @@ class QueryFileReader:
 def _matching(home: Path, pattern: str) -> list[str]:
     # That of pathlib takes no pattern that begins at the root.
     return glob.glob(pattern, root_dir=home, recursive=True)  # noqa: PTH207
-
-
-def _spread(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _state(paths: Sequence[Path]) -> _Files:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import sys
 from collections.abc import Iterable, Mapping
@@ -125,6 +126,44 @@ class Workload:
         """How many scans there are."""
         return math.fsum([each.weight for each in self.queries] + [each.weight for each in self.columns_only])
 
+    def sampled(self, most: int) -> Workload:
+        """Draw a workload of fewer queries that stands for this one: filters weigh as much, and full scans, too.
+
+        Queries that weigh more than their part of the room are there as they are. Of the others it is drawn by the
+        hash of the filter, which makes it the same ones each time, in proportion to weight; they weigh alike, and
+        together what all of them weigh (priority sampling: N. Duffield, C. Lund, M. Thorup, "Priority sampling for
+        estimation of arbitrary subset sums", Journal of the ACM 54 (6), 2007).
+
+        Parameters
+        ----------
+        most : int
+            How many different queries with a filter it has at most, at least 1.
+
+        Returns
+        -------
+        Workload
+            This one without the queries that no scan has, if there are no more of them.
+
+        Examples
+        --------
+        >>> lookups = [Query(f"a = {number}", 1.0) for number in range(5_000)]
+        >>> found = Workload.of([*lookups, Query("b = 1", 900.0), Query("TRUE", 7.0)]).sampled(1_001)
+        >>> len(found.queries), found.queries[:2], found.queries[2].weight
+        (1002, (Query(filter='b = 1', weight=900.0, weaker=0.0), Query(filter='TRUE', weight=7.0, weaker=0.0)), 5.0)
+        """
+        scanned = [each for each in self.queries if each.weight > 0]
+        filtered = sorted((each for each in scanned if each.filter != FULL_SCAN), key=_priority, reverse=True)
+        if len(filtered) <= most:
+            return replace(self, queries=tuple(scanned))
+        bound = _priority(filtered[most])
+        kept = sorted(filtered[:most], key=lambda each: each.weight)
+        light = kept[: max(1, sum(math.log(each.weight) < bound for each in kept))]
+        heavy = kept[len(light) :]
+        weight = math.fsum(each.weight for each in (*light, *filtered[most:])) / len(light)
+        drawn = [replace(each, weight=weight, weaker=each.weaker / each.weight * weight) for each in light]
+        full = [each for each in scanned if each.filter == FULL_SCAN]
+        return replace(self, queries=_merged_queries([*heavy, *drawn, *full]))
+
     def joined(self, other: Workload) -> Workload:
         """Add another workload of the table."""
         return Workload.of(
@@ -213,6 +252,12 @@ def checked_weight(weight: object) -> float:
     if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 <= weight <= sys.float_info.max:
         raise InvalidInputError(f"{weight} is no number of at least 0")
     return float(weight)
+
+
+def _priority(query: Query) -> float:
+    """Find the logarithm of the weight divided by a number in (0, 1] that is the filter's, whatever its values."""
+    digest = hashlib.sha256(query.filter.encode(errors="surrogatepass")).digest()
+    return math.log(query.weight) - math.log((int.from_bytes(digest[:8], "big") + 1) / 2**64)
 
 
 def _merged_queries(queries: Iterable[Query]) -> tuple[Query, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -51,10 +52,12 @@ def test_files_are_read_again_once_they_have_changed(tmp_path: Path, monkeypatch
     assert queries(f"{two} ", 1440)[0] != today, "though the file has not changed"
 
 
-def test_the_most_frequent_queries_count(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_some_queries_stand_for_all(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     told = ["SELECT * FROM db.t WHERE a = 7;"] * 3 + [f"SELECT * FROM db.t WHERE a = {-at};" for at in range(1, 1_500)]
     (tmp_path / "q.sql").write_text("\n".join(told))
     found = QueryFileReader(tmp_path, lambda: BEGAN).read(QueryFiles(("q.sql",), 2.0), TABLE)
     assert (found.queries, found.per_day) == (MOST_QUERIES, 751.0)
+    weights = [query["weight"] for query in json.loads(found.text)["queries"]]
     assert '"a = 7", "weight": 3.0' in found.text
-    assert "Of the queries on db.t the 1,000 most frequent ones count" in caplog.text
+    assert (max(weights), sum(weights)) == (3.0, pytest.approx(1502))
+    assert "Of the queries on db.t 1,000 stand for all" in caplog.text

@@ -194,6 +194,17 @@ def test_cuts_from_the_workload_are_advised_and_come_true(catalog: Catalog, tmp_
     assert actual(table, queries) <= 1.05 * found.pick.bytes_per_query / found.pick.bytes
 
 
+def test_a_thousand_filters_stand_for_more(catalog: Catalog) -> None:
+    table = made(catalog, grid(20_000))
+    texts = [f"{name} = {number}" for name in ("item", "user") for number in range(1_500)]
+    found = advise(table, workload(*texts, *["TRUE"] * 300), options={"target-file-size-bytes": 40_000})
+    assert (found.scans, found.full_scans) == (pytest.approx(3_000), 300)
+    assert 900 < found.choosing_queries + found.judging_queries <= 1_000
+    # Those of item come first by their text.
+    assert found.pick is not None
+    assert set(found.pick.columns) == {"item", "user"}
+
+
 def test_gains_costs_and_sizes(catalog: Catalog) -> None:
     table = made(catalog, grid(20_000))
     found = advise(table, workload(*QUERIES, "other = 7"), options={"target-file-size-bytes": 40_000}, days=2)

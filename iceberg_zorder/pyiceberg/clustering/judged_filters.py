@@ -21,7 +21,7 @@ from iceberg_zorder.workload.normal_form import normal_form
 from iceberg_zorder.workload.workload import Workload
 
 _MOST_QUERIES = 1_000
-"""Of so many different filters, the heaviest, the data files of today are looked at; each takes a while."""
+"""Of so many different filters the data files of today are looked at; each takes a while."""
 _MOST_BOXES = 256
 
 
@@ -32,29 +32,25 @@ class JudgedFilters:
     Parameters
     ----------
     queries : tuple of JudgedQuery
-        What they ask for: the heaviest 1,000.
+        What they ask for: of more than 1,000 as many as stand for all.
     filters : WorkloadFilters
         What they leave of data files.
-    left_out : float
-        The weight of the others.
     """
 
     queries: tuple[JudgedQuery, ...]
     filters: WorkloadFilters
-    left_out: float
 
     @staticmethod
     def of(table: Table, workload: Workload) -> JudgedFilters:
         """Read filters; raises InvalidInputError for what is none of this table."""
-        weighted = [each for each in workload.queries if each.weight > 0]
-        queries = weighted[:_MOST_QUERIES]
+        queries = workload.sampled(_MOST_QUERIES).queries
         filters = WorkloadFilters.of(table, [each.filter for each in queries], most_boxes=_MOST_BOXES)
         types = scanned_table(table, table.name()).columns
         judged = (
             JudgedQuery(query.filter, query.weight, boxes, _kinds(condition, types))
             for query, boxes, condition in zip(queries, filters.boxes, filters.conditions, strict=True)
         )
-        return JudgedFilters(tuple(judged), filters, sum(each.weight for each in weighted[_MOST_QUERIES:]))
+        return JudgedFilters(tuple(judged), filters)
 
     def read(self, files: Sequence[DataFile]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
         """Find what each query reads of data files, by manifests: the bytes, and the number of files."""
@@ -82,7 +78,7 @@ def queries_today(
     Returns
     -------
     QueriesToday
-        The heaviest 1,000 filters.
+        The filters, of more than 1,000 as many as stand for all.
 
     Raises
     ------
@@ -94,7 +90,7 @@ def queries_today(
         judged.queries,
         *judged.read([task.data_file for task in tasks]),
         sum(each.weight for each in workload.columns_only),
-        sum(each.weight for each in workload.not_understood) + judged.left_out,
+        sum(each.weight for each in workload.not_understood),
         per_day,
     )
 
