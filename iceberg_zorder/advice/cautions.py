@@ -69,13 +69,17 @@ def _of_workload(facts: Facts) -> Iterator[Caution]:
             f"{full / scans:.0%} of the scans have no filter that files could be chosen by, and read everything "
             "whatever the layout: all savings are of the others",
         )
-    parts = [
-        (today.columns_only, "scans are known by their columns only"),
-        (today.not_understood, "statements or parts of filters were not understood"),
-    ]
-    for weight, what in parts:
-        if weight:
-            yield Caution("not-judged", (), f"{weight:,.0f} {what}, and have no part in the figures")
+    if today.columns_only:
+        what = f"{today.columns_only:,.0f} scans are known by their columns only"
+        yield Caution("not-judged", (), f"{what}, and have no part in the figures")
+    if today.not_understood:
+        missed, most = sum(each.weight for each in today.not_understood), today.not_understood[0]
+        yield Caution(
+            "not-judged",
+            (),
+            f"{missed:,.0f} statements or parts of filters were not understood, and have no part in the figures, most "
+            f"often '{most.text}', because {most.reason}; `iceberg-zorder workload` lists them",
+        )
 
 
 def _joined(today: QueriesToday, candidates: Sequence[JudgedLayout]) -> Iterator[Caution]:

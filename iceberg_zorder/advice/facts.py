@@ -14,6 +14,7 @@ from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.advice.layouts.candidates import ExpectedFiles
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.workload.readers.files import Format, sources
+from iceberg_zorder.workload.workload import NotUnderstood
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,8 @@ class QueriesToday:
         Their number.
     columns_only : float
         The weight of scans of which only the columns are known.
-    not_understood : float
-        The weight of statements and parts of them that were not understood.
+    not_understood : tuple of NotUnderstood
+        Statements and parts of them that were not understood, the most frequent first.
     per_day : float or None
         How many scans with filters there are a day, if that is known.
     joined : tuple of JoinedColumn
@@ -140,7 +141,7 @@ class QueriesToday:
     bytes: npt.NDArray[np.float64]
     files: npt.NDArray[np.int64]
     columns_only: float = 0.0
-    not_understood: float = 0.0
+    not_understood: tuple[NotUnderstood, ...] = ()
     per_day: float | None = None
     joined: tuple[JoinedColumn, ...] = ()
 

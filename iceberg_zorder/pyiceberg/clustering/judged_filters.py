@@ -90,7 +90,7 @@ def queries_today(
         judged.queries,
         *judged.read([task.data_file for task in tasks]),
         sum(each.weight for each in workload.columns_only),
-        sum(each.weight for each in workload.not_understood),
+        tuple(each for each in workload.not_understood if each.weight > 0),
         per_day,
     )
 
