@@ -81,7 +81,9 @@ def test_what_the_command_line_says() -> None:
     output.interrupted(HOSTILE)
     counts = {"rewritten_data_files_count": 1, "failed_data_files_count": 0, "dry_run": False, "message": HOSTILE}
     shares = {"scan_fractions": [{"column": HOSTILE, "before": 1.0, "predicted": None, "actual": None}]}
-    output.rewritten(HOSTILE, HOSTILE, {**counts, **shares, "predicates": [], "expected_seconds": None})
+    output.rewritten(
+        HOSTILE, HOSTILE, {**counts, **shares, "predicates": [], "workload": None, "expected_seconds": None}
+    )
     output.rewritten(HOSTILE, None, {**counts, "rewritten_data_files_count": 0})
     for console in (stdout, stderr):
         assert is_clean(console.file.getvalue())  # type: ignore[attr-defined]

@@ -43,6 +43,9 @@ def result_tables(result: Mapping[str, Any]) -> Iterator[RenderableType]:
     """
     result = all_printable(result)
     yield _counts(result)
+    if workload := result["workload"]:
+        queries = f"the {workload['queries']:,} queries of the workload"
+        yield _shares("share read by", "queries", ("before", "predicted", "actual"), [{**workload, "queries": queries}])
     if result["scan_fractions"]:
         yield _shares("scan fraction", "column", ("before", "predicted", "actual"), result["scan_fractions"])
     if result["predicates"]:

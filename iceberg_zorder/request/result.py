@@ -30,6 +30,24 @@ class ColumnScan:
 
 
 @dataclass(frozen=True)
+class WorkloadScan:
+    """What the queries of a workload read on average, by their weights, as shares in [0, 1] of the same bytes.
+
+    Parameters
+    ----------
+    queries : int
+        How many different ones there are.
+    before, predicted, actual : float or None
+        As of a column, by partitions and lower/upper bounds.
+    """
+
+    queries: int
+    before: float | None
+    predicted: float | None
+    actual: float | None
+
+
+@dataclass(frozen=True)
 class PredicateScan:
     """What a filter reads by a condition, as shares in [0, 1] of the bytes of the planned file groups.
 
@@ -74,6 +92,9 @@ class RewriteResult:
         Of a dry run, how long the rewrite is expected to take, by those before it, if there are any.
     predicates : tuple of PredicateScan
         Of a dry run, what was asked for by conditions.
+    workload : WorkloadScan or None
+        With option ``workload``, what its queries read of the same file groups; None where there was nothing to
+        rewrite.
 
     Examples
     --------
@@ -91,6 +112,7 @@ class RewriteResult:
     dry_run: bool = False
     expected_seconds: float | None = None
     predicates: tuple[PredicateScan, ...] = ()
+    workload: WorkloadScan | None = None
 
     @property
     def nothing_to_do(self) -> bool:

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.request.arguments import OptionValue, name_parts, option_text, sort_order_text
-from iceberg_zorder.request.result import ColumnScan, PredicateScan, RewriteResult
+from iceberg_zorder.request.result import ColumnScan, PredicateScan, RewriteResult, WorkloadScan
 from iceberg_zorder.spark.procedures import catalog_of, escapes_string_literals, first_row
 from iceberg_zorder.spark.sql_text import procedure_call, string_literal
 
@@ -111,7 +111,8 @@ def told_result(text: str) -> RewriteResult:
     found = json.loads(text)
     found["scan_fractions"] = tuple(ColumnScan(**each) for each in found["scan_fractions"])
     found["predicates"] = tuple(PredicateScan(**each) for each in found["predicates"])
-    result = RewriteResult(**found)
+    workload = found.pop("workload", None)
+    result = RewriteResult(**found, workload=WorkloadScan(**workload) if workload else None)
     if result.message:
         logger.info("%s", result.message)
     return result

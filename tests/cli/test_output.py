@@ -13,7 +13,7 @@ from rich.console import Console
 from iceberg_zorder.cli.failure import Failure
 from iceberg_zorder.cli.output import ConsoleOutput, JsonOutput, Output
 from iceberg_zorder.request.plan_text import plan_text
-from iceberg_zorder.request.result import ColumnScan, PredicateScan, RewriteResult
+from iceberg_zorder.request.result import ColumnScan, PredicateScan, RewriteResult, WorkloadScan
 
 DONE = asdict(RewriteResult(1200, 12, 40_000_000, 0, 3))
 DRY_RUN = asdict(
@@ -28,6 +28,7 @@ DRY_RUN = asdict(
         dry_run=True,
         expected_seconds=1234.56,
         predicates=(PredicateScan("[a] > 5", 0.25, None),),
+        workload=WorkloadScan(1200, 0.75, 0.5, None),
     )
 )
 NOTHING = asdict(RewriteResult(0, 0, 0, 0, 0, message="Nothing to rewrite: [rewrite-all] would force it " + "x" * 100))
@@ -69,6 +70,7 @@ def test_text_of_a_dry_run_says_once_what_was_warned_of() -> None:
     lines = stdout.getvalue().splitlines()
     assert lines[0] == "Would rewrite lake.db.t by a"
     assert [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if "│" in line][5:] == [
+        ["the 1,200 queries of the workload", "75.0%", "50.0%", ""],
         ["[a]", "50.0%", "12.5%", ""],
         ["b", "10.0%", "20.0%", "30.0%"],
         ["[a] > 5", "25.0%", ""],
@@ -100,6 +102,7 @@ def test_json(result: dict[str, Any]) -> None:
         "dry_run",
         "expected_seconds",
         "predicates",
+        "workload",
     ]
 
 

@@ -198,7 +198,8 @@ def test_a_thousand_filters_stand_for_more(catalog: Catalog) -> None:
     table = made(catalog, grid(20_000))
     texts = [f"{name} = {number}" for name in ("item", "user") for number in range(1_500)]
     found = advise(table, workload(*texts, *["TRUE"] * 300), options={"target-file-size-bytes": 40_000})
-    assert (found.scans, found.full_scans) == (pytest.approx(3_000), 300)
+    assert found.scans == pytest.approx(3_000)
+    assert found.full_scans == 300
     assert 900 < found.choosing_queries + found.judging_queries <= 1_000
     # Those of item come first by their text.
     assert found.pick is not None

@@ -6,6 +6,7 @@ import json
 import random
 import struct
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,10 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.layout_json import to_json
-from iceberg_zorder.pyiceberg import plan_rewrite, report, rewrite_data_files
+from iceberg_zorder.pyiceberg import execute, plan_rewrite, report, rewrite_data_files
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
+from iceberg_zorder.request.result import WorkloadScan
 from tests.pyiceberg.lake import data_files
 
 SIZE: dict[str, Any] = {"target-file-size-bytes": "30000"}
@@ -76,8 +78,15 @@ def test_queries_read_less_than_of_files_for_any_values(table: Table) -> None:
     usual = read(table)
     plan = plan_rewrite(table, ["a", "b"], options={**options, "workload": workload()}).sampled()
     told = plan.to_dict()["workload"]
-    rewrite_data_files(table, ["a", "b"], options={**options, "workload": workload()})
+    dry = execute(
+        plan_rewrite(table, ["a", "b"], options={**options, "workload": workload(), "dry-run": True})
+    ).workload
+    done = rewrite_data_files(table, ["a", "b"], options={**options, "workload": workload()}).workload
     assert told["queries"] == len(RANGES)
+    assert dry == WorkloadScan(len(RANGES), told["before"], told["predicted"], None)
+    assert done is not None
+    assert replace(done, actual=None) == dry
+    assert done.actual == pytest.approx(read(table), rel=1e-9)
     assert told["before"] == pytest.approx(usual, rel=1e-9)
     assert told["predicted"] == pytest.approx(read(table), rel=0.1)
     assert read(table) < 0.8 * usual

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
@@ -109,6 +112,49 @@ def test_both_engines_cut_each_partition_for_its_own_queries(spark: SparkSession
     )
     for options in (with_even, {**OPTIONS, "workload": ""}):
         assert describe_plan(spark, name, by, options=options)["workload"] is None
+
+
+def test_both_engines_tell_what_queries_read_before_and_after(spark: SparkSession, catalog: Catalog, full: str) -> None:
+    filters = ["user_id < 3 AND NOT flag", "id = 30", "kind > 'm' AND user_id = 7", "flag", "TRUE"]
+    names = [f"{CATALOG}.db.told_of_a_workload_{engine}" for engine in ("spark", "pyiceberg")]
+    for name in names:
+        spark.sql(f"CREATE TABLE {name} USING iceberg PARTITIONED BY (flag) AS SELECT * FROM {full}")
+    tables = [catalog.load_table(name.removeprefix(f"{CATALOG}.")) for name in names]
+    by, options = (
+        "zorder(user_id, kind, id)",
+        {**OPTIONS, "target-file-size-bytes": "4000", "workload": workload(filters)},
+    )
+    dry = rewrite_on_spark(spark, names[0], by, options={**options, "dry-run": True}).workload
+    assert dry == rewrite_data_files(tables[0], by, options={**options, "dry-run": True}).workload
+    assert dry is not None
+    assert dry.actual is None
+    done = [
+        rewrite_on_spark(spark, names[0], by, options=options).workload,
+        rewrite_data_files(tables[1], by, options=options).workload,
+    ]
+    for table, found in zip(tables, done, strict=True):
+        assert found is not None
+        assert found.before is not None
+        assert found.actual is not None
+        assert found.actual == pytest.approx(read_by_scans(table, filters), rel=1e-9)
+        assert found.actual < 0.7 * found.before
+    assert replace(done[0], actual=None) == dry  # type: ignore[type-var]
+    rest = rewrite_on_spark(spark, names[0], by, options={**options, "rewrite-all": "false"})
+    assert (rest.rewritten_data_files_count, rest.workload) == (0, None)
+    assert rewrite_on_spark(spark, names[0], by, options=OPTIONS).workload is None
+
+
+def read_by_scans(table: Table, filters: Sequence[str]) -> float:
+    """The share of the bytes that scans of PyIceberg read, by the weights of :func:`workload`."""
+    table.refresh()
+
+    def size(condition: str) -> int:
+        return sum(task.file.file_size_in_bytes for task in table.scan(row_filter=condition).plan_files())
+
+    weights = [query["weight"] for query in workload(filters)["queries"]]
+    known = {"flag": "flag = true", "user_id < 3 AND NOT flag": "user_id < 3 AND flag = false"}
+    read = [size(known.get(text, text)) for text in filters]
+    return float(np.average(read, weights=weights)) / size("TRUE")
 
 
 def test_a_workload_that_a_table_remembers_is_settled_for_the_other_engine(

@@ -26,7 +26,7 @@ from iceberg_zorder.report.attainable import new_files
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.scan_fraction import BoundedRows, scan_fraction_of_groups
 from iceberg_zorder.report.scan_prediction import SampledGroup
-from iceberg_zorder.request.result import PredicateScan
+from iceberg_zorder.request.result import PredicateScan, WorkloadScan
 from iceberg_zorder.request.rewrite_messages import COLUMNS, QUERIES, gains_and_losses
 
 
@@ -165,6 +165,16 @@ class ScanFractions:
             before = self.workload.mean(each.read.before for each in groups)
             return before, self.workload.mean(each.read.actual for each in groups)
         return self.mean(self.before(groups), spans), self.mean(self.measured(written), spans)
+
+    def workload_scan(
+        self, groups: Sequence[MeasuredGroup], written: Sequence[tuple[MeasuredGroup, DataFiles]] = ()
+    ) -> WorkloadScan | None:
+        """Tell what the queries of the workload read of groups, and of new files if there are any; None without one."""
+        if self.workload is None:
+            return None
+        before, predicted = self.means(groups)
+        actual = self.workload.mean(group.read.actual for group, _ in written)
+        return WorkloadScan(len(self.workload.queries), before, predicted, actual)
 
     def planned_of(self, group: SampledGroup) -> DataFiles:
         """Describe the files of one layout; of one that was fitted to nothing, nothing is known."""

@@ -9,7 +9,7 @@ from iceberg_zorder.pyiceberg.file_groups import size_of
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.scan_fractions import MeasuredGroup, ScanFractions
 from iceberg_zorder.report.data_files import DataFiles
-from iceberg_zorder.request.result import ColumnScan, RewriteResult
+from iceberg_zorder.request.result import ColumnScan, RewriteResult, WorkloadScan
 from iceberg_zorder.request.rewrite_messages import DRY_RUN, gains_nothing, reads_no_more, why_left_after_all
 
 Written = Sequence[tuple[MeasuredGroup, DataFiles]]
@@ -75,8 +75,15 @@ class WrittenFiles:
         """Compare what was committed with what was there before, and with what was predicted."""
         if self._measure is None:
             return ()
-        groups = [group for group, _ in self._committed] or self._planned
-        return column_scans(self._measure, groups, self._committed)
+        return column_scans(self._measure, self._groups, self._committed)
+
+    def workload_scan(self) -> WorkloadScan | None:
+        """Compare what the queries of the workload read in the same way; None without one."""
+        return self._measure.workload_scan(self._groups, self._committed) if self._measure else None
+
+    @property
+    def _groups(self) -> list[MeasuredGroup]:
+        return [group for group, _ in self._committed] or self._planned
 
 
 def column_scans(
@@ -94,7 +101,8 @@ def column_scans(
 
 def dry_run_result(plan: RewritePlan) -> RewriteResult:
     """Tell what a sampled plan would do; nothing is written."""
-    scans = column_scans(plan.measure, [each.measured for each in plan.layouts]) if plan.measure and plan.groups else ()
+    measured = [each.measured for each in plan.layouts]
+    measure = plan.measure if plan.groups else None
     return RewriteResult(
         sum(len(group.tasks) for group in plan.groups),
         sum(each.layout.files for each in plan.layouts),
@@ -102,10 +110,11 @@ def dry_run_result(plan: RewritePlan) -> RewriteResult:
         0,
         0,
         joined([DRY_RUN, plan.message, *plan.warnings]),
-        scans,
+        column_scans(measure, measured) if measure else (),
         dry_run=True,
         expected_seconds=plan.expected_seconds,
         predicates=plan.predicates,
+        workload=measure.workload_scan(measured) if measure else None,
     )
 
 

@@ -110,6 +110,7 @@ class RewriteRunner:
             tally.removed_delete_files,
             joined([message, *warnings, self._written.why_left(self._name), *self._why_less(sampled)]),
             scan_fractions,
+            workload=self._written.workload_scan(),
         )
 
     def _why_less(self, plan: RewritePlan) -> list[str | None]:

@@ -50,10 +50,7 @@ final class PlanJson {
       node.putNull("workload");
       return;
     }
-    node.putObject("workload")
-        .put("queries", workload.get().queries())
-        .put("before", ResultJson.orNull(workload.get().before()))
-        .put("predicted", ResultJson.orNull(workload.get().predicted()))
+    ResultJson.addReads(node.putObject("workload"), workload.get())
         .put("chosen_columns", workload.get().chosenColumns());
   }
 

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.icebergzorder.spark.queries.WorkloadScan;
 import java.util.List;
 import java.util.OptionalDouble;
 
@@ -30,6 +31,12 @@ final class ResultJson {
           .put("predicted", orNull(column.predicted()))
           .put("actual", orNull(column.actual()));
     }
+    if (result.workload().isPresent()) {
+      addReads(root.putObject("workload"), result.workload().get())
+          .put("actual", orNull(result.workload().get().actual()));
+    } else {
+      root.putNull("workload");
+    }
     root.put("dry_run", result.isDryRun());
     root.put("expected_seconds", orNull(result.expectedSeconds()));
     addPredicates(root, result.predicates());
@@ -38,6 +45,12 @@ final class ResultJson {
     } catch (JsonProcessingException e) {
       throw new IllegalStateException("Cannot write a result as JSON, because Jackson failed", e);
     }
+  }
+
+  static ObjectNode addReads(ObjectNode node, WorkloadScan workload) {
+    return node.put("queries", workload.queries())
+        .put("before", orNull(workload.before()))
+        .put("predicted", orNull(workload.predicted()));
   }
 
   static void addPredicates(ObjectNode node, List<PredicateScan> predicates) {

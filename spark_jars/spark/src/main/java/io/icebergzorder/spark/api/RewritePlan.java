@@ -191,6 +191,7 @@ public final class RewritePlan {
                 FittedLayouts.read(
                     workload,
                     fitted.map(each -> each.groups().values()).orElse(List.of()),
+                    List.of(),
                     plan.request().areColumnsChosen()));
   }
 

@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.api;
 
+import io.icebergzorder.spark.queries.WorkloadScan;
 import io.icebergzorder.spark.run.RewriteRun;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -15,12 +16,19 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
   private final RewriteDataFiles.Result counts;
   private final String message;
   private final List<ColumnScan> scanFractions;
+  private final Optional<WorkloadScan> workload;
   private final DryRun dryRun;
 
-  private ZOrderResult(RewriteDataFiles.Result counts, String message, List<ColumnScan> scanFractions, DryRun dryRun) {
+  private ZOrderResult(
+      RewriteDataFiles.Result counts,
+      String message,
+      List<ColumnScan> scanFractions,
+      Optional<WorkloadScan> workload,
+      DryRun dryRun) {
     this.counts = counts;
     this.message = message;
     this.scanFractions = List.copyOf(scanFractions);
+    this.workload = workload;
     this.dryRun = dryRun;
   }
 
@@ -33,7 +41,7 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
 
   /** Of a rewrite for which there was nothing to do. */
   static ZOrderResult nothing(RewritePlan plan, String message) {
-    return plan.isDryRun() ? dryRun(plan, message) : new ZOrderResult(none(), message, List.of(), null);
+    return plan.isDryRun() ? dryRun(plan, message) : new ZOrderResult(none(), message, List.of(), Optional.empty(), null);
   }
 
   /** Of a rewrite. */
@@ -42,6 +50,7 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
         outcome.result(),
         outcome.messages().isEmpty() ? null : String.join(" ", outcome.messages()),
         columns(outcome.before(), outcome.predicted(), outcome.actual()),
+        outcome.workload(),
         null);
   }
 
@@ -52,6 +61,7 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
         none(),
         "Dry run: nothing was written." + (message == null ? "" : " " + message),
         columns(plan.scanFractionsBefore(), plan.scanFractions(), Map.of()),
+        groups.isEmpty() ? Optional.empty() : plan.workload(),
         new DryRun(
             groups.stream().mapToInt(group -> group.files().size()).sum(),
             groups.stream().mapToInt(group -> group.layout().map(PlannedLayout::files).orElse(0)).sum(),
@@ -81,6 +91,11 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
   /** What filters read before and after, column by column, over all file groups that were committed. */
   public List<ColumnScan> scanFractions() {
     return scanFractions;
+  }
+
+  /** What the queries of the workload read before and after of the same file groups; empty without one, and if there are none. */
+  public Optional<WorkloadScan> workload() {
+    return workload;
   }
 
   /** Whether nothing was written because option {@code dry-run} said so: the counts are those that would be. */

@@ -9,6 +9,8 @@ import java.util.OptionalDouble;
  * @param queries how many different ones there are
  * @param before among the files of today; empty before it is sampled, and if there are none
  * @param predicted among the new files, as predicted; empty in the same cases
+ * @param actual among the new files; empty if none was committed
  * @param chosenColumns whether the workload has chosen the columns, because none were named
  */
-public record WorkloadScan(int queries, OptionalDouble before, OptionalDouble predicted, boolean chosenColumns) {}
+public record WorkloadScan(
+    int queries, OptionalDouble before, OptionalDouble predicted, OptionalDouble actual, boolean chosenColumns) {}

@@ -8,12 +8,14 @@ import io.icebergzorder.spark.jobs.GroupJob;
 import io.icebergzorder.spark.jobs.JobPlanner;
 import io.icebergzorder.spark.jobs.LaidOutGroup;
 import io.icebergzorder.spark.plan.TablePlan;
+import io.icebergzorder.spark.queries.WorkloadScan;
 import io.icebergzorder.spark.sample.FittedLayouts;
 import io.icebergzorder.spark.sample.MetricsFindings;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Collectors;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
@@ -37,6 +39,7 @@ public final class RewriteRun {
    * @param before by column name, the scan fraction of {@code column = value} among the files that were replaced
    * @param predicted the one that was predicted
    * @param actual the one that the new files have
+   * @param workload what the queries of the workload read of them; empty without one, or if nothing was committed
    * @param messages what the user should know, in sentences
    */
   public record Outcome(
@@ -44,6 +47,7 @@ public final class RewriteRun {
       Map<String, Double> before,
       Map<String, Double> predicted,
       Map<String, Double> actual,
+      Optional<WorkloadScan> workload,
       List<String> messages) {}
 
   /**

@@ -49,6 +49,7 @@ final class RunMeasurement {
   private final FittedLayouts fitted;
   private final Map<Integer, FittedGroup> byIndex = new HashMap<>();
   private final Map<Integer, ScanMeasurement.MeasuredGroup> measured = new HashMap<>();
+  private final Map<Integer, BytesRead> read = new HashMap<>();
   private final List<FittedGroup> left = new ArrayList<>();
   private final List<ScanMeasurement.MeasuredGroup> leftFiles = new ArrayList<>();
   private final List<BytesRead> leftRead = new ArrayList<>();
@@ -87,6 +88,7 @@ final class RunMeasurement {
       }
     }
     List<ScanMeasurement.MeasuredGroup> committed = groups.stream().map(this::measure).toList();
+    groups.forEach(this::read);
     ScanFractions.measured(plan.order(), committed)
         .forEach((column, fraction) -> summary.put(SCAN_FRACTION + column, text(fraction)));
     List<FittedGroup> of = groups.stream().map(group -> byIndex.get(group.info().globalIndex())).toList();
@@ -107,7 +109,7 @@ final class RunMeasurement {
       return false;
     }
     ScanMeasurement.MeasuredGroup files = measure(group);
-    BytesRead read = queries.made(group.addedFiles());
+    BytesRead read = read(group);
     double[] spans = of.group().spans();
     double actual = means.of(ScanFractions.measured(plan.order(), List.of(files)), read, spans);
     double before = means.of(of.before(), of.readBefore(), spans);
@@ -160,7 +162,11 @@ final class RunMeasurement {
         });
   }
 
-  /** The scan fractions of the file groups that were committed. */
+  private BytesRead read(RewriteFileGroup group) {
+    return read.computeIfAbsent(group.info().globalIndex(), index -> queries.made(group.addedFiles()));
+  }
+
+  /** What was read of the file groups that were committed, and is read now. */
   synchronized RewriteRun.Outcome outcome(RewriteDataFiles.Result result, List<String> messages) {
     List<Integer> committed =
         StreamSupport.stream(result.rewriteResults().spliterator(), false)
@@ -175,6 +181,12 @@ final class RunMeasurement {
         isAll ? fitted.before() : FittedLayouts.before(plan.order(), groups),
         isAll ? fitted.predicted() : fitted.predicted(plan.order(), groups),
         actual,
+        plan.workload()
+            .filter(workload -> !groups.isEmpty())
+            .map(
+                workload ->
+                    FittedLayouts.read(
+                        workload, groups, committed.stream().map(read::get).toList(), plan.request().areColumnsChosen())),
         Stream.of(messages.stream(), whyLeft(), groups.isEmpty() ? whyLimited() : Stream.<String>empty()).flatMap(each -> each).toList());
   }
 

@@ -68,12 +68,14 @@ public record FittedLayouts(
     return ScanFractions.predicted(kept, order, groups.stream().map(FittedGroup::sampled).toList());
   }
 
-  /** What the queries of a workload read of some groups, and whether it chose their columns. */
-  public static WorkloadScan read(Workload workload, Collection<FittedGroup> groups, boolean areColumnsChosen) {
+  /** What the queries of a workload read of some groups, and of what was made of each, and whether it chose their columns. */
+  public static WorkloadScan read(
+      Workload workload, Collection<FittedGroup> groups, Collection<BytesRead> made, boolean areColumnsChosen) {
     return new WorkloadScan(
         workload.queries().size(),
         mean(workload, groups.stream().map(FittedGroup::readBefore)),
         mean(workload, groups.stream().map(FittedGroup::readPredicted)),
+        mean(workload, made.stream()),
         areColumnsChosen);
   }
 
