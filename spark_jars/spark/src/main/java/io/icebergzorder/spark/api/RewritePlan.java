@@ -9,6 +9,7 @@ import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.run.RewriteRun;
 import io.icebergzorder.spark.sample.FittedGroup;
+import io.icebergzorder.spark.sample.FittedGroup;
 import io.icebergzorder.spark.sample.FittedLayouts;
 import io.icebergzorder.spark.sample.LayoutFitter;
 import io.icebergzorder.spark.sample.PredicateFractions;
@@ -185,14 +186,9 @@ public final class RewritePlan {
 
   /** What the queries read that files are cut for; empty without option {@code workload}. */
   public Optional<WorkloadScan> workload() {
+    List<FittedGroup> groups = fitted.map(each -> List.copyOf(each.groups().values())).orElse(List.of());
     return plan.workload()
-        .map(
-            workload ->
-                FittedLayouts.read(
-                    workload,
-                    fitted.map(each -> each.groups().values()).orElse(List.of()),
-                    List.of(),
-                    plan.request().areColumnsChosen()));
+        .map(workload -> FittedLayouts.read(workload, groups, List.of(), plan.request().areColumnsChosen()));
   }
 
   /** Whether option {@code dry-run} keeps {@link #execute} from writing. */
