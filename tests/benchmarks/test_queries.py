@@ -106,6 +106,9 @@ def test_layouts_take_turns_and_other_rows_are_told() -> None:
     found = measured(same, {"q": "SELECT x FROM t LIMIT 1"}, ("a", "b"), 3, print)[0]
     assert found.alike
     assert same.ran == ["a", "b", *"abbaab"]
+    begins = _Made({"a": [(1,)], "b": [(1,)]})
+    measured(begins, {"p": "SELECT x FROM t LIMIT 1", "q": "SELECT x FROM t LIMIT 1"}, ("a", "b"), 1, print)
+    assert begins.ran == [*"ab", *"ab", *"ab", *"ba"]
     other = _Made({"a": [(1, 2.0)], "b": [(1, 2.1)]})
     assert not measured(other, {"q": "SELECT x FROM t LIMIT 1"}, ("a", "b"), 0, print)[0].alike
     assert other.ran == ["a", "b", "a without LIMIT", "b without LIMIT"]
