@@ -152,9 +152,10 @@ class Workload:
         (1002, (Query(filter='b = 1', weight=900.0, weaker=0.0), Query(filter='TRUE', weight=7.0, weaker=0.0)), 5.0)
         """
         scanned = [each for each in self.queries if each.weight > 0]
-        filtered = sorted((each for each in scanned if each.filter != FULL_SCAN), key=_priority, reverse=True)
+        filtered = [each for each in scanned if each.filter != FULL_SCAN]
         if len(filtered) <= most:
             return replace(self, queries=tuple(scanned))
+        filtered.sort(key=_priority, reverse=True)
         bound = _priority(filtered[most])
         kept = sorted(filtered[:most], key=lambda each: each.weight)
         light = kept[: max(1, sum(math.log(each.weight) < bound for each in kept))]
