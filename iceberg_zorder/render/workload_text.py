@@ -58,7 +58,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     scans = found["scans"]
     without = f"; {_count(found['full_scans'])} without any" if found["full_scans"] else ""
     different = found["queries"] + found["columns_only"]
-    yield f"{_count(scans)} scans of {found['table']}, with {different:,} different filters{without}"
+    yield f"{_many(scans, 'scan')} of {found['table']}, with {_many(different, 'different filter')}{without}"
     if scans:
         parts = (
             ("understood", "understood"),
@@ -67,9 +67,9 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
         )
         yield ", ".join(f"{name}: {_share(found[key], scans)}" for name, key in parts if found[key])
     if found["statements_not_understood"]:
-        yield f"{_count(found['statements_not_understood'])} statements were not understood, and are not counted"
+        yield f"Not understood, and not counted: {_many(found['statements_not_understood'], 'statement')}"
     if found["statements_elsewhere"]:
-        yield f"{_count(found['statements_elsewhere'])} statements do not read the table"
+        yield f"Not reading the table: {_many(found['statements_elsewhere'], 'statement')}"
 
 
 def _columns(found: Mapping[str, Any]) -> Table:
@@ -102,6 +102,10 @@ def _missed(found: Mapping[str, Any]) -> Table:
 
 def _how(kind: str) -> str:
     return kind.upper() if kind == "in" else kind
+
+
+def _many(weight: float, what: str) -> str:
+    return f"{_count(weight)} {what}{'' if weight == 1 else 's'}"
 
 
 def _count(weight: float) -> str:

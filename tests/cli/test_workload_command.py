@@ -28,7 +28,7 @@ def test_text_json_and_the_file(home: Path, catalog: Catalog, tmp_path: Path) ->
     assert (done.returncode, done.stderr) == (0, "")
     assert "10 scans of files.db.events, with 3 different filters" in done.stdout
     assert "understood: 90.0%, in part: 10.0%" in done.stdout
-    assert "1 statements were not understood, and are not counted" in done.stdout
+    assert "Not understood, and not counted: 1 statement\n" in done.stdout
     assert "= 2, IN 7" in done.stdout
     assert "ABS(ts) < 20" in done.stdout
     assert f"Wrote {written}" in done.stdout.replace("\n", "")
@@ -51,7 +51,7 @@ def test_a_file_without_queries_of_the_table(home: Path, catalog: Catalog, tmp_p
     (tmp_path / "q.sql").write_text("SELECT 1")
     done = run_without_spark(home, "db.events", "--from", str(tmp_path), command="workload")
     assert done.returncode == 0
-    assert done.stdout == ("0 scans of files.db.events, with 0 different filters\n1 statements do not read the table\n")
+    assert done.stdout == ("0 scans of files.db.events, with 0 different filters\nNot reading the table: 1 statement\n")
 
 
 def test_what_cannot_be_read_is_refused_and_nothing_is_written(home: Path, catalog: Catalog, tmp_path: Path) -> None:
