@@ -46,10 +46,10 @@ def run(tables: Tables, engine: str, rounds: int, threads: int, only: Sequence[s
     threads : int
         Threads of the engine.
     only : sequence of str
-        Names of queries; all if none.
+        Names of the queries that are timed; all if none.
     """
     drawn = tables.of.queries(TIMED_SEED, tables.scale)
-    chosen = {name: text for name, text in drawn.items() if not only or name in only}
+    timed = only or list(drawn)
     is_missing = any(layout not in tables.made for layout in layouts())
     with tempfile.TemporaryDirectory(prefix="iceberg-zorder-bench-") as scratch:
         starts_spark = engine == "spark" or is_missing
@@ -59,10 +59,10 @@ def run(tables: Tables, engine: str, rounds: int, threads: int, only: Sequence[s
             typer.echo(f"{tables.of.title} on {engine}")
             if engine == "spark":
                 assert spark is not None
-                found = measured(SparkEngine(spark), chosen, layouts(), rounds, typer.echo)
+                found = measured(SparkEngine(spark), drawn, layouts(), rounds, typer.echo, timed)
         if engine == "duckdb":
             with duck_engine(tables, threads) as duck:
-                found = measured(duck, chosen, layouts(), rounds, typer.echo)
+                found = measured(duck, drawn, layouts(), rounds, typer.echo, timed)
     return {
         "set": tables.of.name,
         "engine": engine,
@@ -75,7 +75,6 @@ def run(tables: Tables, engine: str, rounds: int, threads: int, only: Sequence[s
         "by": tables.made,
         "tables": {layout: tables.sizes(layout) for layout in layouts()},
         "filtered": tables.filtered(drawn),
-        "left_out": [name for name in drawn if name not in chosen],
         "queries": [asdict(each) for each in found],
     }
 
@@ -87,7 +86,7 @@ def main(
     sets: Annotated[str, typer.Option(help="Sets, by commas.")] = ",".join(NAMES),
     files: Annotated[int, typer.Option(min=2, help="Files of the largest table; the others' are as large.")] = 64,
     threads: Annotated[int, typer.Option(min=1, help="Threads of the engine.")] = 2,
-    queries: Annotated[str, typer.Option(help="Names of queries, by commas; all if none.")] = "",
+    timed: Annotated[str, typer.Option(help="Names of the queries to time, by commas; all if none.")] = "",
     show: Annotated[bool, typer.Option("--show", help="Write nothing under docs.")] = False,
     again: Annotated[bool, typer.Option("--page", help="Only write the page, from the figures there are.")] = False,
 ) -> None:
@@ -101,7 +100,7 @@ def main(
     for of in _named(sets, {each.name: each for each in SETS}):
         for engine in _named(engines, {engine: engine for engine in ENGINES}):
             tables = Tables(of, scale, DATA, files)
-            found.append(run(tables, engine, rounds, threads, [name for name in queries.split(",") if name]))
+            found.append(run(tables, engine, rounds, threads, [name for name in timed.split(",") if name]))
             if not show:
                 _add(found[-1])
     if show:

@@ -22,12 +22,10 @@ Rows = list[tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Looked:
-    """What a query came to.
+    """What a query reads.
 
     Parameters
     ----------
-    rows : list of tuple
-        Its result.
     files : int
         Data files that were left to be read.
     bytes : int
@@ -36,7 +34,6 @@ class Looked:
         Bytes that were read of them, where the engine tells.
     """
 
-    rows: Rows
     files: int
     bytes: int
     read: int | None
@@ -52,7 +49,7 @@ class Engine(Protocol):
         """Run a query."""
 
     def look(self, query: str) -> Looked:
-        """Run a query, and find what it reads."""
+        """Find what a query reads; an engine that plans while it runs has to run it for that."""
 
 
 class DuckEngine:
@@ -80,14 +77,14 @@ class DuckEngine:
         """Run a query, and find what it reads."""
         self._duck.execute("CALL truncate_duckdb_logs()")
         self._duck.execute("CALL enable_logging('FileSystem')")
-        rows = self.run(query)
+        self.run(query)
         self._duck.execute("CALL disable_logging()")
         found = self._duck.execute(
             "SELECT path, sum(CASE WHEN op = 'READ' THEN bytes END) FROM duckdb_logs_parsed('FileSystem') "
             "WHERE path LIKE '%.parquet' GROUP BY path"
         ).fetchall()
         sizes = [Path(path.removeprefix("file://")).stat().st_size for path, _ in found]
-        return Looked(rows, len(sizes), sum(sizes), sum(read or 0 for _, read in found))
+        return Looked(len(sizes), sum(sizes), sum(read or 0 for _, read in found))
 
 
 class SparkEngine:
@@ -105,14 +102,12 @@ class SparkEngine:
         return [tuple(row) for row in self._spark.sql(for_spark(query)).collect()]
 
     def look(self, query: str) -> Looked:
-        """Run a query, and find what it reads."""
+        """Plan a query and its scans, and find what they read."""
         # Adaptive execution drops scans from the plan once they can no longer matter, whether they have run or not.
         self._spark.conf.set("spark.sql.adaptive.enabled", "false")
-        frame = self._spark.sql(for_spark(query))
-        rows = [tuple(row) for row in frame.collect()]
+        scans = list(_scans(self._spark.sql(for_spark(query))._jdf.queryExecution().executedPlan()))
         self._spark.conf.set("spark.sql.adaptive.enabled", "true")
-        scans = list(_scans(frame._jdf.queryExecution().executedPlan()))
-        return Looked(rows, sum(files for files, _ in scans), sum(size for _, size in scans), None)
+        return Looked(sum(files for files, _ in scans), sum(size for _, size in scans), None)
 
 
 def for_spark(query: str) -> str:
@@ -127,11 +122,12 @@ def for_spark(query: str) -> str:
 
 
 def _scans(plan: Any) -> Iterator[tuple[int, int]]:
-    """List the files and bytes of each scan in an executed plan; what is used again was scanned once."""
+    """Have each scan of a plan list its files, and count them and their bytes; what is used again is scanned once."""
     kind = plan.getClass().getSimpleName()
     if kind in ("ReusedExchangeExec", "ReusedSubqueryExec"):
         return
     if kind == "BatchScanExec":
+        plan.inputRDD()  # Lists them, and sets the metrics.
         metrics = plan.metrics()
         yield int(metrics.apply("resultDataFiles").value()), int(metrics.apply("totalDataFileSize").value())
     for below in (plan.children(), plan.subqueries()):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from benchmarks.queries.engines import Engine, Looked, Rows
+from benchmarks.queries.engines import Engine, Rows
 from benchmarks.queries.tables import without_limit
 
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
@@ -27,9 +27,9 @@ class Measured:
     files, bytes, read : dict of str to int
         Data files that were left to be read, the sum of their sizes, and the bytes read of them where these are known.
     seconds : dict of str to float
-        Medians of the rounds.
+        Medians of the rounds; empty if it was not timed.
     alike : bool
-        Whether all layouts gave the same rows, up to their order and the last digits of doubles.
+        Whether all layouts, if it was timed, gave the same rows, up to their order and the last digits of doubles.
     """
 
     query: str
@@ -41,47 +41,59 @@ class Measured:
 
 
 def measured(
-    engine: Engine, queries: Mapping[str, str], layouts: Sequence[str], rounds: int, say: Callable[[str], None]
+    engine: Engine,
+    queries: Mapping[str, str],
+    layouts: Sequence[str],
+    rounds: int,
+    say: Callable[[str], None],
+    timed: Collection[str] | None = None,
 ) -> list[Measured]:
-    """Measure queries.
+    """Find what queries read, time those that are named, all by default, and compare the results of the first round.
 
-    The first round, which is not timed, warms up and compares results; then every query runs on one layout after the
-    other, in every round and with every query beginning with the next: the first one pays for what an engine compiles,
-    and what changes on the machine meets all of them.
+    Every query runs on one layout after the other, in every round and with every query beginning with the next: the
+    first one pays for what an engine compiles, and what changes on the machine meets all of them.
     """
     found = []
-    for place, (name, query) in enumerate(queries.items()):
+    place = 0
+    for name, query in queries.items():
         of = Measured(name)
-        looked: dict[str, Looked] = {}
         for layout in layouts:
             engine.use(layout)
-            looked[layout] = engine.look(query)
-            of.files[layout], of.bytes[layout] = looked[layout].files, looked[layout].bytes
-            if looked[layout].read is not None:
-                of.read[layout] = looked[layout].read or 0
-        of.alike = _all_alike(engine, query, looked)
-        timed: dict[str, list[float]] = {layout: [] for layout in layouts}
-        for turn in range(rounds):
-            first = (turn + place) % len(layouts)
-            for layout in (*layouts[first:], *layouts[:first]):
-                engine.use(layout)
-                start = time.perf_counter()
-                engine.run(query)
-                timed[layout].append(time.perf_counter() - start)
-        of.seconds = {layout: median(each) for layout, each in timed.items() if each}
+            looked = engine.look(query)
+            of.files[layout], of.bytes[layout] = looked.files, looked.bytes
+            if looked.read is not None:
+                of.read[layout] = looked.read
+        if timed is None or name in timed:
+            _time(engine, query, of, (*layouts[place:], *layouts[:place]), rounds)
+            place = (place + 1) % len(layouts)
         shares = " ".join(f"{layout} {of.bytes[layout]:,} B {of.seconds.get(layout, 0):.3f} s" for layout in layouts)
         say(f"{name:5} {shares}{'' if of.alike else ' RESULTS DIFFER'}")
         found.append(of)
     return found
 
 
-def _all_alike(engine: Engine, query: str, looked: Mapping[str, Looked]) -> bool:
+def _time(engine: Engine, query: str, of: Measured, layouts: Sequence[str], rounds: int) -> None:
+    results: dict[str, Rows] = {}
+    seconds: dict[str, list[float]] = {layout: [] for layout in layouts}
+    for turn in range(rounds):
+        first = turn % len(layouts)
+        for layout in (*layouts[first:], *layouts[:first]):
+            engine.use(layout)
+            start = time.perf_counter()
+            rows = engine.run(query)
+            seconds[layout].append(time.perf_counter() - start)
+            results.setdefault(layout, rows)
+    of.alike = _all_alike(engine, query, results)
+    of.seconds = {layout: median(each) for layout, each in seconds.items()}
+
+
+def _all_alike(engine: Engine, query: str, results: Mapping[str, Rows]) -> bool:
     """Compare results; where LIMIT chooses among equal rows, those without it."""
-    first, *others = looked.values()
-    if all(alike(first.rows, other.rows) for other in others):
+    first, *others = results.values()
+    if all(alike(first, other) for other in others):
         return True
     whole: list[Rows] = []
-    for layout in looked:
+    for layout in results:
         engine.use(layout)
         whole.append(engine.run(without_limit(query)))
     return all(alike(whole[0], other) for other in whole[1:])
