@@ -20,7 +20,7 @@ class ColumnScan:
     predicted : float or None
         Among the new files, as predicted from the sample.
     actual : float or None
-        Among the new files, by their lower/upper bounds; None if none was committed.
+        Among the new files, by their lower/upper bounds; None in a dry run.
     """
 
     column: str
@@ -84,8 +84,8 @@ class RewriteResult:
         When nothing was rewritten: why, and what would force it. Then what else is to be known, such as a column that
         pays for the others; a sentence each.
     scan_fractions : tuple of ColumnScan
-        By column, of the file groups that were rewritten, but for columns without any sampled value; empty where there
-        was nothing to rewrite.
+        By column, of the file groups that were rewritten, but for columns without any sampled value; empty where none
+        was.
     dry_run : bool
         Whether nothing was written, and the counts are those that would be.
     expected_seconds : float or None
@@ -93,8 +93,7 @@ class RewriteResult:
     predicates : tuple of PredicateScan
         Of a dry run, what was asked for by conditions.
     workload : WorkloadScan or None
-        With option ``workload``, what its queries read of the same file groups; None where there was nothing to
-        rewrite.
+        With option ``workload``, what its queries read of the same file groups; None where none was rewritten.
 
     Examples
     --------

@@ -44,6 +44,7 @@ def test_what_turns_out_worse_is_left(
     rewritten = 0 if where else 20
     for name, table, result in zip(NAMES, tables, (ours, theirs), strict=True):
         assert result.rewritten_data_files_count == rewritten
+        assert [each.column for each in result.scan_fractions] == (["user", "ts"] if rewritten else [])
         snapshots = len(table.refresh().snapshots())
         assert snapshots == 40 + bool(rewritten)
         files = data_files(table)

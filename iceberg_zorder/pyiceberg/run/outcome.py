@@ -22,7 +22,6 @@ class WrittenFiles:
     def __init__(self) -> None:
         self._measure: ScanFractions | None = None
         self._measured: dict[int, MeasuredGroup] = {}
-        self._planned: list[MeasuredGroup] = []
         self._committed: list[tuple[MeasuredGroup, DataFiles]] = []
         self._left: list[tuple[MeasuredGroup, DataFiles]] = []
 
@@ -30,7 +29,6 @@ class WrittenFiles:
         """Take note of a sampled plan, whose file groups come next."""
         self._measure = plan.measure
         self._measured = {group.index: each.measured for group, each in zip(plan.groups, plan.layouts, strict=True)}
-        self._planned = self._planned or list(self._measured.values())
 
     def files(self, batch: Batch) -> Written:
         """Describe the new files of file groups."""
@@ -72,18 +70,16 @@ class WrittenFiles:
         self._committed += written
 
     def scan_fractions(self) -> tuple[ColumnScan, ...]:
-        """Compare what was committed with what was there before, and with what was predicted."""
-        if self._measure is None:
+        """Compare what was committed with what was there before, and with what was predicted; empty if nothing was."""
+        if self._measure is None or not self._committed:
             return ()
-        return column_scans(self._measure, self._groups, self._committed)
+        return column_scans(self._measure, [group for group, _ in self._committed], self._committed)
 
     def workload_scan(self) -> WorkloadScan | None:
         """Compare what the queries of the workload read in the same way; None without one."""
-        return self._measure.workload_scan(self._groups, self._committed) if self._measure else None
-
-    @property
-    def _groups(self) -> list[MeasuredGroup]:
-        return [group for group, _ in self._committed] or self._planned
+        if self._measure is None or not self._committed:
+            return None
+        return self._measure.workload_scan([group for group, _ in self._committed], self._committed)
 
 
 def column_scans(
