@@ -20,6 +20,8 @@ from pyiceberg.table import Table
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.layout_json import to_json
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, report, rewrite_data_files
+from iceberg_zorder.pyiceberg.commit import batches
+from iceberg_zorder.pyiceberg.commit.replacement import Replacement, commit_replacement
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.request.result import WorkloadScan
@@ -92,6 +94,38 @@ def test_queries_read_less_than_of_files_for_any_values(table: Table) -> None:
     assert read(table) < 0.8 * usual
     assert rows(table) == before
     assert f"the {len(RANGES)} queries of the workload on average" in str(plan)
+
+
+def test_conflicts_do_not_read_the_workload_again(
+    catalog: SqlCatalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(4)
+    schema = pa.schema([(name, pa.int64()) for name in "pab"])
+    table = catalog.create_table("db.parts", schema)
+    with table.update_spec() as spec:
+        spec.add_identity("p")
+    for _ in range(3):
+        columns = [rng.integers(0, most, 4_000) for most in (3, 1_000, 1_000)]
+        table.append(pa.table(dict(zip("pab", columns, strict=True)), schema))
+    file = tmp_path / "workload.json"
+    file.write_text(json.dumps(workload(RANGES[:2])))
+    other, commits = catalog.load_table("db.parts"), []
+
+    def commit(table: Table, replacement: Replacement, *rest: Any, **named: Any) -> Any:
+        commits.append(replacement)
+        if len(commits) == 2:
+            file.write_text(json.dumps(workload(RANGES[:3])))
+            other.refresh()
+            other.delete(f"p = {replacement.removed[0].partition[0]} AND a = 500")
+        return commit_replacement(table, replacement, *rest, **named)
+
+    monkeypatch.setattr(batches, "commit_replacement", commit)
+    options = {"partial-progress.enabled": True, "partial-progress.max-commits": 3, "target-file-size-bytes": 4_000}
+    found = rewrite_data_files(table, "a, b", options={**options, "rewrite-all": True, "workload": str(file)}).workload
+    assert len(commits) == 4
+    assert found is not None
+    assert found.queries == 2
+    assert found.actual == pytest.approx(read(table.refresh(), RANGES[:2]), rel=1e-9)
 
 
 def test_wherever_the_workload_comes_from_the_layout_is_one(table: Table, tmp_path: Path) -> None:

@@ -98,7 +98,12 @@ class PlanRequest:
                 f"Cannot rewrite data files of {name}, because no columns are named, for example 'zorder(a, b)', and "
                 f"it has no property {COLUMNS_PROPERTY} and no workload to choose them by"
             )
-        return replace(self, sort_order=sort_order, written_options=options)
+        found = replace(self, sort_order=sort_order, written_options=options)
+        read = vars(self).get("workload")
+        if read is not None and found.options.layout.workload == self.options.layout.workload:
+            # What was read is gone by: its file may say something else by the time that conflicts are planned again.
+            vars(found)["workload"] = read.on(self.table, case_sensitive=self.case_sensitive)
+        return found
 
     def by_chosen_columns(self, asked: PlanRequest, sort_order: str) -> PlanRequest:
         """Complete what was asked for as if it had named the columns that the workload has chosen."""

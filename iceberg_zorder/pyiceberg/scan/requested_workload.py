@@ -58,6 +58,14 @@ class RequestedWorkload:
     def of(table: Table, text: str, *, case_sensitive: bool) -> RequestedWorkload:
         """Read the option ``workload``; raises InvalidInputError for what is none, and for filters of other tables."""
         queries = workload_queries(text, lambda location, most: _content(table, location, most))
+        return RequestedWorkload._of(table, queries, case_sensitive)
+
+    def on(self, table: Table, *, case_sensitive: bool) -> RequestedWorkload:
+        """Ask the same queries of the table as it is by now; raises InvalidInputError for filters of other tables."""
+        return RequestedWorkload._of(table, self.queries, case_sensitive)
+
+    @staticmethod
+    def _of(table: Table, queries: tuple[Query, ...], case_sensitive: bool) -> RequestedWorkload:
         filters = WorkloadFilters.of(table, [each.filter for each in queries], case_sensitive=case_sensitive)
         return RequestedWorkload(queries, filters)
 
