@@ -55,7 +55,8 @@ leaves a table, ours from the workload is the table as ingested. So are all of T
 _LOCALITY = """\
 An order is worth something to who groups and joins by it, too: TPC-H's lineitem and orders arrive by the order's key.
 Queries that bring lines of an order together, H18 and H21 above all, take longer on every other layout, ours included,
-though they read as many bytes."""
+though they read as many bytes. In Spark they cost more than the twenty others gain: these take 235 s instead of 258 on
+ours from the workload, and all of them 358 s instead of 318. `advise` warns of such joins."""
 _PTO = """\
 The authors of PTO report 11% less average latency on TPC-H and 36% less on TPC-DS, at scale factor 10,000. These are
 other tables, other engines and storage that is far away; the figures above are of one machine whose tables lie in
