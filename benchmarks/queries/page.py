@@ -21,7 +21,7 @@ written by Spark: as ingested; rewritten by Iceberg's own z-order, and by ours, 
 the date and the key that most joins go by"""
 _MEASURES = """\
 *Bytes* are the sizes of the data files that are left to be read once files were pruned. In Spark they are what
-Iceberg's scans in the executed plan tell, each scan for itself, without adaptive execution, which is on where time is
+Iceberg's scans in the plan tell, each scan for itself, without adaptive execution, which is on where time is
 taken. In DuckDB, which reads through its Iceberg extension, they are of the files that it opens, each once a query; so
 what joins tell scans while they run counts. *Read* is what DuckDB read of these files. *Time* is the sum of the medians
 of the rounds. In each, every query runs on one layout after the other, and begins with the next one each time, since
@@ -176,7 +176,7 @@ def _of_run(run: Run) -> Iterator[str]:
     yield f"Scale factor {run['scale']:g}; rounds: {run['rounds']}; threads: {run['threads']}; on {run['machine']}."
     timed = [query["query"] for query in run["queries"] if query["seconds"]]
     if len(timed) < len(run["queries"]):
-        yield f"Timed are {len(timed)} of {len(run['queries'])} queries."
+        yield f"Timed, and held against each other, are {len(timed)} of {len(run['queries'])} queries."
     if differ := [query["query"] for query in run["queries"] if not query["alike"]]:
         yield f"**Results differ between layouts** of {', '.join(differ)}."
     else:

@@ -128,6 +128,18 @@ def test_conflicts_do_not_read_the_workload_again(
     assert found.actual == pytest.approx(read(table.refresh(), RANGES[:2]), rel=1e-9)
 
 
+def test_a_plan_that_says_more_has_the_same_workload(table: Table, tmp_path: Path) -> None:
+    file = tmp_path / "workload.json"
+    file.write_text(json.dumps(workload()))
+    request = plan_rewrite(table, "a, b", options={**ALL, "workload": str(file)}).request
+    file.write_text(json.dumps(workload(RANGES[:1])))
+    told = request.with_summary({"zorder.reason": "due"})
+    assert told.summary == {"zorder.reason": "due"}
+    assert told.workload is request.workload
+    assert told.workload is not None
+    assert len(told.workload.queries) == len(RANGES)
+
+
 def test_wherever_the_workload_comes_from_the_layout_is_one(table: Table, tmp_path: Path) -> None:
     text = json.dumps(workload())
     file = tmp_path / "some work; load.json"

@@ -277,8 +277,7 @@ class PyIcebergTables:
                 more = {"rewrite-all": "true"} if files is None else {"max-scan-ratio": "1"}
                 settings = replace(settings, by=plan.request.sort_order, options={**settings.options, **more})
             return self._spark.rewrite(name, settings, _moment(plan), files, told)
-        request = replace(plan.request, summary={**plan.request.summary, **told})
-        return carried_out(replace(plan.with_groups(chosen), request=request), work, goes_on)
+        return carried_out(replace(plan.with_groups(chosen), request=plan.request.with_summary(told)), work, goes_on)
 
     def _plan(self, decision: Decision) -> RewritePlan:
         new = self._new_layouts.of(decision.table) if decision.is_new_layout else None

@@ -101,7 +101,7 @@ class PlanRequest:
         found = replace(self, sort_order=sort_order, written_options=options)
         read = vars(self).get("workload")
         if read is not None and found.options.layout.workload == self.options.layout.workload:
-            # What was read is gone by: its file may say something else by the time that conflicts are planned again.
+            # Its file may say something else by the time that what conflicts took is planned again.
             vars(found)["workload"] = read.on(self.table, case_sensitive=self.case_sensitive)
         return found
 
@@ -109,6 +109,12 @@ class PlanRequest:
         """Complete what was asked for as if it had named the columns that the workload has chosen."""
         found = replace(asked, sort_order=sort_order, is_chosen=True).completed()
         # It takes long to read, and may say something else by now.
+        vars(found)["workload"] = self.workload
+        return found
+
+    def with_summary(self, told: Mapping[str, str]) -> PlanRequest:
+        """Have the summaries of its snapshots say something more."""
+        found = replace(self, summary={**self.summary, **told})
         vars(found)["workload"] = self.workload
         return found
 
