@@ -20,7 +20,7 @@ class ColumnScan:
     predicted : float or None
         Among the new files, as predicted from the sample.
     actual : float or None
-        Among the new files, by their lower/upper bounds; None in a dry run.
+        Among the new files, by their lower/upper bounds; None in a dry run, and where all rows were deleted.
     """
 
     column: str
