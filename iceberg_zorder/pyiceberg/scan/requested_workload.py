@@ -58,16 +58,11 @@ class RequestedWorkload:
     def of(table: Table, text: str, *, case_sensitive: bool) -> RequestedWorkload:
         """Read the option ``workload``; raises InvalidInputError for what is none, and for filters of other tables."""
         queries = workload_queries(text, lambda location, most: _content(table, location, most))
-        return RequestedWorkload._of(table, queries, case_sensitive)
+        return _asked_of(table, queries, case_sensitive)
 
     def on(self, table: Table, *, case_sensitive: bool) -> RequestedWorkload:
         """Ask the same queries of the table as it is by now; raises InvalidInputError for filters of other tables."""
-        return RequestedWorkload._of(table, self.queries, case_sensitive)
-
-    @staticmethod
-    def _of(table: Table, queries: tuple[Query, ...], case_sensitive: bool) -> RequestedWorkload:
-        filters = WorkloadFilters.of(table, [each.filter for each in queries], case_sensitive=case_sensitive)
-        return RequestedWorkload(queries, filters)
+        return _asked_of(table, self.queries, case_sensitive)
 
     @property
     def key(self) -> str:
@@ -136,6 +131,11 @@ class RequestedWorkload:
         weights = np.array([each.weight for each in self.queries])
         # Summed up in their order, as Java does, where numpy's sum would take an order of its own.
         return float(np.cumsum(weights * shares)[-1] / np.cumsum(weights)[-1])
+
+
+def _asked_of(table: Table, queries: tuple[Query, ...], case_sensitive: bool) -> RequestedWorkload:
+    filters = WorkloadFilters.of(table, [each.filter for each in queries], case_sensitive=case_sensitive)
+    return RequestedWorkload(queries, filters)
 
 
 def _content(table: Table, location: str, most: int) -> bytes:
