@@ -1,7 +1,4 @@
-"""One Spark session for all tests: real Spark, real Iceberg, an embedded SQLite catalog named ``lake``.
-
-``ICEBERG_RUNTIME`` names another Iceberg than the newest, as Maven coordinates: ``make test-lines`` sets it.
-"""
+"""What tests of several rooms start from; Spark and DuckDB are imported by the rooms that use them only."""
 
 from __future__ import annotations
 
@@ -9,16 +6,14 @@ import os
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import duckdb
 import pytest
 from hypothesis import HealthCheck, settings
-from pyspark.sql import SparkSession
 
-from iceberg_zorder.spark import configure_spark
-from iceberg_zorder.spark.catalogs import SQLITE_DRIVER
-from iceberg_zorder.spark.session import PACKAGES, PLUGIN_JAR
-from tests.spark.tables import local_path
+if TYPE_CHECKING:
+    import duckdb
+    from pyspark.sql import SparkSession
 
 CATALOG = "lake"
 
@@ -38,43 +33,26 @@ def lake_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def spark(lake_dir: Path) -> Iterator[SparkSession]:
-    builder = (
-        SparkSession.builder.master("local[2]")
-        .appName("iceberg-zorder tests")
-        .config("spark.driver.memory", "3g")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.extensions", "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions")
-        .config("spark.sql.warehouse.dir", str(lake_dir / "spark-warehouse"))
-        .config(f"spark.sql.catalog.{CATALOG}", "org.apache.iceberg.spark.SparkCatalog")
-        .config(f"spark.sql.catalog.{CATALOG}.type", "jdbc")
-        .config(f"spark.sql.catalog.{CATALOG}.uri", f"jdbc:sqlite:{lake_dir}/catalog.db")
-        .config(f"spark.sql.catalog.{CATALOG}.jdbc.schema-version", "V1")
-        .config(f"spark.sql.catalog.{CATALOG}.warehouse", f"file://{lake_dir}/warehouse")
-    )
-    if runtime := os.environ.get("ICEBERG_RUNTIME"):
-        builder = builder.config(PACKAGES, runtime)
-    session = configure_spark(builder, extra_packages=[SQLITE_DRIVER]).getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    session.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.db")
-    yield session
-    session.stop()
+    """One Spark session for all tests."""
+    from tests.spark_session import spark_session
+
+    with spark_session(lake_dir) as session:
+        yield session
 
 
 @pytest.fixture(scope="session")
 def jars(spark: SparkSession) -> str:
     """The plugin and the Iceberg runtime that the test session has resolved, as ``--jars`` takes them."""
-    resolved = str(spark.conf.get("spark.repl.local.jars")).split(",")
-    return f"{PLUGIN_JAR},{local_path(next(jar for jar in resolved if 'iceberg-spark-runtime' in jar))}"
+    from tests.spark_session import resolved_jars
+
+    return resolved_jars(spark)
 
 
 @pytest.fixture
 def duck() -> Iterator[duckdb.DuckDBPyConnection]:
     """DuckDB with its Iceberg reader, which shares no code with us, from packages of PyPI."""
+    import duckdb
+
     connection = duckdb.connect()
     for name in ("avro", "iceberg"):
         package = import_module(f"duckdb_extension_{name}")

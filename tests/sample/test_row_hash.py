@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
 
 from iceberg_zorder.sample.row_hash import hash_bytes, row_hashes
 
@@ -39,13 +38,3 @@ def test_a_long_hashes_as_its_eight_bytes(path: str, positions: list[int], seed:
             found = hash_bytes(number.to_bytes(8, "little", signed=True), found)
         expected.append(found - (found >> 63 << 64))
     assert row_hashes(path, np.array(positions, np.int64), seed).tolist() == expected
-
-
-def test_spark_hashes_the_same(spark: SparkSession) -> None:
-    paths = ["", "b", "file:/lake/data/x.parquet", "s3a://é/" + "y" * 63]
-    rows = [(path, position, seed) for path in paths for position in (0, 1, 2**62) for seed in (0, -1, 2**63 - 1)]
-    frame = spark.createDataFrame(rows, "path string, pos bigint, seed bigint")
-    for row in frame.selectExpr("*", "xxhash64(path, pos, seed) AS seeded", "xxhash64(path, pos) AS hashed").collect():
-        position = np.array([row["pos"]])
-        assert row_hashes(row["path"], position, row["seed"]).tolist() == [row["seeded"]]
-        assert row_hashes(row["path"], position).tolist() == [row["hashed"]]
