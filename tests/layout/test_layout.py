@@ -112,6 +112,19 @@ class TestLayout:
         assert extents[1][0] < extents[0][0] / 2
         assert extents[1][1] > extents[0][1] * 2
 
+    def test_a_constant_column_takes_no_weight_of_others(self) -> None:
+        rng = np.random.default_rng(3)
+        values = {"a": rng.permutation(4096), "b": rng.permutation(4096), "same": np.ones(4096, np.int64)}
+
+        def cut(**weights: float) -> list[int]:
+            columns = [ClusteringColumn((name,), "long") for name in weights]
+            sample = Sample(tuple(long_column(values[name].tolist()) for name in weights))
+            request = LayoutRequest(files=64, weights=tuple(weights.values()))
+            files: list[int] = fit(columns, sample, request).file(sample).tolist()
+            return files
+
+        assert cut(same=1.0, a=16.0, b=1.0) == cut(a=16.0, b=1.0) != cut(a=1.0, b=16.0)
+
     def test_a_sample_must_fit_the_columns(self) -> None:
         sample = Sample((long_column([1, 2]),))
         with pytest.raises(InvalidInputError, match="its keys are bytes and the sample has long"):

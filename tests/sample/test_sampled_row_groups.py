@@ -41,3 +41,14 @@ def test_every_phase_of_a_period_is_read(made: object, count: int) -> None:
             shares = [sum(place % period == phase for place in more) * period / len(more) for phase in range(period)]
             assert min(shares) > 0.4
             assert max(shares) < 1.7
+
+
+def test_large_row_groups_make_up_for_small_ones() -> None:
+    """A row group with fewer rows than its share of the sample leaves the rest to the others."""
+    rows = [400 if number % 2 else 4_000 for number in range(1_000)]
+    files = [ManifestFile(f"{number:05}", number, each, 100_004, (4,)) for number, each in enumerate(rows)]
+    found = sampled_row_groups(files, 20_000, 12, 0)
+    assert found is not None
+    sampled = [min(each.sampled_rows, each.rows) for of_file in found for each in of_file]
+    assert min(sampled) == 400
+    assert sum(sampled) >= 20_000
