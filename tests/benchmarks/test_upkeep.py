@@ -219,10 +219,8 @@ def properties(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
     return found
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [pytest.param(Ours, marks=pytest.mark.full), OursPyIceberg, pytest.param(IcebergSort, marks=pytest.mark.full)],
-)
+@pytest.mark.full
+@pytest.mark.parametrize("kind", [Ours, OursPyIceberg, IcebergSort])
 def test_real_table_is_kept_and_no_row_is_lost(
     kind: type[Ours | IcebergSort], spark: SparkSession, properties: dict[str, str], tmp_path: Path
 ) -> None:

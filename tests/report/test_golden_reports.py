@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,12 @@ from tests.golden.report_cases import report_cases, report_document, report_of
 CASES = {case.name: case for case in report_cases()}
 
 
+@cache
+def report(name: str) -> ClusteringReport:
+    """Measure the files of a case once for all tests."""
+    return report_of(CASES[name])
+
+
 def test_no_file_is_missing_or_extra() -> None:
     assert {file.stem for file in DIRECTORY.glob("report_*.json")} == set(CASES)
 
@@ -34,7 +41,7 @@ def test_reports(name: str) -> None:
 
 
 def test_the_cases_are_of_every_finding_that_files_alone_show() -> None:
-    found = {finding.code for case in CASES.values() for finding in report_of(case).findings}
+    found = {finding.code for name in CASES for finding in report(name).findings}
     assert found == {
         "badly-sized-files", "bounds-alike", "bounds-missing", "bounds-not-kept", "delete-files", "layout-undone",
         "loose-layout", "never-laid-out", "newer-files", "old-partition-specs",
@@ -43,11 +50,11 @@ def test_the_cases_are_of_every_finding_that_files_alone_show() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_report_is_read_back_from_its_json(name: str) -> None:
-    report = report_of(CASES[name])
-    assert ClusteringReport.from_json(report.to_json()) == replace(report, boxes=None)
-    text = report.to_json(boxes=True)
+    told = report(name)
+    assert ClusteringReport.from_json(told.to_json()) == replace(told, boxes=None)
+    text = told.to_json(boxes=True)
     assert ClusteringReport.from_json(text).to_json(boxes=True) == text
-    assert ("boxes" in json.loads(text)) == (report.total_file_count > 0)
+    assert ("boxes" in json.loads(text)) == (told.total_file_count > 0)
 
 
 def test_boxes() -> None:
@@ -69,21 +76,21 @@ def test_of_many_files_some_are_shown() -> None:
 
 
 def test_a_report_of_before_sort_orders_were_told_can_be_read() -> None:
-    values = report_of(CASES["report_deep"]).to_dict()
+    values = report("report_deep").to_dict()
     del values["sort_order"]
     assert ClusteringReport.from_json(json.dumps(values)).sort_order is None
 
 
 def test_json_of_before_there_were_settled_files_is_read_back() -> None:
-    report = replace(report_of(CASES["report_settled"]), boxes=None)
-    values = report.to_dict()
-    assert values["history"].pop("settled_files") == report.total_file_count
+    told = replace(report("report_settled"), boxes=None)
+    values = told.to_dict()
+    assert values["history"].pop("settled_files") == told.total_file_count
     read = ClusteringReport.from_json(json.dumps(values))
-    assert read == replace(report, history=replace(report.history, settled_files=0))
+    assert read == replace(told, history=replace(told.history, settled_files=0))
 
 
 def test_a_layout_is_not_loose_where_another_rewrite_would_make_the_same_again() -> None:
-    settled, unsettled = (report_of(CASES[name]) for name in ("report_settled", "report_unsettled"))
+    settled, unsettled = (report(name) for name in ("report_settled", "report_unsettled"))
     assert [column.scan_fraction for column in settled.columns] == [
         column.scan_fraction for column in unsettled.columns
     ]

@@ -111,7 +111,8 @@ def test_the_harness_notices_a_filter_that_leaves_out_too_much() -> None:
     assert result(connection, wrong) != result(connection, statement)
 
 
-@pytest.fixture(scope="module", params=["tpch", "tpcds"])
+# TPC-DS takes ten times as long as TPC-H, and `make bench-queries` reads its queries, too.
+@pytest.fixture(scope="module", params=["tpch", pytest.param("tpcds", marks=pytest.mark.full)])
 def tpc(request: pytest.FixtureRequest) -> Iterator[tuple[str, duckdb.DuckDBPyConnection]]:
     name = request.param
     extension = import_module(f"duckdb_extension_{name}")
