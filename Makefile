@@ -10,11 +10,17 @@ JAR := iceberg_zorder/jars/iceberg-zorder-spark.jar
 # Every other pair that is supported: PySpark, the Iceberg runtime's line of Spark and Scala, and Iceberg.
 LINES := 3.5@3.5_2.12@1.12.0 3.5@3.5_2.12@1.11.0 3.5@3.5_2.12@1.10.1 4.0@4.0_2.13@1.11.0 4.0@4.0_2.13@1.10.1 4.1@4.1_2.13@1.11.0
 
+# Those of two other lines of Spark that CI tries every time, with the tests that say whether the plugin works there.
+OTHER_LINES := 3.5@3.5_2.12@1.12.0 4.0@4.0_2.13@1.11.0
+
+# What `make test` leaves to `make test-full`: tests of the full tier, and of the ways in.
+QUICK := not full and not way
+
 # The newest Airflow, which test-airflow takes unless it is told another.
 AIRFLOW := 3.3.2
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart soak test test-full test-ways test-airflow test-recipes test-polaris stack lint test-java test-python test-lines test-fuzz test-kills test-races test-iceberg jar dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-reports bench-upkeep bench-ranking bench-advice bench-workload bench-growing bench-queries picture golden clean check-tools
+.PHONY: help quickstart soak test test-full test-ways test-versions test-airflow test-recipes test-polaris stack lint test-java test-python test-lines test-fuzz test-kills test-races test-iceberg jar dist bench bench-quick bench-memory bench-pyiceberg bench-scale bench-predictions bench-reports bench-upkeep bench-ranking bench-advice bench-workload bench-growing bench-queries picture golden clean check-tools
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,8 +34,10 @@ test-full: lint test-java $(INSTALLED) $(JAR) .venv-recipes/.installed ## Run al
 	$(BIN)/python -m pytest
 	@$(MAKE) --no-print-directory test-airflow test-iceberg test-lines test-fuzz test-kills test-races
 
-test-ways: $(INSTALLED) $(JAR) ## The plugin through a cluster, Connect, Thrift, REST, S3, PostgreSQL, Sparks of their own, about 15 minutes
-	$(BIN)/python -m pytest -m full
+test-ways: $(INSTALLED) $(JAR) ## The plugin through a cluster, Connect, Thrift, REST, S3, PostgreSQL, Sparks of their own, about 8 minutes
+	$(BIN)/python -m pytest -m way
+
+test-versions: $(OTHER_LINES:%=test-version/%) ## Whether the plugin works on Spark 3.5 and 4.0, about 5 minutes
 
 # Airflow warns of itself, so that warnings are no errors.
 test-airflow: .venv-airflow-$(AIRFLOW)/.installed ## The operator and the sensor in a real Airflow, about 2 minutes, and 5 to install it
@@ -57,7 +65,7 @@ test-java: check-tools ## JUnit, through Maven
 
 test-python: $(INSTALLED) $(JAR) ## pytest, with doctests, in two processes
 	@$(BIN)/python -m tests.fetch_packages
-	$(BIN)/python -m pytest -m 'not full' --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest -m '$(QUICK)' --numprocesses 2 --dist loadfile
 
 jar: $(JAR) ## Build the plugin jar
 
@@ -98,7 +106,12 @@ test-line/%:
 	@$(MAKE) --no-print-directory .venv-$(word 1,$(subst @, ,$*))/.installed
 	@export ICEBERG_RUNTIME=org.apache.iceberg:iceberg-spark-runtime-$(word 2,$(subst @, ,$*)):$(word 3,$(subst @, ,$*)); \
 	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m tests.fetch_packages && \
-	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m pytest -m 'not full' --numprocesses 2 --dist loadfile tests/spark
+	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m pytest -m '$(QUICK)' --numprocesses 2 --dist loadfile tests/spark
+
+test-version/%:
+	@$(MAKE) --no-print-directory .venv-$(word 1,$(subst @, ,$*))/.installed
+	ICEBERG_RUNTIME=org.apache.iceberg:iceberg-spark-runtime-$(word 2,$(subst @, ,$*)):$(word 3,$(subst @, ,$*)) \
+	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m pytest -m 'version and not full' tests/spark
 
 .venv-airflow-%/.installed: pyproject.toml | check-tools $(JAR)
 	@$(PYTHON) -m venv $(@D)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.full_tier import mark_full_tier
+
 if TYPE_CHECKING:
     import duckdb
     from pyspark.sql import SparkSession
@@ -23,6 +25,12 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 # Neither how long an example takes decides a test nor which examples a run happens to draw: they depend on the test alone.
 settings.register_profile("tests", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what `full_tier.yaml` names before `-m` chooses by marks."""
+    mark_full_tier(items, config.rootpath)
 
 
 @pytest.fixture(scope="session")

@@ -80,6 +80,8 @@ def noticed_by(fault: Fault, tree: Path) -> str | None:
     output = run([sys.executable, "-m", "pytest", "-q", "-x", "-m", "not full and not way", *tests], tree)
     if output.returncode in (0, 5):
         return None
+    if output.returncode == 4:
+        raise SystemExit(f"Cannot run the tests of {fault.patch.name}:\n{output.stdout[-2000:]}")
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output.stdout, re.MULTILINE)
     return failed.group(1) if failed else f"pytest, exit code {output.returncode}"
 

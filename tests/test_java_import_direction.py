@@ -80,12 +80,8 @@ def test_imports_in_the_core_go_one_way(file: Path) -> None:
     assert set(re.findall(r"\bio\.icebergzorder\.(core(?:\.[a-z]+)*)\.[A-Z]", text)).isdisjoint(later)
 
 
-def test_packages_and_classes_are_of_a_size_to_be_read() -> None:
-    packages = {file.parent for file in FILES}
-    assert len(packages) == len(STAGE_OF) - 1
-    assert {package.name for package in packages if len(list(package.glob("*.java"))) > 13} == set()
-    for file in [*FILES, *SEAMS, *CORE]:
-        assert len(file.read_text(encoding="utf-8").splitlines()) <= 350, file
+def test_each_package_has_a_stage() -> None:
+    assert len({file.parent for file in FILES}) == len(STAGE_OF) - 1
 
 
 def test_a_wrong_import_is_noticed() -> None:

@@ -183,7 +183,7 @@ def test_pypi_would_take_the_distributions(distributions: Path) -> None:
     assert done.stdout.count("PASSED") == len(files) == 2
 
 
-@pytest.mark.full
+@pytest.mark.way
 def test_the_wheel_works_in_an_environment_of_its_own_without_pyspark(distributions: Path, tmp_path: Path) -> None:
     def output(*command: str) -> str:
         # Elsewhere than in the repository, and without its path: what was installed is imported.

@@ -69,7 +69,7 @@ def test_sql(spark: SparkSession, events: Table, sql: str) -> None:
     assert events.fingerprint() == before
 
 
-@pytest.mark.full
+@pytest.mark.way
 def test_spark_sql_with_the_catalog_of_its_command(events: Table, lake_dir: Path, tmp_path: Path) -> None:
     before = events.fingerprint()
     jar = "iceberg_zorder/jars/iceberg-zorder-spark.jar"
@@ -117,7 +117,7 @@ def test_python(
     assert events.fingerprint() == before
 
 
-@pytest.mark.full
+@pytest.mark.way
 def test_command_line(events: Table, lake_dir: Path) -> None:
     arguments = command("iceberg-zorder rewrite", lake_dir)
     done = subprocess.run([program("iceberg-zorder"), *arguments], capture_output=True, text=True, check=False)

@@ -1,11 +1,19 @@
-"""Commands in processes of their own, each in a home that names the catalog."""
+"""Commands in this process or in one of their own, each in a home that names the catalog."""
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
+
+from pyiceberg.utils.config import Config
+
+from iceberg_zorder.cli.app import app
 
 
 def run(home: Path, *arguments: str, command: str = "rewrite") -> subprocess.CompletedProcess[str]:
@@ -30,8 +38,37 @@ def run(home: Path, *arguments: str, command: str = "rewrite") -> subprocess.Com
 
 
 def run_without_spark(home: Path, *arguments: str, command: str = "rewrite") -> subprocess.CompletedProcess[str]:
-    """Run a command where PySpark cannot be imported: the engine is then found by itself."""
-    script = "import sys; sys.modules['pyspark'] = None; from iceberg_zorder.cli.app import main; main()"
-    words = [sys.executable, "-c", script, command, *arguments, "--catalog", "files"]
-    environment = {**os.environ, "HOME": str(home)}
-    return subprocess.run(words, capture_output=True, text=True, env=environment, timeout=240, check=False)
+    """Run a command with the catalog of the home's configuration; the engine is found by itself."""
+    return run_here([command, *arguments, "--catalog", "files"], {"HOME": str(home)})
+
+
+def run_here(words: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command in this process, as if PySpark could not be imported."""
+    out, err = io.StringIO(), io.StringIO()
+    code: object = 0
+    with ExitStack() as stack:
+        stack.enter_context(patch.dict(os.environ, environment))
+        # PyIceberg reads its configuration when it is imported.
+        stack.enter_context(patch("pyiceberg.catalog._ENV_CONFIG", Config()))
+        # Only this key is put back: modules that the command imports stay imported.
+        stack.enter_context(_without("pyspark"))
+        stack.enter_context(redirect_stdout(out))
+        stack.enter_context(redirect_stderr(err))
+        try:
+            app(list(words), prog_name="iceberg-zorder")
+        except SystemExit as ended:
+            code = ended.code
+    exit_code = code if isinstance(code, int) else 1
+    return subprocess.CompletedProcess(list(words), exit_code, out.getvalue(), err.getvalue())
+
+
+@contextmanager
+def _without(module: str) -> Iterator[None]:
+    there = sys.modules.get(module)
+    sys.modules[module] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[module]
+        if there is not None:
+            sys.modules[module] = there

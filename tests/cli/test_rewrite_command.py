@@ -14,6 +14,7 @@ from tests.cli.processes import run, run_without_spark
 FORCED = ("--option", "rewrite-all=true")
 
 
+@pytest.mark.way
 def test_rewrites_says_so_and_then_has_nothing_to_do(home: Path, catalog: Catalog) -> None:
     before = catalog.load_table("db.events").scan().to_arrow().sort_by("ts")
 

@@ -25,7 +25,17 @@ from prometheus_client.parser import text_string_to_metric_families
 from pyiceberg.catalog import Catalog
 
 from iceberg_zorder.maintain.events import PASS_BEGAN, Event, JsonLog
-from tests.cli.test_maintain_command import append, catalog, command, home, maintain, table, write_policy
+from tests.cli.processes import run_here
+from tests.cli.test_maintain_command import (
+    append,
+    catalog,
+    command,
+    home,
+    maintain,
+    maintain_alone,
+    table,
+    write_policy,
+)
 
 __all__ = ["catalog", "home"]
 SECRETS = ("s3cret-of-the-uri", "s3cret-key", "s3cret-token")
@@ -201,7 +211,7 @@ def test_passes_go_on_where_nothing_can_be_written_about_them(home: Path, catalo
     """As on a disk that is full, or whose directory is gone."""
     write_policy(home)
     table(catalog, "db.needy", 8)
-    assert maintain(home, "--log-file", "/dev/full")["rewritten_bytes"] > 0
+    assert maintain_alone(home, "--log-file", "/dev/full")["rewritten_bytes"] > 0
 
     there = home / "there"
     there.mkdir()
@@ -253,12 +263,13 @@ def test_metrics_and_health_are_served_beside_the_passes(home: Path, catalog: Ca
     ],
 )
 def test_what_cannot_be_watched_by_is_refused(
-    home: Path, catalog: Catalog, arguments: tuple[str, ...], why: str
+    home: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], why: str
 ) -> None:
     write_policy(home)
     made = table(catalog, "db.needy", 8)
     words, environment = command(home, *arguments, "--output", "json", "--quiet")
-    done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=240, check=False, cwd=home)
+    monkeypatch.chdir(home)
+    done = run_here(words[3:], environment)
     assert done.returncode == 2, done.stderr
     assert json.loads(done.stdout)["error"]["message"].startswith(why)
     assert made.refresh().metadata_location == made.metadata_location
@@ -350,7 +361,7 @@ def echo() -> Iterator[str]:
     ],
 )
 def test_no_secret_is_told_whatever_is_said_of_it(
-    home: Path, echo: str, properties: str, environment: dict[str, str]
+    home: Path, echo: str, monkeypatch: pytest.MonkeyPatch, properties: str, environment: dict[str, str]
 ) -> None:
     (home / "policy.yaml").write_text(
         f"version: 1\ncatalogs:\n  lake: {properties.replace('ECHO', echo)}\ntables: {{'*': {{by: a}}}}\n"
@@ -359,9 +370,8 @@ def test_no_secret_is_told_whatever_is_said_of_it(
     words, own = command(home, "--output", "json", "--log-file", str(log))
     prefix = "" if "HIDDEN" in environment else "PYICEBERG_CATALOG__LAKE__"
     given = {f"{prefix}{key}": value.replace("ECHO", echo) for key, value in environment.items()}
-    done = subprocess.run(
-        words, capture_output=True, text=True, env={**own, **given}, timeout=240, check=False, cwd=home
-    )
+    monkeypatch.chdir(home)
+    done = run_here(words[3:], {**own, **given})
     assert done.returncode == 1, done.stderr
     said = done.stdout + done.stderr + log.read_text(encoding="utf-8")
     assert "Cannot list the tables of catalog lake" in said

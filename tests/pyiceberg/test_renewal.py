@@ -68,7 +68,9 @@ class Storage(PyArrowFileIO):
 def vended(*, tells: bool = True) -> dict[str, str]:
     """Credentials of now, by the name of the time that they expire at."""
     expires = CLOCK() + LASTS
-    told = {"s3.session-token-expires-at-ms": str(int(expires * 1000))} if tells else {}
+    # Another credential, which lasts longer, keeps none of the first valid.
+    times = {"s3.session-token-expires-at-ms": expires, "adls.sas-token-expires-at-ms.other": expires + 100 * LASTS}
+    told = {name: str(int(time * 1000)) for name, time in times.items()} if tells else {}
     return {"s3.session-token": str(expires), "py-io-impl": f"{__name__}.Storage", **told}
 
 

@@ -51,7 +51,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return Run(warehouse, exit_code, output)
 
 
-@pytest.mark.full
+@pytest.mark.way
 def test_page_shows_the_layout_before_and_after(run: Run) -> None:
     path = run.warehouse / "report.html"
     assert f"is in {path}." in run.output
@@ -65,7 +65,7 @@ def number(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-@pytest.mark.full
+@pytest.mark.way
 def test_queries_plan_and_read_less_with_identical_results(run: Run) -> None:
     assert run.exit_code == 0, run.output
     total = TOTAL.search(run.output)
@@ -80,7 +80,7 @@ def test_queries_plan_and_read_less_with_identical_results(run: Run) -> None:
     assert "DIFFERS" not in run.output
 
 
-@pytest.mark.full
+@pytest.mark.way
 def test_output_is_readable(run: Run) -> None:
     before_commands = run.output.partition("What to try next")[0].splitlines()
     assert max(len(line) for line in before_commands) <= 100
@@ -88,7 +88,7 @@ def test_output_is_readable(run: Run) -> None:
     assert "\x1b" not in run.output
 
 
-@pytest.mark.full
+@pytest.mark.way
 def test_table_stays_with_one_append_and_one_replace(run: Run) -> None:
     with Warehouse(run.warehouse).for_pyiceberg() as catalog:
         table = catalog.load_table(TABLE)
@@ -100,7 +100,7 @@ def test_table_stays_with_one_append_and_one_replace(run: Run) -> None:
         assert sorted(order["l_linenumber"].to_pylist()) == [1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.full
+@pytest.mark.way
 def test_printed_spark_sql_command_answers(run: Run) -> None:
     command = re.search(r"^SPARK_HOME=.*spark-sql \\\n(?:    .*\\\n)+    -e .*$", run.output, re.MULTILINE)
     assert command, run.output
@@ -118,7 +118,7 @@ def test_printed_spark_sql_command_answers(run: Run) -> None:
     assert int(done.stdout.split()[0]) == expected > 0
 
 
-@pytest.mark.full
+@pytest.mark.way
 def test_second_run_starts_anew_on_the_generated_data(run: Run) -> None:
     exit_code, output = quickstart("--scale-factor", "0.05", "--files", "8", "--warehouse", str(run.warehouse))
     assert exit_code == 0, output

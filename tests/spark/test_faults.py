@@ -47,6 +47,7 @@ class TestFailingGroups:
         corrupt(Path(local_path(broken[0][0])), "payload")
         return table
 
+    @pytest.mark.version
     def test_one_commit_fails_as_a_whole_and_leaves_nothing(self, spark: SparkSession) -> None:
         table = self.table(spark)
         operations = table.operations()
@@ -128,6 +129,7 @@ class TestOtherWriters:
         table.spark.sql(f"REFRESH TABLE {table.full_name}")
         return failure
 
+    @pytest.mark.version
     def test_an_append_survives(self, spark: SparkSession, server: RestServer) -> None:
         table = self.table(spark)
         rows = table.fingerprint().rows
@@ -199,6 +201,7 @@ class TestOtherWriters:
                 break
         assert at > 2
 
+    @pytest.mark.version
     def test_two_rewrites_of_the_same_files(self, spark: SparkSession, server: RestServer) -> None:
         table = self.table(spark)
         rows = table.fingerprint()

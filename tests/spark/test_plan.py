@@ -46,6 +46,7 @@ def measured(table: Table, column: str) -> float:
     return read / len(values) / float(total)
 
 
+@pytest.mark.version
 def test_a_plan_tells_what_happens_when_it_is_executed(spark: SparkSession) -> None:
     table = table_of(spark)
     files, size = set(table.data_files()), table.bytes()

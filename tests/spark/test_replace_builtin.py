@@ -31,6 +31,7 @@ def call(table: Table, arguments: str, options: str = "") -> None:
     )
 
 
+@pytest.mark.version
 @pytest.mark.parametrize(
     ("arguments", "curve"),
     [

@@ -45,6 +45,7 @@ def test_what_terminals_obey_is_escaped_in_findings(spark: SparkSession) -> None
     assert json.loads(whole.report)["columns"][0]["field"] == name
 
 
+@pytest.mark.version
 def test_rows_are_the_table_and_its_partitions_worst_first(table: Table) -> None:
     with untouched(table):
         whole, *partitions = call(table, "columns => 'b, id', predicates => array('b < 100', \"t = 'it''s 5'\")")

@@ -50,6 +50,7 @@ def overlapping(table: Table, column: str) -> int:
     return sum(later[0] < earlier[1] for earlier, later in itertools.pairwise(bounds))
 
 
+@pytest.mark.version
 def test_rows_stay_and_one_replace_snapshot_says_what_was_done(uniform: Table) -> None:
     before = len(uniform.data_files())
     with unchanged(uniform):
@@ -333,6 +334,7 @@ def test_constant_and_null_columns_are_left_out(spark: SparkSession) -> None:
 
 
 class TestPartitions:
+    @pytest.mark.version
     def test_files_stay_within_partitions_and_the_identity_column_is_ignored(self, spark: SparkSession) -> None:
         table = create(
             spark,
@@ -346,6 +348,7 @@ class TestPartitions:
             assert row.readable_metrics.p.lower_bound == row.readable_metrics.p.upper_bound
         assert table.summary()["zorder.columns"] == "a,b"
 
+    @pytest.mark.version
     def test_an_evolved_spec_and_an_output_spec(self, spark: SparkSession) -> None:
         table = create(
             spark, "SELECT id, cast(id % 3 AS int) AS p, cast(rand(1) * 1e6 AS int) AS a FROM range(0, 60000, 1, 4)"
@@ -409,6 +412,7 @@ class TestPartitions:
 
 
 class TestDeletes:
+    @pytest.mark.version
     @pytest.mark.parametrize("version", ["2", "3"])
     def test_deletes_are_applied(self, spark: SparkSession, version: str) -> None:
         properties = {"format-version": version, "write.delete.mode": "merge-on-read"}
@@ -453,6 +457,7 @@ class TestArguments:
         assert spark.sql(f"SELECT snapshot_id FROM {table.full_name}.refs WHERE name = 'main'").collect() == head
         assert table.orphans() == set()
 
+    @pytest.mark.version
     def test_partial_progress_makes_several_commits(self, spark: SparkSession) -> None:
         table = create(
             spark, "SELECT id, cast(id % 4 AS int) AS p, rand(1) AS a FROM range(0, 80000, 1, 4)", partitioned_by="p"
@@ -463,6 +468,7 @@ class TestArguments:
         assert table.fingerprint() == rows
         assert table.orphans() == set()
 
+    @pytest.mark.version
     def test_positional_arguments(self, spark: SparkSession) -> None:
         table = create(spark, UNIFORM.replace("600000", "12000"))
         with unchanged(table):
@@ -470,6 +476,7 @@ class TestArguments:
                 f"CALL lake.system.rewrite_data_files('{table.name}', 'zorder', 'zorder(a, b)', map('rewrite-all', 'true'))"
             )
 
+    @pytest.mark.version
     @pytest.mark.parametrize(
         "arguments",
         [{"strategy": "binpack"}, {"strategy": "sort", "sort_order": "a DESC"}, {"strategy": "sort", "sort_order": "zorder(a,b)"}],
@@ -484,6 +491,7 @@ class TestArguments:
         assert not any(key.startswith("zorder.") for key in table.summary())
 
     @pytest.mark.skipif(SPARK < (4, 0), reason="Spark 3.5 cannot explain a CALL")
+    @pytest.mark.version
     def test_explain_does_not_rewrite(self, spark: SparkSession) -> None:
         table = create(spark, UNIFORM.replace("600000", "12000"))
         spark.sql(

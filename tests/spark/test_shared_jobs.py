@@ -122,6 +122,7 @@ def test_a_shared_job_has_no_more_groups_than_a_commit(spark: SparkSession, tmp_
     assert table.orphans() == set()
 
 
+@pytest.mark.version
 @pytest.mark.parametrize("files_per_group", [1, 4])
 def test_only_the_guilty_of_a_shared_job_fail(spark: SparkSession, files_per_group: int) -> None:
     table = create(spark, SELECT, partitioned_by="p")

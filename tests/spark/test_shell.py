@@ -46,7 +46,8 @@ def spark_sql(
 
 
 # The shell's own catalog, Hive's by default.
-@pytest.mark.parametrize("catalog", ["in-memory", pytest.param("hive", marks=pytest.mark.full)])
+@pytest.mark.way
+@pytest.mark.parametrize("catalog", ["in-memory", "hive"])
 def test_two_jars_are_all_the_setup(tmp_path: Path, jars: str, catalog: str) -> None:
     done = spark_sql(
         tmp_path,
@@ -69,7 +70,7 @@ def test_two_jars_are_all_the_setup(tmp_path: Path, jars: str, catalog: str) -> 
     assert "Nothing to rewrite in lake.db.t: " in done.stderr, "the log says why the second call did nothing"
 
 
-@pytest.mark.full
+@pytest.mark.way
 def test_a_mistyped_strategy_is_answered_with_ours_without_icebergs_extension(tmp_path: Path, jars: str) -> None:
     done = spark_sql(
         tmp_path,
@@ -82,7 +83,7 @@ def test_a_mistyped_strategy_is_answered_with_ours_without_icebergs_extension(tm
     assert "there is no strategy 'zordr': there are 'zorder' (of iceberg-zorder)" in done.stderr
 
 
-@pytest.mark.full
+@pytest.mark.way
 def test_without_iceberg_the_session_starts_and_one_line_says_what_is_missing(tmp_path: Path) -> None:
     done = spark_sql(tmp_path, "SELECT 6 * 7", "--jars", str(PLUGIN_JAR))
     assert done.returncode == 0, done.stderr

@@ -35,7 +35,7 @@ from tests.stack.servers import (
     wait,
 )
 
-pytestmark = pytest.mark.full
+pytestmark = pytest.mark.way
 
 
 def script(catalog: str = "lake", procedure: str = "lake.system.rewrite_data_files") -> str:

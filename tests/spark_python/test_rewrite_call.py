@@ -31,6 +31,12 @@ def test_all_arguments_in_order() -> None:
     )
 
 
+def test_options_arrive_in_sessions_whose_literals_have_no_escapes() -> None:
+    call = RewriteCall.of("t", ["a"], options={"workload": '{"f": "a\\b"}'})
+    sent = call.rewrite("lake", escaped_string_literals=True)
+    assert """map('workload', concat('{"f": "a', chr(92), 'b"}'))""" in sent
+
+
 def test_only_what_is_given_is_sent() -> None:
     assert RewriteCall.of("t", ["a"]).rewrite("lake") == (
         "CALL `lake`.system.zorder_rewrite(table => 't', sort_order => 'zorder(`a`)')"

@@ -46,7 +46,7 @@ spark.stop()
 """
 
 
-@pytest.mark.full
+@pytest.mark.way
 def test_over_spark_connect(tmp_path: Path) -> None:
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
     command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
