@@ -132,9 +132,7 @@ def test_what_is_hidden_or_unknown_is_told() -> None:
 
 
 def test_the_log_of_an_application_that_still_runs(tmp_path: Path) -> None:
-    lines = "".join(
-        event(scan(f"id = {number}, s = '{number * 7919}'"), root=number) + "\n" for number in range(8_000)
-    )
+    lines = "".join(event(scan(f"id = {number}, s = '{number * 7919}'"), root=number) + "\n" for number in range(8_000))
     with pa.CompressedOutputStream(str(tmp_path / "whole.zstd"), "zstd") as stream:
         stream.write(lines.encode())
     whole = (tmp_path / "whole.zstd").read_bytes()
