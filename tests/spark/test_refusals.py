@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pytest
 from pyspark.errors import PySparkException
@@ -18,18 +19,21 @@ NOT_FOUND = (
 
 
 @pytest.fixture(scope="module")
-def table(spark: SparkSession) -> Table:
-    return create(
+def table(spark: SparkSession) -> Iterator[Table]:
+    """A table that none of the refused calls may touch."""
+    made = create(
         spark,
         "SELECT id, cast(id % 3 AS int) AS p, id AS a, rand(1) AS b, array(id) AS tags, map('k', id) AS attributes, "
         "named_struct('x', id) AS s, id AS unkept, array(named_struct('y', id)) AS list FROM range(0, 1000, 1, 5)",
         partitioned_by="p",
         properties={"write.metadata.metrics.column.unkept": "none"},
     )
+    with untouched(made):
+        yield made
 
 
 def refusal(of: Table, sort_order: str, options: dict[str, str] | None = None, **arguments: str) -> str:
-    with untouched(of), pytest.raises(PySparkException) as refused:
+    with pytest.raises(PySparkException) as refused:
         of.call(sort_order, options=options, **arguments)
     message = str(refused.value).split("\n")[0]
     assert message.startswith("Cannot ")
