@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sqlite3
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyspark
 import pytest
@@ -65,15 +68,27 @@ class Table:
             "WHERE content = 0 ORDER BY file_path"
         ).collect()
 
+    def metadata(self) -> dict[str, Any]:
+        """The table's metadata file, which the catalog's database names: no job of Spark for each look at it."""
+        database = self.spark.conf.get(f"spark.sql.catalog.{CATALOG}.uri") or ""
+        namespace, _, name = self.name.rpartition(".")
+        with closing(sqlite3.connect(database.removeprefix("jdbc:sqlite:"))) as connection:
+            (location,) = connection.execute(
+                "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?",
+                (namespace, name),
+            ).fetchone()
+        found: dict[str, Any] = json.loads(Path(local_path(location)).read_text(encoding="utf-8"))
+        return found
+
+    def snapshots(self) -> list[dict[str, Any]]:
+        """The snapshots, the oldest first."""
+        return sorted(self.metadata().get("snapshots", []), key=lambda each: int(each["timestamp-ms"]))
+
     def operations(self) -> list[str]:
-        rows = self.spark.sql(f"SELECT operation FROM {self.full_name}.snapshots ORDER BY committed_at").collect()
-        return [row[0] for row in rows]
+        return [each["summary"]["operation"] for each in self.snapshots()]
 
     def summary(self) -> Mapping[str, str]:
-        rows = self.spark.sql(
-            f"SELECT summary FROM {self.full_name}.snapshots ORDER BY committed_at DESC LIMIT 1"
-        ).collect()
-        return dict(rows[0][0])
+        return {key: value for key, value in self.snapshots()[-1]["summary"].items() if key != "operation"}
 
     def orphans(self) -> set[str]:
         """Files in the data directory that no snapshot knows."""
@@ -87,8 +102,7 @@ class Table:
 
     def path(self) -> str:
         """Where the table is on this machine."""
-        rows = self.spark.sql(f"DESCRIBE EXTENDED {self.full_name}").collect()
-        return local_path(next(row["data_type"] for row in rows if row["col_name"] == "Location"))
+        return local_path(self.metadata()["location"])
 
     def data_paths(self) -> list[str]:
         rows = self.spark.sql(f"SELECT file_path FROM {self.full_name}.files").collect()
