@@ -182,14 +182,7 @@ def _spread_bytes(
         shares = zip(places.tolist(), along.tolist(), strict=True)
         return pa.array([_between_numbers(ends[place], share) for place, share in shares], pa.large_binary())
     digits = _Digits.of([each for pair in ends for each in pair], _common_prefix(least, most))
-    prefixes = [_common_prefix(*pair) for pair in ends]
-    return pa.array(
-        [
-            digits.between(ends[place], prefixes[place], share)
-            for place, share in zip(places.tolist(), along.tolist(), strict=True)
-        ],
-        pa.large_binary(),
-    )
+    return pa.array(digits.between(ends, places, along), pa.large_binary())
 
 
 def _between_numbers(ends: tuple[bytes, bytes], share: float) -> bytes:
@@ -233,17 +226,28 @@ class _Digits:
             count += 1
         return _Digits(lowest, base, count)
 
-    def between(self, ends: tuple[bytes, bytes], prefix: int, share: float) -> bytes:
-        """Go a share of the way from one value to another that shares a prefix of so many bytes with it."""
-        lower, upper = ends
-        if lower == upper:
-            return lower
-        first, last = self._number(lower[prefix:]), self._number(upper[prefix:])
-        number, digits = first + int((last - first) * share), bytearray(self.count)
+    def between(
+        self, ends: Sequence[tuple[bytes, bytes]], places: npt.NDArray[np.int64], along: _Floats
+    ) -> list[bytes]:
+        """Go a share of the way from the one value to the other, for each row between the ends at its place."""
+        prefixes = [_common_prefix(*pair) for pair in ends]
+        firsts, lasts = (
+            np.array([self._number(pair[side][prefix:]) for pair, prefix in zip(ends, prefixes, strict=True)], np.int64)
+            for side in (0, 1)
+        )
+        # Below 2^53, as a double has them all.
+        numbers = firsts[places] + ((lasts - firsts)[places] * along).astype(np.int64)
+        digits = np.empty((len(places), self.count), np.uint8)
         for place in reversed(range(self.count)):
-            number, digit = divmod(number, self.base)
-            digits[place] = self.lowest + digit
-        return min(max(lower, lower[:prefix] + digits), upper)
+            numbers, digits[:, place] = np.divmod(numbers, self.base)
+        texts = (digits + np.uint8(self.lowest)).tobytes()
+        starts = [lower[:prefix] for (lower, _), prefix in zip(ends, prefixes, strict=True)]
+        found = []
+        for row, place in enumerate(places.tolist()):
+            lower, upper = ends[place]
+            text = starts[place] + texts[row * self.count : (row + 1) * self.count]
+            found.append(lower if lower == upper else min(max(lower, text), upper))
+        return found
 
     def _number(self, text: bytes) -> int:
         number = 0
