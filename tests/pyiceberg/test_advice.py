@@ -39,6 +39,7 @@ from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.workload import ColumnsOnly, NotUnderstood, Query, Workload
 from iceberg_zorder.workload.workload_json import to_json
+from tests.pyiceberg.lake import one_commit
 
 SMALL = {"target-file-size-bytes": 8_000}
 
@@ -55,8 +56,9 @@ def made(
 ) -> Table:
     table = catalog.create_table("db.t", rows.schema, properties=dict(properties))
     step = -(-rows.num_rows // commits)
-    for start in range(0, rows.num_rows, step):
-        table.append(rows.slice(start, step))
+    with one_commit(table) as commit:
+        for start in range(0, rows.num_rows, step):
+            commit.append(rows.slice(start, step))
     return table
 
 

@@ -31,7 +31,7 @@ from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.request.predicate import parse_predicate
 from iceberg_zorder.workload.boxes.boxes import boxes_of
 from iceberg_zorder.workload.boxes.position_boxes import query_boxes
-from tests.pyiceberg.lake import data_files, local
+from tests.pyiceberg.lake import data_files, local, one_commit
 
 TYPES: dict[tuple[str, ...], str] = {("a",): "long", ("b c",): "long", ("d",): "double", ("s",): "string"}
 NO_COLUMN = (
@@ -59,10 +59,11 @@ def table(catalog: SqlCatalog) -> Table:
     rng = np.random.default_rng(8)
     schema = pa.schema([("a", pa.int64()), ("b c", pa.int64()), ("d", pa.float64()), ("s", pa.string())])
     made = catalog.create_table("db.t", schema)
-    for _ in range(5):
-        numbers = rng.integers(0, 6_000, (3, 1_500))
-        columns = [numbers[0], numbers[1], rng.random(1_500), [f"k{each:04d}" for each in numbers[2].tolist()]]
-        made.append(pa.table([pa.array(each) for each in columns], schema=schema))
+    with one_commit(made) as commit:
+        for _ in range(5):
+            numbers = rng.integers(0, 6_000, (3, 1_500))
+            columns = [numbers[0], numbers[1], rng.random(1_500), [f"k{each:04d}" for each in numbers[2].tolist()]]
+            commit.append(pa.table([pa.array(each) for each in columns], schema=schema))
     return made
 
 

@@ -34,7 +34,7 @@ from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.upkeep.left_groups import WHY, why_nothing
 from iceberg_zorder.upkeep.settled import why_nothing as why_settled
 from tests.pyiceberg.committing import commit_files
-from tests.pyiceberg.lake import data_files, position_delete, row_order
+from tests.pyiceberg.lake import data_files, one_commit, position_delete, row_order
 
 LONGS = pa.schema([("a", pa.int64()), ("b", pa.int64())])
 
@@ -73,13 +73,14 @@ def of_sparse_events(catalog: Catalog, name: str = "db.t") -> Table:
     table = catalog.create_table(name, schema)
     with table.update_spec() as update:
         update.add_field("p", IdentityTransform(), "p")
-    for day in range(20):
-        for partition, share in enumerate((0.1, 1.0)):
-            is_order = rng.random(2_000) < share
-            users, ts = rng.integers(0, 50_000, 2_000), day * 86_400 + np.sort(rng.integers(0, 86_400, 2_000))
-            payload = [rng.bytes(300) if each and not partition else None for each in is_order]
-            columns = [pa.array(each, mask=~is_order) for each in (users, ts)]
-            table.append(pa.table([np.full(2_000, partition), *columns, pa.array(payload, pa.binary())], schema))
+    with one_commit(table) as commit:
+        for day in range(20):
+            for partition, share in enumerate((0.1, 1.0)):
+                is_order = rng.random(2_000) < share
+                users, ts = rng.integers(0, 50_000, 2_000), day * 86_400 + np.sort(rng.integers(0, 86_400, 2_000))
+                payload = [rng.bytes(300) if each and not partition else None for each in is_order]
+                columns = [pa.array(each, mask=~is_order) for each in (users, ts)]
+                commit.append(pa.table([np.full(2_000, partition), *columns, pa.array(payload, pa.binary())], schema))
     return table
 
 
@@ -521,11 +522,12 @@ def of_heavy_orders(catalog: SqlCatalog) -> Table:
     rng = np.random.default_rng(1)
     schema = pa.schema([("user", pa.int64()), ("ts", pa.int64()), ("payload", pa.binary())])
     table = catalog.create_table("db.t", schema, properties={"write.target-file-size-bytes": "200000"})
-    for _ in range(20):
-        is_order = rng.random(1_000) < 0.2
-        keys = [pa.array(rng.integers(0, 10**6, 1_000), mask=~is_order) for _ in range(2)]
-        payload = pa.array([rng.bytes(600) if each else b"" for each in is_order], pa.binary())
-        table.append(pa.table([*keys, payload], schema))
+    with one_commit(table) as commit:
+        for _ in range(20):
+            is_order = rng.random(1_000) < 0.2
+            keys = [pa.array(rng.integers(0, 10**6, 1_000), mask=~is_order) for _ in range(2)]
+            payload = pa.array([rng.bytes(600) if each else b"" for each in is_order], pa.binary())
+            commit.append(pa.table([*keys, payload], schema))
     return table
 
 

@@ -13,7 +13,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
 from iceberg_zorder.upkeep.gathering import WHY
-from tests.pyiceberg.lake import data_files
+from tests.pyiceberg.lake import data_files, one_commit
 from tests.pyiceberg.test_gains import LONGS, longs
 
 KEEPS_NOTHING = {"write.metadata.metrics.default": "none"}
@@ -111,8 +111,9 @@ def test_small_files_are_not_gathered_where_filters_would_read_more(catalog: Sql
 
 def test_by_size_small_files_are_gathered_whatever_filters_read(catalog: SqlCatalog) -> None:
     table = catalog.create_table("db.t", LONGS)
-    for row in range(40):
-        table.append(longs(a=[row], b=[row]))
+    with one_commit(table) as commit:
+        for row in range(40):
+            commit.append(longs(a=[row], b=[row]))
     with_gain = rewrite_data_files(table, "a, b")
     assert with_gain.rewritten_data_files_count == 0
     result = rewrite_data_files(table, "a, b", options=BY_SIZE)

@@ -25,7 +25,7 @@ from iceberg_zorder.rows.buckets import parted
 from iceberg_zorder.rows.codecs import Codecs
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.spill import Spill
-from tests.pyiceberg.lake import data_files, rewrite
+from tests.pyiceberg.lake import data_files, one_commit, rewrite
 
 SCHEMA = pa.schema([("a", pa.int64()), ("few", pa.string()), ("text", pa.string()), ("id", pa.int64())])
 
@@ -45,8 +45,9 @@ def rows(count: int) -> pa.Table:
 
 def made(catalog: SqlCatalog, of: pa.Table, files: int = 4) -> Table:
     table = catalog.create_table("db.t", SCHEMA)
-    for start in range(0, of.num_rows, -(-of.num_rows // files)):
-        table.append(of.slice(start, -(-of.num_rows // files)))
+    with one_commit(table) as commit:
+        for start in range(0, of.num_rows, -(-of.num_rows // files)):
+            commit.append(of.slice(start, -(-of.num_rows // files)))
     return table
 
 

@@ -19,7 +19,7 @@ from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files
 from iceberg_zorder.pyiceberg.plan.plan_request import remember
 from iceberg_zorder.request.result import RewriteResult
 from tests.pyiceberg.committing import commit_files, make_catalog
-from tests.pyiceberg.lake import data_files, position_delete
+from tests.pyiceberg.lake import data_files, one_commit, position_delete
 
 OF = "write.metadata.metrics.column."
 ROWS = 1_500
@@ -48,12 +48,13 @@ class Kind:
         schema = pa.schema([("b", pa.int64()), ("x", pa.int64()), last])
         table = catalog.create_table(name, schema, properties={**QUICK, **self.properties, **own, **properties})
         numbers = [number * 7919 % ROWS for number in range(ROWS)]
-        for start in range(0, ROWS, 300):
-            part = numbers[start : start + 300]
-            values = pa.array([self.value(number) for number in part], self.type)
-            columns = [pa.array([number * 31 % ROWS for number in part], pa.int64())] * 2
-            column = pa.StructArray.from_arrays([values], fields=[inner]) if self.name == "p.v" else values
-            table.append(pa.table([*columns, column], schema=schema))
+        with one_commit(table) as commit:
+            for start in range(0, ROWS, 300):
+                part = numbers[start : start + 300]
+                values = pa.array([self.value(number) for number in part], self.type)
+                columns = [pa.array([number * 31 % ROWS for number in part], pa.int64())] * 2
+                column = pa.StructArray.from_arrays([values], fields=[inner]) if self.name == "p.v" else values
+                commit.append(pa.table([*columns, column], schema=schema))
         return table
 
     def raw(self, number: int) -> Any:

@@ -27,7 +27,7 @@ from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner, nothing_in
 from iceberg_zorder.pyiceberg.scan.delete_index import DeleteIndex
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from tests.pyiceberg.committing import commit_files
-from tests.pyiceberg.lake import data_file, data_files, equality_delete, position_delete
+from tests.pyiceberg.lake import data_file, data_files, equality_delete, one_commit, position_delete
 
 SCHEMA = pa.schema([("p", pa.int64()), ("a", pa.int64())])
 
@@ -35,8 +35,9 @@ SCHEMA = pa.schema([("p", pa.int64()), ("a", pa.int64())])
 def made(catalog: SqlCatalog, files: Sequence[Sequence[int]], **arguments: Any) -> Table:
     """A table of files, each of rows of p = 0 and these values."""
     table = catalog.create_table("db.t", SCHEMA, **arguments)
-    for values in files:
-        table.append(pa.table({"p": pa.array([0] * len(values), pa.int64()), "a": pa.array(values, pa.int64())}))
+    with one_commit(table) as commit:
+        for values in files:
+            commit.append(pa.table({"p": pa.array([0] * len(values), pa.int64()), "a": pa.array(values, pa.int64())}))
     return table
 
 

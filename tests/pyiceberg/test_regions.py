@@ -12,7 +12,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
 from tests.pyiceberg.committing import commit_files
-from tests.pyiceberg.lake import data_files, position_delete
+from tests.pyiceberg.lake import data_files, one_commit, position_delete
 from tests.pyiceberg.test_corners import once
 from tests.pyiceberg.test_gains import LONGS, longs
 from tests.pyiceberg.test_upkeep import anywhere, paths, scanned
@@ -26,9 +26,10 @@ def of_boxes(catalog: SqlCatalog, name: str = "db.t", side: int = 8) -> Table:
     """A file for each box of a grid, in no order."""
     rng = np.random.default_rng(1)
     table = catalog.create_table(name, LONGS)
-    for box in rng.permutation(side * side):
-        x, y = 1_000 * (box // side), 1_000 * (box % side)
-        table.append(longs(a=rng.integers(x, x + 1_000, ROWS), b=rng.integers(y, y + 1_000, ROWS)))
+    with one_commit(table) as commit:
+        for box in rng.permutation(side * side):
+            x, y = 1_000 * (box // side), 1_000 * (box % side)
+            commit.append(longs(a=rng.integers(x, x + 1_000, ROWS), b=rng.integers(y, y + 1_000, ROWS)))
     return table
 
 
@@ -36,8 +37,9 @@ def of_spanning_files(catalog: SqlCatalog, files: int = 12) -> Table:
     """Every file has rows of all values."""
     rng = np.random.default_rng(1)
     table = catalog.create_table("db.t", LONGS)
-    for number in range(files):
-        table.append(anywhere(rng, number, ROWS))
+    with one_commit(table) as commit:
+        for number in range(files):
+            commit.append(anywhere(rng, number, ROWS))
     return table
 
 

@@ -39,7 +39,7 @@ from pyiceberg.types import (
 )
 
 from tests.pyiceberg.committing import commit_files
-from tests.pyiceberg.lake import data_file, data_files, equality_delete, local, position_delete, rewrite
+from tests.pyiceberg.lake import data_file, data_files, equality_delete, local, one_commit, position_delete, rewrite
 
 Rows = Sequence[dict[str, Any]]
 
@@ -52,8 +52,9 @@ def canonical(rows: Rows) -> list[str]:
 def made(catalog: SqlCatalog, rows: Rows, schema: pa.Schema, files: int = 4, **arguments: Any) -> Table:
     table = catalog.create_table("db.t", schema, **arguments)
     size = -(-len(rows) // files)
-    for start in range(0, len(rows), size):
-        table.append(pa.Table.from_pylist(list(rows[start : start + size]), schema))
+    with one_commit(table) as commit:
+        for start in range(0, len(rows), size):
+            commit.append(pa.Table.from_pylist(list(rows[start : start + size]), schema))
     return table
 
 

@@ -9,14 +9,16 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, report, rewrite_data_files
+from tests.pyiceberg.lake import one_commit
 
 
 @pytest.fixture
 def table(catalog: SqlCatalog) -> Table:
     rows = pa.table({"a": range(2000), "b": [number * 7919 % 2000 for number in range(2000)]})
     table = catalog.create_table("db.t", rows.schema)
-    for start in range(0, 2000, 500):
-        table.append(rows.slice(start, 500))
+    with one_commit(table) as commit:
+        for start in range(0, 2000, 500):
+            commit.append(rows.slice(start, 500))
     return table
 
 

@@ -21,7 +21,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
 from iceberg_zorder.pyiceberg.scan.bound_keys import column_bounds
-from tests.pyiceberg.lake import data_files
+from tests.pyiceberg.lake import data_files, one_commit
 from tests.pyiceberg.test_gains import LONGS, longs, mean, measured, values_of
 
 ROWS = 2_000
@@ -162,9 +162,10 @@ def grid(catalog: SqlCatalog) -> Table:
     """Sixteen files of disjoint boxes, which nobody but appends has laid out."""
     rng = np.random.default_rng(4)
     table = catalog.create_table("db.grid", LONGS)
-    for box in range(16):
-        a, b = box % 4, box // 4
-        table.append(longs(a=rng.integers(a << 40, a + 1 << 40, ROWS), b=rng.integers(b << 40, b + 1 << 40, ROWS)))
+    with one_commit(table) as commit:
+        for box in range(16):
+            a, b = box % 4, box // 4
+            commit.append(longs(a=rng.integers(a << 40, a + 1 << 40, ROWS), b=rng.integers(b << 40, b + 1 << 40, ROWS)))
     return table
 
 
@@ -267,8 +268,9 @@ def without_bounds(catalog: SqlCatalog, *columns: str, mode: str = "none") -> Ta
     modes = {f"write.metadata.metrics.column.{name}": mode for name in columns}
     table = catalog.create_table("db.unbounded", LONGS, properties=modes)
     rng = np.random.default_rng(7)
-    for _ in range(17):
-        table.append(longs(a=rng.integers(0, DOMAIN, ROWS), b=rng.integers(0, DOMAIN, ROWS)))
+    with one_commit(table) as commit:
+        for _ in range(17):
+            commit.append(longs(a=rng.integers(0, DOMAIN, ROWS), b=rng.integers(0, DOMAIN, ROWS)))
     return table
 
 
@@ -341,6 +343,8 @@ def test_other_columns_than_those_of_the_last_rewrite_are_told(grid: Table) -> N
 
 
 def test_a_plan_looks_at_each_snapshot_a_few_times(grid: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(12):
+        grid.append(longs(a=[1], b=[1]))
     looked: list[int] = []
     found = TableMetadataV2.snapshot_by_id
 

@@ -34,6 +34,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.request.rewrite_options import rewrite_options
+from tests.pyiceberg.lake import one_commit
 
 TYPES = (
     *(LongType(), DoubleType(), DecimalType(9, 2), StringType(), BinaryType(), FixedType(2), BooleanType()),
@@ -50,9 +51,15 @@ SCHEMA = Schema(
 def table(catalog: SqlCatalog) -> Table:
     """Ten files of one row; the long, the double and ``my col`` count them."""
     table = catalog.create_table("db.where", SCHEMA)
-    for number in range(10):
-        row = {"long": number, "double": float("nan") if number == 3 else number, "my col": number, "st": {"X": number}}
-        table.append(pa.Table.from_pylist([row], schema=table.scan().to_arrow().schema))
+    with one_commit(table) as commit:
+        for number in range(10):
+            row = {
+                "long": number,
+                "double": float("nan") if number == 3 else number,
+                "my col": number,
+                "st": {"X": number},
+            }
+            commit.append(pa.Table.from_pylist([row], schema=table.scan().to_arrow().schema))
     return table
 
 

@@ -25,7 +25,7 @@ from iceberg_zorder.pyiceberg.commit.replacement import Replacement, commit_repl
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.request.result import WorkloadScan
-from tests.pyiceberg.lake import data_files
+from tests.pyiceberg.lake import data_files, one_commit
 
 SIZE: dict[str, Any] = {"target-file-size-bytes": "30000"}
 ALL: dict[str, Any] = {**SIZE, "rewrite-all": "true"}
@@ -42,9 +42,12 @@ def workload(ranges: list[tuple[int, int, int]] = RANGES, weight: float = 1.0) -
 def table(catalog: SqlCatalog) -> Table:
     rng = np.random.default_rng(3)
     made = catalog.create_table("db.t", pa.schema([("a", pa.int64()), ("b", pa.int64()), ("s", pa.string())]))
-    for _ in range(5):
-        texts = pa.array([f"k{number:05d}" for number in rng.integers(0, 50_000, 12_000)])
-        made.append(pa.table({"a": rng.integers(0, 10_000, 12_000), "b": rng.integers(0, 10_000, 12_000), "s": texts}))
+    with one_commit(made) as commit:
+        for _ in range(5):
+            texts = pa.array([f"k{number:05d}" for number in rng.integers(0, 50_000, 12_000)])
+            commit.append(
+                pa.table({"a": rng.integers(0, 10_000, 12_000), "b": rng.integers(0, 10_000, 12_000), "s": texts})
+            )
     return made
 
 
