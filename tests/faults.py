@@ -4,7 +4,7 @@ A patch is a unified diff with three lines before it::
 
     Fault: what a user would suffer
     Room: pyiceberg/commit
-    Tests: tests/pyiceberg/test_commit.py tests/fuzz
+    Tests: tests/pyiceberg/commit/test_commit.py tests/fuzz
 
 ``python -m tests.faults FOLDER`` applies each ``*.patch`` of the folder to a clone of the committed tree and runs the tests that the
 patch names, without those that ``make test`` leaves out. A patch of Java runs JUnit first, and then the named tests with a jar of its own.

@@ -21,7 +21,7 @@ def mark_full_tier(items: Sequence[pytest.Item], root: Path) -> None:
     Raises
     ------
     pytest.UsageError
-        When the list names a function that its module does not have.
+        When the list names a module that is not there, or a function that its module does not have.
     """
     cases: dict[tuple[str, str], list[pytest.Item]] = defaultdict(list)
     for item in items:
@@ -30,6 +30,8 @@ def mark_full_tier(items: Sequence[pytest.Item], root: Path) -> None:
     whole = {module for module, _ in cases if (root / module).is_file()}
     for reason, modules in yaml.safe_load(_LIST.read_text(encoding="utf-8")).items():
         for module, functions in modules.items():
+            if not (root / module).is_file():
+                raise pytest.UsageError(f"{_LIST.name} names {module}, which is not there")
             for name, stays in functions.items():
                 found = cases.get((module, name), [])
                 if not found and module in whole and _is_unknown(root / module, name):

@@ -16,7 +16,7 @@ from iceberg_zorder.spark import rewrite_data_files
 from iceberg_zorder.upkeep.left_groups import PROPERTY, WHY, why_nothing
 from tests.conftest import CATALOG
 from tests.pyiceberg.lake import data_files
-from tests.pyiceberg.test_gains import of_sparse_events
+from tests.pyiceberg.plan.selection.test_gains import of_sparse_events
 
 NAMES = ("leaving_without_spark", "leaving_with_spark")
 

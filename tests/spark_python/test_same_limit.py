@@ -18,7 +18,16 @@ from iceberg_zorder.spark import rewrite_data_files
 from tests.conftest import CATALOG
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, position_delete
-from tests.pyiceberg.test_file_limit import TARGET, across, boxes, large_boxes, made, paths_of, rows, scanned
+from tests.pyiceberg.plan.selection.test_file_limit import (
+    TARGET,
+    across,
+    boxes,
+    large_boxes,
+    made,
+    paths_of,
+    rows,
+    scanned,
+)
 
 NAMES = ("limit_without_spark", "limit_with_spark")
 # All rows are sampled, for which ones are would depend on the paths of files.

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.pyiceberg import plan_rewrite
 from tests.conftest import CATALOG
-from tests.pyiceberg.test_gains import LONGS, longs
+from tests.pyiceberg.plan.selection.test_gains import LONGS, longs
 
 NAME = "same_upkeep"
 ROWS = 2_000

@@ -2,7 +2,7 @@
 
 Written after the source of Polaris 1.4 and 1.7 (``CatalogHandlerUtils``, the policy API) and of Lakekeeper
 (``transparent_commit``), which decide alike but for what is said below. It is no proof that they do.
-``tests/pyiceberg/test_roll_back.py`` runs against a real Polaris, too, where there is one.
+``tests/pyiceberg/maintain/test_roll_back.py`` runs against a real Polaris, too, where there is one.
 """
 
 from __future__ import annotations

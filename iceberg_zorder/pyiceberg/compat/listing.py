@@ -1,7 +1,7 @@
 """List the files under a location, which no FileIO of PyIceberg does by itself.
 
 It needs how PyIceberg's two FileIOs find their filesystems. With each new release of PyIceberg: see whether a FileIO
-lists files, which takes the place of this module, and run tests/pyiceberg/test_leases.py.
+lists files, which takes the place of this module, and run tests/pyiceberg/maintain/test_leases.py.
 """
 
 from __future__ import annotations

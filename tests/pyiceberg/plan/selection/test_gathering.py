@@ -14,7 +14,7 @@ from pyiceberg.table import Table
 from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
 from iceberg_zorder.upkeep.gathering import WHY
 from tests.pyiceberg.lake import data_files, one_commit
-from tests.pyiceberg.test_gains import LONGS, longs
+from tests.pyiceberg.plan.selection.test_gains import LONGS, longs
 
 KEEPS_NOTHING = {"write.metadata.metrics.default": "none"}
 LARGE = {"write.target-file-size-bytes": str(128 * 1024**2)}

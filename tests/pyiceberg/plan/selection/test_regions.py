@@ -13,9 +13,9 @@ from pyiceberg.table import Table
 from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, one_commit, position_delete
+from tests.pyiceberg.plan.selection.test_gains import LONGS, longs
+from tests.pyiceberg.plan.selection.test_upkeep import anywhere, paths, scanned
 from tests.pyiceberg.test_corners import once
-from tests.pyiceberg.test_gains import LONGS, longs
-from tests.pyiceberg.test_upkeep import anywhere, paths, scanned
 
 ROWS = 1_000
 """Rows of a file."""

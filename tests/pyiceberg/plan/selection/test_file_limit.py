@@ -19,7 +19,7 @@ from iceberg_zorder.pyiceberg.plan.layouts import FittedGroups, fit_layouts
 from iceberg_zorder.upkeep.limit_messages import why_later
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, position_delete
-from tests.pyiceberg.test_gains import mean, measured, values_of
+from tests.pyiceberg.plan.selection.test_gains import mean, measured, values_of
 
 TARGET = {"target-file-size-bytes": "20000"}
 SCHEMA = pa.schema([("p", pa.int64()), ("a", pa.int64()), ("b", pa.int64())])

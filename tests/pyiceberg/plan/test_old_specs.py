@@ -16,7 +16,7 @@ from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from tests.pyiceberg.committing import ids, make_table, rows_of
 from tests.pyiceberg.lake import data_files
-from tests.pyiceberg.test_gains import LONGS
+from tests.pyiceberg.plan.selection.test_gains import LONGS
 
 IN_ORDER = {"target-file-size-bytes": "100000000", "min-file-size-bytes": "0"}
 """Options by which no file is of a wrong size."""

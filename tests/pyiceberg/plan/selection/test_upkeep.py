@@ -22,7 +22,7 @@ from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
 from iceberg_zorder.pyiceberg.scan.bound_keys import column_bounds
 from tests.pyiceberg.lake import data_files, one_commit
-from tests.pyiceberg.test_gains import LONGS, longs, mean, measured, values_of
+from tests.pyiceberg.plan.selection.test_gains import LONGS, longs, mean, measured, values_of
 
 ROWS = 2_000
 """Rows of a file."""

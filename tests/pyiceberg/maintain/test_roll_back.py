@@ -17,8 +17,8 @@ from iceberg_zorder.maintain.maintenance_pass import Peace
 from iceberg_zorder.pyiceberg.file_names import WRITE_ID
 from iceberg_zorder.pyiceberg.maintain.marked_writes import MARKED, marked_writes
 from iceberg_zorder.pyiceberg.maintain.table_notes import ABANDONED, abandoned_writes
+from tests.pyiceberg.commit.test_markers import rewrite_marked
 from tests.pyiceberg.polaris_lake import NOW, PolarisLake
-from tests.pyiceberg.test_markers import rewrite_marked
 from tests.stack.rest import status
 
 SMALL = 1_000_000_000

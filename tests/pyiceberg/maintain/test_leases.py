@@ -225,7 +225,7 @@ from pathlib import Path
 from iceberg_zorder.pyiceberg.commit import attempts
 from iceberg_zorder.pyiceberg.run import rewrite_group as rewriting
 from iceberg_zorder.pyiceberg.compat import catalogs
-from tests.pyiceberg.test_leases import policy_of, run
+from tests.pyiceberg.maintain.test_leases import policy_of, run
 module = {"data files": rewriting._GroupRewrite, "manifests": None}[sys.argv[2]]
 def end(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
