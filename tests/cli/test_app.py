@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -223,6 +224,15 @@ def test_kinds_of_failures_are_told_apart(
     assert json.loads(object_.stdout) == {"error": {"class": kind.__name__, "message": message, "exit_code": code}}
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C as in a terminal: a shell that starts the tests in the background has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("command", ["rewrite", "plan"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_command_says_so(monkeypatch: pytest.MonkeyPatch, command: str, number: signal.Signals) -> None:

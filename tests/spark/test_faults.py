@@ -58,6 +58,18 @@ class TestFailingGroups:
         assert table.operations() == operations
         assert table.orphans() == set()
 
+    def test_what_the_groups_before_it_have_written_is_deleted(self, spark: SparkSession) -> None:
+        select = "SELECT id, cast(id > 30000 AS int) AS p, rand(1) AS a, uuid() AS payload FROM range(0, 40000, 1, 1)"
+        table = create(spark, select, partitioned_by="p")
+        broken = spark.sql(f"SELECT file_path FROM {table.full_name}.files WHERE partition.p = 1").collect()
+        corrupt(Path(local_path(broken[0][0])), "payload")
+        # The first partition becomes several files, and the second one: they share no job.
+        options = {"max-concurrent-file-group-rewrites": "1", "rewrite-job-order": "bytes-desc", **table.target_for(4)}
+        with pytest.raises(Exception, match="Nothing was committed, and the new files were deleted"):
+            table.call("zorder(a)", options=options)
+        assert table.operations() == ["append"]
+        assert table.orphans() == set()
+
     def test_partial_progress_commits_the_others_and_counts_the_failed(self, spark: SparkSession) -> None:
         table = self.table(spark)
         result = table.call(

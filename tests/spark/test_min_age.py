@@ -11,6 +11,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
+from iceberg_zorder.upkeep.settled import SETTLED_FROM
 from tests.pyiceberg.committing import commit_files, files_of, ids, make_table, position_deletes, rows_of
 from tests.spark.tables import Table, create, needs_branch_argument, unchanged, untouched
 from tests.stack.rest import RestServer
@@ -69,6 +70,7 @@ def test_a_rewrite_takes_the_old_ones(tables: dict[int, Table]) -> None:
     with unchanged(table):
         row = table.call("id, a", options=between(table))
     assert (row.rewritten_data_files_count, row.added_data_files_count) == (2, 1)
+    assert SETTLED_FROM not in table.summary(), "the young files are still to come"
 
 
 @pytest.mark.parametrize("version", [1, 2])

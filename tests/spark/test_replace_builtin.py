@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.tables import Table, create, unchanged, untouched
+from tests.spark.tables import Table, create, needs_branch_argument, unchanged, untouched
 
 SETTING = "spark.iceberg-zorder.replace-builtin"
 
@@ -46,6 +46,17 @@ def test_curves_are_ours(table: Table, replaced: None, arguments: str, curve: st
     summary = table.summary()
     assert summary["zorder.columns"] == "a,b"
     assert curve in summary["zorder.curve"]
+
+
+@needs_branch_argument
+def test_a_branch_is_rewritten_and_main_stays(table: Table, replaced: None) -> None:
+    table.spark.sql(f"ALTER TABLE {table.full_name} CREATE BRANCH dev")
+    main = table.metadata()["current-snapshot-id"]
+    call(table, "sort_order => 'zorder(a, b)', branch => 'dev'")
+    metadata = table.metadata()
+    assert metadata["current-snapshot-id"] == main
+    assert metadata["refs"]["dev"]["snapshot-id"] != main
+    assert table.summary()["zorder.columns"] == "a,b"
 
 
 def test_options_of_icebergs_sorts_do_no_harm(table: Table, replaced: None) -> None:

@@ -469,11 +469,11 @@ class TestArguments:
         assert table.orphans() == set()
 
     @pytest.mark.version
-    def test_positional_arguments(self, spark: SparkSession) -> None:
+    def test_positional_arguments_in_a_namespace_in_capitals(self, spark: SparkSession) -> None:
         table = create(spark, UNIFORM.replace("600000", "12000"))
         with unchanged(table):
             spark.sql(
-                f"CALL lake.system.rewrite_data_files('{table.name}', 'zorder', 'zorder(a, b)', map('rewrite-all', 'true'))"
+                f"CALL lake.SYSTEM.rewrite_data_files('{table.name}', 'zorder', 'zorder(a, b)', map('rewrite-all', 'true'))"
             )
 
     @pytest.mark.version
