@@ -112,7 +112,9 @@ def test_both_engines_report_the_same(spark: SparkSession, catalog: Catalog, par
     assert ("badly-sized-files" in codes(found)) == ("bucket" not in partitioned)
     assert 0 < (found.predicates[0].scan_fraction or 0) < 1
     same(spark, catalog, full, "p, hilbert(id, at)", where="id < 2000")
-    same(spark, catalog, full, "f DESC NULLS FIRST, zorder(name)", predicates=PREDICATES, where="f IS NULL AND p <> 1")
+    workload = {"version": 1, "queries": [{"filter": "id < 1500", "weight": 2}]}
+    by, where = "f DESC NULLS FIRST, zorder(name)", "f IS NULL AND p <> 1"
+    same(spark, catalog, full, by, predicates=PREDICATES, where=where, workload=workload)
 
 
 def test_both_engines_tell_the_same_of_what_queries_read(
