@@ -12,6 +12,10 @@ import iceberg_zorder.cli.app
 from iceberg_zorder.request.rewrite_options import RewriteOptions
 from iceberg_zorder.spark.session import ICEBERG_VERSIONS
 from tests.pages import PAGES, REPOSITORY, commands, rows, snippets
+from tests.test_import_direction import PACKAGE
+from tests.test_import_direction import STAGE_OF as PYTHON_ROOMS
+from tests.test_java_import_direction import CORE_STAGES
+from tests.test_java_import_direction import STAGES as JAVA_STAGES
 
 MAKEFILE = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
 PYPROJECT = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
@@ -68,6 +72,14 @@ def test_paths_exist(page: str) -> None:
     known = [f"/{path}" for path in files | {f"{parent}/" for file in files for parent in Path(file).parents}]
     named = PATH.findall(PAGES[page])
     assert [path for path in named if not any(each.endswith(f"/{path}") for each in known)] == []
+
+
+def test_the_tables_of_rooms_have_all_rooms() -> None:
+    page = PAGES["docs/developing.md"].partition("## The rooms\n")[2].partition("\n## ")[0]
+    told = set(re.findall(r"`(?:\w+/)*(\w+)/`", page))
+    python = {room for room in PYTHON_ROOMS if (PACKAGE / room.replace(".", "/")).is_dir()}
+    java = set().union(*JAVA_STAGES, CORE_STAGES) - {"", "core"}
+    assert {room.rpartition(".")[2] for room in python | java} - told == set()
 
 
 def test_the_java_snippet_is_that_of_the_javadoc() -> None:

@@ -4,7 +4,7 @@ The stages, in order:
 
     check    the options, the columns, the filter and the branch, before anything is read
     choose   the columns, if the workload is to: a sample is read of those that its queries filter by
-    plan     Iceberg's rules choose the data files and their file groups
+    plan     choose data files by Iceberg's rules of sizes and deletes and by what filters gain, and group them
     sample   the clustering columns of every file group, fit its layout, and leave what is not predicted to gain
     fix      if that is asked for, set the metrics modes that columns need, in a commit of the table's properties
     rewrite  read each file group once, send its rows to their files, sort and write them

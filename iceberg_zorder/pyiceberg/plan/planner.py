@@ -1,4 +1,4 @@
-"""Choose data files by Iceberg's rules, and plan their file groups: one for each partition."""
+"""Choose data files by sizes, deletes, age and what a rewrite gains, and plan their file groups, by partition and region."""
 
 from __future__ import annotations
 
