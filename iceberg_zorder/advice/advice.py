@@ -57,9 +57,9 @@ class RewriteCost:
     read_bytes, written_bytes : int
         Bytes of data files.
     saved_bytes_per_query : float
-        What a query with a filter reads less.
-    pays_after_queries : float or None
-        After so many such queries what they have read less is what was read and written; None if they read no less.
+        What a query with a filter reads less, without what full scans read more.
+    pays_after_queries : float
+        After so many such queries what they have read less is what was read and written.
     pays_after_days : float or None
         The same in days, where it is known how many queries there are a day.
     """
@@ -67,7 +67,7 @@ class RewriteCost:
     read_bytes: int
     written_bytes: int
     saved_bytes_per_query: float
-    pays_after_queries: float | None
+    pays_after_queries: float
     pays_after_days: float | None
 
 
@@ -164,7 +164,7 @@ class Advice:
     reason : str
         Why.
     cost : RewriteCost or None
-        Of the pick, or of the best candidate.
+        Of the pick; None to do nothing.
     file_sizes : tuple of FileSize
         The pick, or the best candidate, with files of several sizes.
     columns : tuple of ColumnGain

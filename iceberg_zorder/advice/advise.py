@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from iceberg_zorder.advice.advice import Advice, ColumnGain, FileSize, JudgedLayout, RewriteCost
@@ -28,7 +28,12 @@ _SIZES = (0.25, 0.5, 1, 2)
 """The target file sizes that are simulated, as shares of the table's."""
 
 
-def advise(facts: Facts, *, least_saving: float = LEAST_SAVING) -> Advice:
+def advise(
+    facts: Facts,
+    *,
+    least_saving: float = LEAST_SAVING,
+    progress: Callable[[str, int, int], None] = lambda *_: None,
+) -> Advice:
     """Make advice on the layout of a table.
 
     Parameters
@@ -37,13 +42,15 @@ def advise(facts: Facts, *, least_saving: float = LEAST_SAVING) -> Advice:
         The table, its sampled rows, and its workload.
     least_saving : float, optional
         The share of what queries read today that a rewrite is to save, in [0, 1]; else nothing is advised.
+    progress : callable, optional
+        Told of layouts that were simulated, as :class:`Simulation` does.
 
     Returns
     -------
     Advice
         The advice; to do nothing is one.
     """
-    return _Advisor(facts).advice(least_saving)
+    return _Advisor(facts, progress).advice(least_saving)
 
 
 def best_of(judged: Sequence[JudgedLayout]) -> JudgedLayout | None:
@@ -80,7 +87,7 @@ def best_of(judged: Sequence[JudgedLayout]) -> JudgedLayout | None:
 
 
 class _Advisor:
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, progress: Callable[[str, int, int], None]) -> None:
         self._facts = facts
         self._choosing, self._judging = halves(facts.today.queries)
         self._simulation = (
@@ -93,6 +100,7 @@ class _Advisor:
                 facts.expected_files,
                 facts.rewritten,
                 self._full_scans_per_query,
+                progress,
             )
         )
 
@@ -101,7 +109,7 @@ class _Advisor:
         found = self._candidates()
         judged = [layout for _, layout in found]
         best = best_of(judged)
-        saving = 0.0 if best is None else self._saving(today, best)
+        saving = 0.0 if best is None or not today.bytes_per_query else self._saved(best) / today.bytes_per_query
         pick = best if best is not None and saving >= least_saving and saving > 0 else None
         candidate = next((each for each, layout in found if layout is best), None)
         tried = [] if facts.rows is None else tried_columns(facts.rows, self._choosing)
@@ -120,7 +128,7 @@ class _Advisor:
             tuple(judged),
             pick,
             self._reason(best, pick, saving, least_saving),
-            None if best is None else self._cost(today, best),
+            None if pick is None else self._cost(pick),
             () if candidate is None or self._simulation is None else self._file_sizes(self._simulation, candidate),
             tuple(self._gains(judged, tried)),
             cautions(facts, tried, today, judged),
@@ -166,20 +174,20 @@ class _Advisor:
         if best is None:
             return "no column that queries filter by has bounds, more than one value, and rows to simulate"
         if pick is not None:
-            return f"{self._of_whom()} read {_percent(saving)} less than of the table as it is"
+            return f"{self._judges} read {_percent(saving)} less than of the table as it is"
         name = _name(best)
         today = self._today
         if saving <= 0 and best.bytes_per_query < today.bytes_per_query:
             less = 1 - best.bytes_per_query / today.bytes_per_query
             return (
-                f"queries with filters read {_percent(less)} less of the best layout that was found, {name}, but its "
+                f"{self._judges} read {_percent(less)} less of the best layout that was found, {name}, but its "
                 f"files have {_percent(best.bytes / today.bytes - 1)} more bytes, all of which the full scans read"
             )
         if saving <= 0:
             return f"queries read no less of the best layout that was found, {name}"
         return (
-            f"queries read {_percent(saving)} less of the best layout that was found, {name}, and a rewrite is to save "
-            f"{_percent(least_saving)}"
+            f"{self._judges} read {_percent(saving)} less of the best layout that was found, {name}, and a rewrite is "
+            f"to save {_percent(least_saving)}"
         )
 
     @property
@@ -189,19 +197,21 @@ class _Advisor:
         rows = self._facts.rows
         return rows is not None and any(expected_files(size) > 1 for size in rows.group_bytes.tolist())
 
-    def _of_whom(self) -> str:
-        count, known = len(self._judging), len(self._in_both)
-        if not known:
-            return "queries that have had no part in the choice"
-        others = f"queries, {count - known:,} of {count:,} of which have had no part in the choice,"
-        return "the queries that chose it" if known == count else others
+    @property
+    def _judges(self) -> str:
+        """Name the queries that judge, by whether they have chosen, too: then they read less of it than others may."""
+        if not self._in_both:
+            return "queries that had no part in the choice"
+        scans = sum(query.weight for query in self._judging)
+        share = sum(query.weight for query in self._judging if query.filter in self._in_both) / scans
+        if len(self._in_both) == len(self._judging):
+            return "queries with the same filters that chose the layout"
+        return f"queries, {share:.0%} of them with filters that also chose the layout,"
 
-    def _saving(self, today: JudgedLayout, best: JudgedLayout) -> float:
-        """Find the share of what queries read today that a layout saves, less what full scans read more of it."""
-        if not today.bytes_per_query:
-            return 0.0
-        more = more_of_full_scans(self._full_scans_per_query, today.bytes, best.bytes)
-        return 1 - (best.bytes_per_query + more) / today.bytes_per_query
+    def _saved(self, best: JudgedLayout) -> float:
+        """Find how many bytes a query reads less of a layout than today, less what full scans read more of it."""
+        more = more_of_full_scans(self._full_scans_per_query, self._today.bytes, best.bytes)
+        return self._today.bytes_per_query - best.bytes_per_query - more
 
     @cached_property
     def _filtered(self) -> float:
@@ -222,11 +232,10 @@ class _Advisor:
         choosing, judging = ({each.filter for each in half} for half in (self._choosing, self._judging))
         return frozenset(choosing & judging)
 
-    def _cost(self, today: JudgedLayout, best: JudgedLayout) -> RewriteCost:
-        size, per_day = self._facts.table.bytes, self._facts.today.per_day
-        saved = today.bytes_per_query - best.bytes_per_query
-        queries = (size + best.bytes) / saved if saved > 0 else None
-        return RewriteCost(size, best.bytes, saved, queries, queries / per_day if queries and per_day else None)
+    def _cost(self, pick: JudgedLayout) -> RewriteCost:
+        size, per_day, saved = self._facts.table.bytes, self._facts.today.per_day, self._saved(pick)
+        queries = (size + pick.bytes) / saved
+        return RewriteCost(size, pick.bytes, saved, queries, queries / per_day if per_day else None)
 
     def _file_sizes(self, simulation: Simulation, candidate: Candidate) -> tuple[FileSize, ...]:
         """Simulate a candidate with files of several sizes."""

@@ -138,8 +138,8 @@ def _few_values(rows: SampledTable, tried: Sequence[int]) -> Iterator[Caution]:
             yield Caution(
                 "few-values",
                 (name,),
-                f"{name} has {distinct} different values among {rows.sample.rows:,} sampled rows: at most that many "
-                "parts of the table can be told apart by it, as partitions do as well",
+                f"{name} has at least {distinct} different values, as many as {rows.sample.rows:,} sampled rows have: "
+                "about so many parts of the table can be told apart by it, as partitions do as well",
             )
 
 
@@ -157,8 +157,8 @@ def _correlated(rows: SampledTable, tried: Sequence[int]) -> Iterator[Caution]:
             yield Caution(
                 "correlated",
                 names,
-                f"{names[0]} and {names[1]} go together (rank correlation {coefficient:.2f}): files that are narrow in "
-                "one are narrow in the other, so take one of them",
+                f"{names[0]} and {names[1]} go together (rank correlation {coefficient:.2f} of sampled rows): files "
+                "that are narrow in one are narrow in the other, so take one of them",
             )
 
 
@@ -187,8 +187,8 @@ def _lookups(facts: Facts, rows: SampledTable) -> Iterator[Caution]:
             yield Caution(
                 "point-lookups",
                 (column.name,),
-                f"{asked / scans:.0%} of the filters look up single values of {column.name}, which few rows have: a "
-                "Parquet bloom filter skips the row groups that do not have the value, whatever the layout",
+                f"{asked / scans:.0%} of the filters look up single values of {column.name}, which few rows have, by "
+                "the sample: a Parquet bloom filter skips the row groups without the value, whatever the layout",
                 bloom_filter_statement(facts.table, ".".join(column.parts)),
             )
 

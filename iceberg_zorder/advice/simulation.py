@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +58,9 @@ class Simulation:
         What some rows come to that are written anew.
     full_scans : float, optional
         How many full scans there are to a query that chooses, in [0, inf).
+    progress : callable, optional
+        Told of the stage ``simulate``, or of ``screen`` on few rows before it and ``refine`` after it: of each layout
+        its share of the table's rows and bytes.
     """
 
     rows: SampledTable
@@ -65,6 +69,7 @@ class Simulation:
     expected_files: Callable[[int], ExpectedFiles]
     rewritten: Rewritten | None
     full_scans: float = 0.0
+    progress: Callable[[str, int, int], None] = lambda *_: None
 
     def judged(self, candidate: Candidate, target: int) -> JudgedLayout:
         """Judge a candidate whose files are to have a size."""
@@ -120,16 +125,35 @@ class Simulation:
         from it by one column. What has folds is the only one of its kind, and is judged on all rows at once.
         """
         screen = replace(self, rows=self.rows.thinned(MOST_SCREENED_ROWS))
-        found = {each: (self if each.folds else screen).judged(each, target) for each in candidates}
+        stages = iter(("simulate",) if screen.rows is self.rows else ("screen", "simulate", "refine"))
+        found = {
+            each: (self if each.folds else screen).judged(each, target)
+            for each in self._told(next(stages), list(candidates))
+        }
         exact = {each for each in found if each.folds or screen.rows is self.rows}
         while True:
             order = sorted(found, key=lambda each: _place(found[each]))
-            wanted = [each for each in _that_matter(order) if each not in exact]
+            wanted = [each for each in dict.fromkeys(_that_matter(order)) if each not in exact]
             if not wanted:
                 return [(each, found[each]) for each in order]
-            for each in wanted:
+            # Later rounds have few of them.
+            for each in self._told(next(stages, None), wanted):
                 found[each] = self.judged(each, target)
                 exact.add(each)
+
+    def _told(self, stage: str | None, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
+        """Go through candidates, and tell of each when it is judged; those with folds are fitted once more for each."""
+        ends = list(accumulate(1 + len(each.folds) for each in candidates))
+        for each, start, end in zip(candidates, [0, *ends], ends, strict=False):
+            yield each
+            if stage is not None:
+                shares = (whole * end // ends[-1] - whole * start // ends[-1] for whole in self._whole)
+                self.progress(stage, *shares)
+
+    @property
+    def _whole(self) -> tuple[int, int]:
+        """Rows and bytes of the table."""
+        return int(self.rows.group_rows.sum()), self.rows.bytes
 
     @cached_property
     def _compression(self) -> Compression:

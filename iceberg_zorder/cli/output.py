@@ -140,7 +140,7 @@ class Output(ABC):
             yield lambda *_: None
         elif self._stderr.is_terminal:
             columns = (
-                TextColumn("{task.description:>6}"),
+                TextColumn("{task.description:>8}"),
                 BarColumn(),
                 TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows, {task.fields[size]}"),
                 TimeElapsedColumn(),

@@ -17,7 +17,8 @@ class Progress(Protocol):
         Parameters
         ----------
         stage : str
-            ``"plan"``, ``"sample"``, ``"read"`` or ``"write"``.
+            ``"plan"``, ``"sample"``, ``"read"`` or ``"write"``; of advice ``"screen"``, ``"simulate"`` or
+            ``"refine"``, where each layout counts for its share of the table.
         rows : int
             Rows that were planned, sampled from (deleted ones included), read, or written.
         size : int

@@ -122,21 +122,19 @@ def shown_layouts(advice: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def cost_text(advice: Mapping[str, Any]) -> str:
-    """Say what the best rewrite costs, and when it has paid.
+    """Say what the rewrite costs, and when it has paid.
 
     Examples
     --------
     >>> cost = {"read_bytes": 1000, "written_bytes": 1000, "saved_bytes_per_query": 10.0, "pays_after_queries": 200.0}
     >>> cost_text({"cost": {**cost, "pays_after_days": None}})
-    'A rewrite reads 1.0 kB and writes 1.0 kB; a query reads 10 bytes less, so that it has paid after 200 queries.'
+    'A rewrite reads 1.0 kB and writes 1.0 kB, and saves 10 bytes a query, so that it has paid after 200 queries.'
     """
     cost = advice["cost"]
-    text = f"A rewrite reads {decimal(cost['read_bytes'])} and writes {decimal(cost['written_bytes'])}"
-    if cost["pays_after_queries"] is None:
-        return f"{text}; queries read no less for it, so that it never pays."
     days = "" if cost["pays_after_days"] is None else f", {cost['pays_after_days']:,.1f} days"
     return (
-        f"{text}; a query reads {decimal(round(cost['saved_bytes_per_query']))} less, so that it has paid after "
+        f"A rewrite reads {decimal(cost['read_bytes'])} and writes {decimal(cost['written_bytes'])}, and saves "
+        f"{decimal(round(cost['saved_bytes_per_query']))} a query, so that it has paid after "
         f"{cost['pays_after_queries']:,.0f} queries{days}."
     )
 

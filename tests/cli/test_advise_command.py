@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -49,6 +50,8 @@ def test_text_json_and_the_page(home: Path, queries: Path, tmp_path: Path) -> No
     assert html.count("zorder(`odd name`, at)") >= 3
     done = run_without_spark(home, "db.clicks", *asked, "--output", "json", command="advise")
     assert done.returncode == 0
+    assert "Planned 10,000 rows in " in done.stderr
+    assert re.search(r"simulate: 100%, 10,000 rows, ", done.stderr)
     told = json.loads(done.stdout)
     assert (told["table"], told["pick"]["columns"]) == ("files.db.clicks", ["`odd name`", "at"])
     assert told["statement"] in pasted

@@ -31,7 +31,7 @@ from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot
 from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner
 from iceberg_zorder.pyiceberg.plan.row_order import remembered_sort_order
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
-from iceberg_zorder.pyiceberg.progress import Progress, silent
+from iceberg_zorder.pyiceberg.progress import PLAN, Progress, silent
 from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays
 from iceberg_zorder.pyiceberg.scan.garbage import without_garbage_collection
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
@@ -82,7 +82,7 @@ def advise(
     least_saving : float, optional
         The share of what queries read today that a rewrite is to save, in [0, 1]; else nothing is advised.
     progress : Progress, optional
-        Told of every file that was read.
+        Told of every file that was read, and of every layout that was simulated.
     files : WorkloadFiles, optional
         Where the workload was read from, for statements that name it; by default the paths, if these are given.
 
@@ -140,15 +140,18 @@ def advise(
             workload=files or WorkloadFiles.of(paths),
             remembers_workload=bool(table.properties.get(WORKLOAD_PROPERTY)),
         )
+        count = sum(task.data_file.record_count for task in tasks)
+        progress(PLAN, count, facts.bytes)
         rows = sampled_table(table, columns, plan.groups, asked.layout, progress)
 
         def expected_files(target: int) -> ExpectedFiles:
             return _sizes(target, asked).expected_output_files
 
-        count = sum(task.data_file.record_count for task in tasks)
         files_to_write = max(1, expected_files(facts.target_file_size)(facts.bytes))
         rewritten = None if rows is None else rewritten_rows(table, tasks, count // files_to_write, files_to_write)
-        return advise_by(Facts(facts, rows, today, expected_files, rewritten), least_saving=least_saving)
+        return advise_by(
+            Facts(facts, rows, today, expected_files, rewritten), least_saving=least_saving, progress=progress
+        )
 
 
 def _check(days: float | None, least_saving: float) -> None:

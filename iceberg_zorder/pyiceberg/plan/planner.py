@@ -1,4 +1,4 @@
-"""Choose data files by sizes, deletes, age and what a rewrite gains, and plan their file groups, by partition and region."""
+"""Choose data files by sizes, deletes, age and gain, and plan their file groups, by partition and region."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def test_what_is_advised_comes_true(catalog: Catalog) -> None:
     assert written == pytest.approx(found.pick.bytes, rel=0.1)
     assert abs(written - found.table_bytes) > 0.1 * found.table_bytes
     again = advise(table, workload(*QUERIES), options={"target-file-size-bytes": 40_000})
-    assert (again.pick, again.statement, again.command) == (None, None, None)
+    assert (again.pick, again.statement, again.command, again.cost) == (None, None, None, None)
 
 
 def test_cuts_from_the_workload_are_advised_and_come_true(catalog: Catalog, tmp_path: Path) -> None:
@@ -305,11 +305,21 @@ def test_bytes_of_columns_that_no_query_filters_by_and_full_scans_count(
     beside = advise(table, Workload.of([*queries, Query("TRUE", 100.0)]), options=options)
     assert beside.pick is None
     assert re.search(
-        r"queries with filters read \d\d\.\d% less of the best layout that was found, .*quantity.*, but its files have "
+        r"queries that had no part in the choice read \d\d\.\d% less of the best layout that was found, .*quantity.*, but its files have "
         r"\d+\.\d% more bytes, all of which the full scans read",
         beside.reason,
     )
     assert beside.candidates[0].bytes > 2 * beside.table_bytes
+    assert beside.cost is None, "what is not advised does not pay"
+    # What they read more is taken off what a rewrite saves.
+    few_scans = advise(table, Workload.of([*queries, Query("TRUE", 5.0)]), options=options)
+    assert few_scans.pick is not None
+    assert few_scans.cost is not None
+    assert few_scans.cost.saved_bytes_per_query == pytest.approx(
+        few_scans.today.bytes_per_query
+        - few_scans.pick.bytes_per_query
+        - (few_scans.pick.bytes - few_scans.table_bytes) * 5 / len(queries)
+    )
     # Of wide rows few are written.
     monkeypatch.setattr(rewritten_rows, "_MOST_BYTES", 100_000)
     few = advise(table, Workload.of(queries), options=options).pick
@@ -418,7 +428,9 @@ def test_few_values_and_partitions(catalog: Catalog) -> None:
     partitions = {each.layout: each for each in found.candidates if each.kind == "partition"}
     assert {"day(at)", "region"} <= set(partitions)
     assert partitions["day(at)"].bytes_per_query < 0.2 * found.table_bytes
-    assert ("few-values", ("region",)) in kinds(found)
+    (few,) = (each.message for each in found.warnings if (each.kind, each.columns) == ("few-values", ("region",)))
+    assert few.startswith("region has at least 4 different values, as many as ")
+    assert found.reason.startswith("queries, 11% of them with filters that also chose the layout, read 8")
     best = found.best("partition")
     assert best is not None
     assert best.layout == "day(at)"
@@ -490,6 +502,8 @@ def test_each_call_advises_the_same(catalog: Catalog) -> None:
     table = made(catalog, grid(5_000))
     queries: Sequence[str] = random.Random(2).sample(QUERIES, len(QUERIES))
     assert advise(table, workload(*queries), options=SMALL) == advise(table, workload(*QUERIES), options=SMALL)
+    alone = advise(table, workload("user = 5", "item < 100"), options=SMALL)
+    assert alone.reason.startswith("queries with the same filters that chose the layout read ")
 
 
 def test_what_is_screened_on_few_rows_is_advised_by_all(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -497,7 +511,18 @@ def test_what_is_screened_on_few_rows_is_advised_by_all(catalog: Catalog, monkey
     texts = [*QUERIES, *(f"other < {number}" for number in range(5, 60, 5))]
     by_all = advise(table, workload(*texts), options={"target-file-size-bytes": 20_000})
     monkeypatch.setattr("iceberg_zorder.advice.simulation.MOST_SCREENED_ROWS", 1_000)
-    screened = advise(table, workload(*texts), options={"target-file-size-bytes": 20_000})
+    told: list[tuple[str, int, int]] = []
+    screened = advise(
+        table,
+        workload(*texts),
+        options={"target-file-size-bytes": 20_000},
+        progress=lambda *work: told.append(work),
+    )
+    stages = list(dict.fromkeys(stage for stage, _, _ in told))
+    assert stages[:4] == ["plan", "sample", "screen", "simulate"]
+    for name in stages:
+        assert sum(rows for stage, rows, _ in told if stage == name) == 10_000
+    assert sum(size for stage, _, size in told if stage == "screen") == screened.table_bytes
     assert (screened.pick, screened.cost, screened.columns) == (by_all.pick, by_all.cost, by_all.columns)
     assert screened.candidates[:8] == by_all.candidates[:8]
     assert {each.layout for each in screened.candidates} == {each.layout for each in by_all.candidates}
