@@ -29,9 +29,17 @@ SERVICE = "META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider
 
 @pytest.fixture(scope="module")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the sdist, and from nothing but it the wheel, which builds the jar anew."""
-    directory = tmp_path_factory.mktemp("dist")
-    build_dist.build_python(directory)
+    """Build the sdist, and from it the wheel with the jar of the working tree, of which Maven has not to make another."""
+    directory, unpacked = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("unpacked")
+    build = (sys.executable, "-m", "build", "--outdir", str(directory))
+    subprocess.run([*build, "--sdist", str(REPOSITORY)], check=True)
+    (sdist,) = directory.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(unpacked, filter="data")
+    (root,) = unpacked.iterdir()
+    (root / JAR).parent.mkdir(exist_ok=True)
+    copyfile(PLUGIN_JAR, root / JAR)
+    subprocess.run([*build, "--wheel", str(root)], check=True)
     return directory
 
 
@@ -117,11 +125,6 @@ def test_the_entry_class_loads_on_java_8_and_says_there_that_it_is_too_old(jar: 
     assert major == 52
 
 
-def test_jar_of_the_working_tree_has_the_classes_of_its_sources(jar: ZipFile) -> None:
-    with ZipFile(PLUGIN_JAR) as working_tree:
-        assert classes(working_tree) == classes(jar)
-
-
 def test_sdist_holds_sources_only(distributions: Path) -> None:
     (sdist,) = distributions.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
@@ -184,7 +187,9 @@ def test_pypi_would_take_the_distributions(distributions: Path) -> None:
 
 
 @pytest.mark.way
-def test_the_wheel_works_in_an_environment_of_its_own_without_pyspark(distributions: Path, tmp_path: Path) -> None:
+def test_the_wheel_is_built_from_the_sdist_alone_and_works_in_an_environment_of_its_own_without_pyspark(
+    jar: ZipFile, tmp_path: Path
+) -> None:
     def output(*command: str) -> str:
         # Elsewhere than in the repository, and without its path: what was installed is imported.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -192,7 +197,11 @@ def test_the_wheel_works_in_an_environment_of_its_own_without_pyspark(distributi
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    distributions = tmp_path / "dist"
+    build_dist.build_python(distributions)
     (wheel,) = distributions.glob("*.whl")
+    with ZipFile(BytesIO(ZipFile(wheel).read(JAR))) as made:
+        assert classes(made) == classes(jar)
     output(sys.executable, "-m", "venv", "fresh")
     programs = tmp_path / "fresh" / "bin"
     output(str(programs / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel))
