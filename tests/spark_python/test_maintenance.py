@@ -39,7 +39,7 @@ def work(spark: SparkSession) -> Iterator[SparkMaintenance]:
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.kept")
     yield made
     spark.sql(f"REFRESH TABLE {FULL}")
-    spark.sql(f"DROP TABLE IF EXISTS {FULL} PURGE")
+    spark.sql(f"DROP TABLE IF EXISTS {FULL}")
 
 
 def maintenance_in(spark: SparkSession) -> SparkMaintenance:

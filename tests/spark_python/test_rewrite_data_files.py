@@ -22,7 +22,7 @@ def table(spark: SparkSession) -> Iterator[str]:
     spark.range(0, 2000, numPartitions=6).createOrReplaceTempView("python_front_rows")
     spark.sql(f"INSERT INTO {TABLE} {rows} FROM python_front_rows")
     yield TABLE
-    spark.sql(f"DROP TABLE {TABLE} PURGE")
+    spark.sql(f"DROP TABLE {TABLE}")
 
 
 def contents(spark: SparkSession) -> list[tuple[object, ...]]:

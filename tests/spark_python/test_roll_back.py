@@ -39,7 +39,7 @@ def server(spark: SparkSession, lake_dir: Path) -> Iterator[PolarisLikeServer]:
         spark.conf.set(f"{name}.uri", server.uri)
         spark.conf.set(f"{name}.cache-enabled", "false")
         yield server
-    spark.sql(f"DROP TABLE IF EXISTS {CATALOG}.kept.won PURGE")
+    spark.sql(f"DROP TABLE IF EXISTS {CATALOG}.kept.won")
     behind.close()
 
 

@@ -39,7 +39,7 @@ def catalog(catalog: Catalog, spark: SparkSession) -> Iterator[Catalog]:
     yield catalog
     for name in NAMES:
         # By Spark, which holds tables for a while.
-        spark.sql(f"DROP TABLE IF EXISTS {CATALOG}.db.{name} PURGE")
+        spark.sql(f"DROP TABLE IF EXISTS {CATALOG}.db.{name}")
 
 
 def tables_of(catalog: Catalog, *files: pa.Table, partitioned: bool = True) -> tuple[Table, Table]:

@@ -34,7 +34,7 @@ CASES = [
 @pytest.mark.parametrize(("kind", "bound"), CASES)
 def test_both_engines_cut_alike(spark: SparkSession, catalog: Catalog, kind: str, bound: str) -> None:
     full = f"{CATALOG}.db.same_regions"
-    spark.sql(f"DROP TABLE IF EXISTS {full} PURGE")
+    spark.sql(f"DROP TABLE IF EXISTS {full}")
     spark.sql(
         f"CREATE TABLE {full} USING iceberg TBLPROPERTIES ('format-version' = '2', 'write.distribution-mode' = 'none') "
         f"AS SELECT id, {TABLES[kind]} FROM range(0, 64000, 1, 64)"

@@ -35,7 +35,7 @@ def table(catalog: Catalog, spark: SparkSession, request: pytest.FixtureRequest)
     for part in (0, 1):
         append(table, part, 6)
     yield table
-    spark.sql(f"DROP TABLE {NAME} PURGE")
+    spark.sql(f"DROP TABLE {NAME}")
 
 
 def append(table: Table, part: int, files: int = 1) -> None:

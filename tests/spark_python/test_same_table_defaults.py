@@ -52,7 +52,7 @@ def engines(spark: SparkSession, catalog: Catalog) -> Iterator[Engines]:
     spark.sql(f"CREATE TABLE {TABLE} (a BIGINT, b BIGINT, n STRUCT<x: INT>) USING iceberg")
     spark.sql(f"INSERT INTO {TABLE} SELECT id, -id, named_struct('x', CAST(id AS INT)) FROM range(0, 100, 1, 1)")
     yield Engines(spark, catalog)
-    spark.sql(f"DROP TABLE {TABLE} PURGE")
+    spark.sql(f"DROP TABLE {TABLE}")
 
 
 def test_weights_of_other_columns_are_not_taken(engines: Engines) -> None:

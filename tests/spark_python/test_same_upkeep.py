@@ -31,7 +31,7 @@ def grid(spark: SparkSession, catalog: Catalog) -> Iterator[Table]:
         }))  # fmt: skip
     yield table
     # By Spark, which holds tables for a while.
-    spark.sql(f"DROP TABLE IF EXISTS {CATALOG}.db.{NAME} PURGE")
+    spark.sql(f"DROP TABLE IF EXISTS {CATALOG}.db.{NAME}")
 
 
 @pytest.mark.parametrize(
