@@ -318,7 +318,7 @@ def cancelled(table: Table, options: dict[str, str]) -> Exception:
     # Between two jobs there is none to cancel.
     while thread.is_alive():
         table.spark.sparkContext.cancelAllJobs()
-        thread.join(0.5)
+        thread.join(0.05)
     assert failures, "the rewrite was over before it could be cancelled"
     return failures[0]
 
@@ -335,7 +335,7 @@ def test_a_cancelled_call_leaves_the_table_as_it_was_and_the_next_one_works(spar
 
 
 def test_a_cancelled_call_with_partial_progress_begins_no_more_file_groups(spark: SparkSession, tmp_path: Path) -> None:
-    rows = ROWS.format(rows=1_200_000, files=8).replace("SELECT id,", "SELECT id, cast(id % 8 AS int) AS p,")
+    rows = ROWS.format(rows=400_000, files=8).replace("SELECT id,", "SELECT id, cast(id % 8 AS int) AS p,")
     table = create(spark, rows, partitioned_by="p")
     before = table.fingerprint()
     with event_log(spark, tmp_path) as events:
