@@ -29,6 +29,8 @@ from iceberg_zorder.upkeep.settled import REWRITE_ID, SETTLED_FROM
 from tests.conftest import CATALOG
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import equality_delete, rewrite
+from tests.spark.tables import Fingerprint
+from tests.spark.tables import Table as SparkTable
 
 # The bytes of files are of the engine's own writers.
 MEASURED = ("zorder.scan-fraction.", "zorder.rewrite-duration-ms", "zorder.rewrite-id")
@@ -40,22 +42,22 @@ def make(
     partitioned: str = "",
     properties: str = "'format-version'='2'",
     floating: str = "DOUBLE",
+    rows: int = 12_000,
 ) -> str:
     full = f"{CATALOG}.db.{name}"
     spark.sql(f"DROP TABLE IF EXISTS {full}")
+    # Each of the four tasks writes a file, in each partition.
     spark.sql(
-        f"CREATE TABLE {full} (id BIGINT, f {floating}, name STRING, at TIMESTAMP, d DECIMAL(20, 3), p INT, "
-        f"s STRUCT<x: INT, b: BINARY>) USING iceberg {partitioned} TBLPROPERTIES ({properties})"
+        f"CREATE TABLE {full} USING iceberg {partitioned} "
+        f"TBLPROPERTIES ({properties}, 'write.distribution-mode'='none') AS SELECT id, "
+        "CAST(CASE WHEN id % 50 = 0 THEN double('NaN') WHEN id % 33 = 0 THEN NULL ELSE (id * 7919 % 1000) / 8 - 60 END "
+        f"AS {floating}) AS f, "
+        "CASE WHEN id % 40 = 0 THEN NULL ELSE concat('common prefix ', id * 31 % 977) END AS name, "
+        "timestamp_micros(id * 104729 % 100000000) AS at, CAST((id * 17 % 501 - 250) / 3 AS DECIMAL(20, 3)) AS d, "
+        "CAST(id % 3 AS INT) AS p, "
+        "IF(id % 10 = 0, NULL, named_struct('x', CAST(id % 5 AS INT), 'b', unhex(hex(id)))) AS s "
+        f"FROM range(0, {rows}, 1, 4)"
     )
-    for start in range(0, 12_000, 3_000):
-        spark.sql(
-            f"INSERT INTO {full} SELECT /*+ REPARTITION(1) */ id, "
-            "CASE WHEN id % 50 = 0 THEN double('NaN') WHEN id % 33 = 0 THEN NULL ELSE (id * 7919 % 1000) / 8 - 60 END, "
-            "CASE WHEN id % 40 = 0 THEN NULL ELSE concat('common prefix ', id * 31 % 977) END, "
-            "timestamp_micros(id * 104729 % 100000000), CAST((id * 17 % 501 - 250) / 3 AS DECIMAL(20, 3)), "
-            "CAST(id % 3 AS INT), IF(id % 10 = 0, NULL, named_struct('x', CAST(id % 5 AS INT), 'b', unhex(hex(id)))) "
-            f"FROM range({start}, {start + 3_000})"
-        )
     return full
 
 
@@ -87,18 +89,18 @@ def test_both_engines_do_the_same(spark: SparkSession, catalog: Catalog, case: s
         spark.sql(f"ALTER TABLE {full} ADD PARTITION FIELD hours(at)")
     given = {"rewrite-all": "true", "target-file-size-bytes": "40000", **options}
     table = catalog.load_table(f"db.same_{case}")
-    before, rows = table.current_snapshot(), ids(spark, full)
+    before, rows = table.current_snapshot(), fingerprint(spark, full)
     assert before is not None
 
     result = rewrite_without_spark(table, by, options=given)
     spark.sql(f"REFRESH TABLE {full}")
     ours = outcome(spark, full)
-    assert ids(spark, full) == rows
+    assert fingerprint(spark, full) == rows
 
     spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('db.same_{case}', {before.snapshot_id})")
     assert counts(rewrite_data_files(spark, full, by, options=given)) == counts(result)
     theirs = outcome(spark, full)
-    assert ids(spark, full) == rows
+    assert fingerprint(spark, full) == rows
     assert ours == theirs
 
 
@@ -119,7 +121,7 @@ def test_long_values_are_cut_alike(spark: SparkSession, catalog: Catalog) -> Non
             f"FROM range({start}, {start + 1500})"
         )
     table, by = catalog.load_table("db.same_long"), "zorder(t, u, b)"
-    before, rows = table.current_snapshot(), ids(spark, full)
+    before, rows = table.current_snapshot(), fingerprint(spark, full)
     assert before is not None
     given = {"rewrite-all": "true", "target-file-size-bytes": str(size(spark, full) // 12)}
 
@@ -132,10 +134,10 @@ def test_long_values_are_cut_alike(spark: SparkSession, catalog: Catalog) -> Non
     result = rewrite_without_spark(table, by, options=given)
     spark.sql(f"REFRESH TABLE {full}")
     ours = outcome(spark, full)
-    assert ids(spark, full) == rows
+    assert fingerprint(spark, full) == rows
     spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('db.same_long', {before.snapshot_id})")
     assert counts(rewrite_data_files(spark, full, by, options=given)) == counts(result)
-    assert ids(spark, full) == rows
+    assert fingerprint(spark, full) == rows
     assert outcome(spark, full) == ours
 
 
@@ -154,24 +156,21 @@ def test_both_engines_read_the_same_row_groups(spark: SparkSession, catalog: Cat
     full = f"{CATALOG}.db.{name}"
     spark.sql(f"DROP TABLE IF EXISTS {full}")
     spark.sql(
-        f"CREATE TABLE {full} (id BIGINT, a BIGINT, b BIGINT) USING iceberg "
-        "TBLPROPERTIES ('format-version'='2', 'write.delete.mode'='merge-on-read')"
+        f"CREATE TABLE {full} (id BIGINT, a BIGINT, b BIGINT) USING iceberg TBLPROPERTIES "
+        "('format-version'='2', 'write.delete.mode'='merge-on-read', 'write.distribution-mode'='none')"
     )
     small = {"size-bytes": "1", "check-min-record-count": "250", "check-max-record-count": "250"}
     properties = {f"write.parquet.row-group-{key}": value for key, value in small.items()}
     pairs = ", ".join(f"'{key}'='{value}'" for key, value in properties.items())
     spark.sql(f"ALTER TABLE {full} SET TBLPROPERTIES ({pairs})")
-    for start in range(0, 40_000, 10_000):
-        spark.sql(
-            f"INSERT INTO {full} SELECT /*+ REPARTITION(1) */ id, {a}, {b} FROM range({start}, {start + 10_000}, 1, 1)"
-        )
+    spark.sql(f"INSERT INTO {full} SELECT id, {a}, {b} FROM range(0, 40000, 1, 4)")
     # Iceberg's writer goes by them, too, when it ends a file.
     spark.sql(f"ALTER TABLE {full} UNSET TBLPROPERTIES ({', '.join(map(repr, properties))})")
     spark.sql(f"DELETE FROM {full} WHERE id % 7 = 1")
     table = catalog.load_table(f"db.{name}")
     commit_files(table, equality_delete(table, [{"id": each} for each in range(0, 40_000, 11)], ["id"]))
     spark.sql(f"REFRESH TABLE {full}")
-    before, rows = table.current_snapshot(), ids(spark, full)
+    before, rows = table.current_snapshot(), fingerprint(spark, full)
     assert before is not None
     target = str(size(spark, full) // 24)
     given = {"rewrite-all": "true", "target-file-size-bytes": target, "sample-rows": "3000"}
@@ -189,11 +188,11 @@ def test_both_engines_read_the_same_row_groups(spark: SparkSession, catalog: Cat
     result = rewrite_without_spark(table, "zorder(a, b)", options=given)
     spark.sql(f"REFRESH TABLE {full}")
     ours = outcome(spark, full)
-    assert ids(spark, full) == rows
+    assert fingerprint(spark, full) == rows
     assert ours[0][0]["zorder.layout-hash"] == layout_hash(layout)
     spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('db.{name}', {before.snapshot_id})")
     assert counts(rewrite_data_files(spark, full, "zorder(a, b)", options=given)) == counts(result)
-    assert ids(spark, full) == rows
+    assert fingerprint(spark, full) == rows
     assert outcome(spark, full) == ours
 
 
@@ -229,8 +228,8 @@ def outcome(spark: SparkSession, table: str, commits: int = 1) -> Outcome:
     return in_any_order, settled, sorted((str(row[0]), row[1]) for row in files)
 
 
-def ids(spark: SparkSession, table: str) -> list[int]:
-    return [row[0] for row in spark.sql(f"SELECT id FROM {table} ORDER BY id").collect()]
+def fingerprint(spark: SparkSession, table: str) -> Fingerprint:
+    return SparkTable(spark, table.removeprefix(f"{CATALOG}.")).fingerprint()
 
 
 def test_spark_reads_what_pyiceberg_wrote(spark: SparkSession, catalog: Catalog) -> None:
@@ -440,6 +439,7 @@ def test_refusals_are_the_same(spark: SparkSession, catalog: Catalog) -> None:
         "same_refusals",
         "PARTITIONED BY (p)",
         "'format-version'='2', 'write.metadata.metrics.column.at'='counts'",
+        rows=100,
     )
     table = catalog.load_table("db.same_refusals")
     for by in WRONG:
