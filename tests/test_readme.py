@@ -21,7 +21,7 @@ from iceberg_zorder.request.rewrite_options import PYICEBERG_ONLY
 from iceberg_zorder.workload.readers.files import FORMATS
 from tests.cli.processes import run_here
 from tests.pages import PAGES, REPOSITORY, commands, rows, snippets
-from tests.spark.tables import CATALOG, Fingerprint, Table
+from tests.spark.tables import Fingerprint, Table, rolled_back
 
 LAKE = "/tmp/lake"
 """Where the pages have their catalog, which the tests have elsewhere."""
@@ -44,11 +44,11 @@ def events(made: tuple[Table, Fingerprint]) -> Iterator[Table]:
     """A table of six files. A snippet may rewrite it and change no row; the next one has the six files again."""
     table, rows = made
     head = table.metadata()["current-snapshot-id"]
-    yield table
-    if table.metadata()["current-snapshot-id"] != head:
-        table.spark.sql(f"REFRESH TABLE {table.full_name}")
-        assert table.fingerprint() == rows
-        table.spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('{table.name}', {head})")
+    with rolled_back(table):
+        yield table
+        if table.metadata()["current-snapshot-id"] != head:
+            table.spark.sql(f"REFRESH TABLE {table.full_name}")
+            assert table.fingerprint() == rows
 
 
 def program(name: str) -> str:

@@ -147,6 +147,15 @@ def untouched(table: Table) -> Iterator[None]:
     assert table.orphans() == set()
 
 
+@contextmanager
+def rolled_back(table: Table) -> Iterator[Table]:
+    """Lends a table of several tests to one of them, and takes back what that commits."""
+    head = table.metadata()["current-snapshot-id"]
+    yield table
+    if table.metadata()["current-snapshot-id"] != head:
+        table.spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('{table.name}', {head})")
+
+
 def create(
     spark: SparkSession, select: str, *, partitioned_by: str = "", properties: Mapping[str, str] | None = None
 ) -> Table:

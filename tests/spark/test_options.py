@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.tables import Table, create, unchanged
+from tests.spark.tables import Table, create, rolled_back, unchanged
 
 ROWS = "SELECT id, cast(id % 4 AS int) AS p, hash(id) AS a, hash(id, 1) AS b FROM range(0, 8000, 1, {files})"
 NO_REWRITE_ALL = {"rewrite-all": "false"}
 
 
-def sized(spark: SparkSession) -> Table:
-    """Ten files of 1,000 rows and one of 5,000."""
+@pytest.fixture(scope="module")
+def of_two_sizes(spark: SparkSession) -> Table:
     table = create(spark, ROWS.format(files=8))
     spark.sql(f"INSERT INTO {table.full_name} SELECT id, 0, hash(id), hash(id, 1) FROM range(0, 2000, 1, 2)")
     spark.sql(f"INSERT INTO {table.full_name} SELECT id, 0, hash(id), hash(id, 1) FROM range(0, 5000, 1, 1)")
+    return table
+
+
+@pytest.fixture
+def sized(of_two_sizes: Table) -> Iterator[Table]:
+    """Ten files of 1,000 rows and one of 5,000."""
+    with rolled_back(of_two_sizes) as table:
+        yield table
+
+
+@pytest.fixture(scope="module")
+def with_deletes(spark: SparkSession) -> Table:
+    """Files of 1,000 rows: a delete of one in a file, two of 250 in another, one of 300 in a third."""
+    properties = {"format-version": "2", "write.delete.mode": "merge-on-read", "write.delete.granularity": "partition"}
+    table = create(spark, ROWS.format(files=8), properties=properties)
+    for where in ("id = 5", "id BETWEEN 1000 AND 1249", "id BETWEEN 1500 AND 1749", "id BETWEEN 2000 AND 2299"):
+        spark.sql(f"DELETE FROM {table.full_name} WHERE {where}")
     return table
 
 
@@ -23,21 +42,19 @@ def sizes(table: Table) -> list[int]:
     return sorted(row.file_size_in_bytes for row in table.data_files())
 
 
-def test_sizes_choose_files(spark: SparkSession) -> None:
-    table = sized(spark)
-    *small, large = sizes(table)
+def test_sizes_choose_files(sized: Table) -> None:
+    *small, large = sizes(sized)
     bounds = {"min-file-size-bytes": str(small[-1] + 1), "max-file-size-bytes": str(large + 1)}
     target = {"target-file-size-bytes": str(large - 1), "max-scan-ratio": "Infinity"}
-    with unchanged(table):
-        assert table.call("a, b", options={**NO_REWRITE_ALL, **bounds, **target}).rewritten_data_files_count == 10
+    with unchanged(sized):
+        assert sized.call("a, b", options={**NO_REWRITE_ALL, **bounds, **target}).rewritten_data_files_count == 10
 
 
-def test_a_file_that_is_too_large_is_cut(spark: SparkSession) -> None:
-    table = sized(spark)
-    *small, large = sizes(table)
+def test_a_file_that_is_too_large_is_cut(sized: Table) -> None:
+    *small, large = sizes(sized)
     bounds = {"min-file-size-bytes": str(small[0]), "max-file-size-bytes": str(large - 1), "max-scan-ratio": "Infinity"}
-    with unchanged(table):
-        row = table.call(
+    with unchanged(sized):
+        row = sized.call(
             "a, b",
             options={**NO_REWRITE_ALL, **bounds, "target-file-size-bytes": str(small[-1]), "min-input-files": "2"},
         )
@@ -46,10 +63,9 @@ def test_a_file_that_is_too_large_is_cut(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(("least", "rewritten"), [(11, 11), (12, 0)])
-def test_min_input_files(spark: SparkSession, least: int, rewritten: int) -> None:
-    table = sized(spark)
+def test_min_input_files(sized: Table, least: int, rewritten: int) -> None:
     options = {**NO_REWRITE_ALL, "min-input-files": str(least)}
-    assert table.call("a, b", options=options).rewritten_data_files_count == rewritten
+    assert sized.call("a, b", options=options).rewritten_data_files_count == rewritten
 
 
 def test_max_files_to_rewrite(spark: SparkSession) -> None:
@@ -67,17 +83,13 @@ def test_max_files_to_rewrite(spark: SparkSession) -> None:
         ({"delete-ratio-threshold": "1", "delete-file-threshold": "2"}, 1),
     ],
 )
-def test_thresholds_of_deletes(spark: SparkSession, options: dict[str, str], rewritten: int) -> None:
-    properties = {"format-version": "2", "write.delete.mode": "merge-on-read", "write.delete.granularity": "partition"}
-    table = create(spark, ROWS.format(files=8), properties=properties)
-    # Files have 1,000 rows: a delete of one in a file, two of 250 in another, one of 300 in a third.
-    for where in ("id = 5", "id BETWEEN 1000 AND 1249", "id BETWEEN 1500 AND 1749", "id BETWEEN 2000 AND 2299"):
-        spark.sql(f"DELETE FROM {table.full_name} WHERE {where}")
+def test_thresholds_of_deletes(with_deletes: Table, options: dict[str, str], rewritten: int) -> None:
     in_order = {"min-file-size-bytes": "1", "max-file-size-bytes": "536870912", "target-file-size-bytes": "1048576"}
-    rows = table.fingerprint()
-    row = table.call("a, b", options={**NO_REWRITE_ALL, **in_order, **options})
-    assert row.rewritten_data_files_count == rewritten
-    assert table.fingerprint() == rows
+    with rolled_back(with_deletes) as table:
+        rows = table.fingerprint()
+        row = table.call("a, b", options={**NO_REWRITE_ALL, **in_order, **options})
+        assert row.rewritten_data_files_count == rewritten
+        assert table.fingerprint() == rows
 
 
 @pytest.mark.parametrize(("factor", "files"), [("1.0", 4), ("2.0", 8), ("0.5", 2)])
