@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -10,7 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from tests.spark.tables import CATALOG, Table, create, unchanged, untouched
+from tests.spark.tables import CATALOG, Table, create, rolled_back, unchanged, untouched
 
 ROWS = "SELECT id, id * 7919 % 10007 AS b, repeat('x', 40) AS s FROM range(0, 20000, 1, {files})"
 
@@ -138,23 +138,31 @@ def test_an_option_needs_a_value(spark: SparkSession) -> None:
         builder(Table(spark, "db.no_such_table")).plan()
 
 
+@pytest.fixture(scope="module")
+def planned_and_changed(spark: SparkSession) -> Table:
+    return table_of(spark)
+
+
 class TestStale:
     """A plan is refused where it does not fit any more, and nothing is written then."""
+
+    @pytest.fixture
+    def table(self, planned_and_changed: Table) -> Iterator[Table]:
+        with rolled_back(planned_and_changed) as table:
+            yield table
 
     def refused(self, plan: Any, why: str) -> None:
         for step in (plan.execute, plan.sampled):
             with pytest.raises(Py4JJavaError, match=f"Cannot execute the plan of [^ ]+, because {why}"):
                 step()
 
-    def test_appended_data_does_not_matter(self, spark: SparkSession) -> None:
-        table = table_of(spark)
+    def test_appended_data_does_not_matter(self, spark: SparkSession, table: Table) -> None:
         plan = builder(table, options=everything(table)).plan()
         spark.sql(f"INSERT INTO {table.full_name} SELECT -1, 0, 'appended'")
         with unchanged(table):
             assert plan.execute().rewrittenDataFilesCount() == 6
 
-    def test_a_file_that_is_gone(self, spark: SparkSession) -> None:
-        table = table_of(spark)
+    def test_a_file_that_is_gone(self, spark: SparkSession, table: Table) -> None:
         plan = builder(table, options=everything(table)).plan()
         spark.sql(f"DELETE FROM {table.full_name} WHERE id = 7")
         with untouched(table):
@@ -167,30 +175,28 @@ class TestStale:
         with untouched(table):
             self.refused(plan, "the deletes of data file .* have changed since")
 
-    def test_a_plan_that_was_executed(self, spark: SparkSession) -> None:
-        table = table_of(spark)
+    def test_a_plan_that_was_executed(self, table: Table) -> None:
         plan = builder(table, options=everything(table)).plan()
         assert plan.execute().addedDataFilesCount() == 4
         with untouched(table):
             self.refused(plan, "data file .* is no longer in the table")
 
-    def test_a_new_schema(self, spark: SparkSession) -> None:
-        table = table_of(spark)
+    def test_a_new_schema(self, spark: SparkSession, table: Table) -> None:
         plan = builder(table, options=everything(table)).plan()
         spark.sql(f"ALTER TABLE {table.full_name} ADD COLUMN later INT")
         with untouched(table):
             self.refused(plan, "its schema has changed since")
+        spark.sql(f"ALTER TABLE {table.full_name} DROP COLUMN later")
 
-    def test_a_new_partition_spec(self, spark: SparkSession) -> None:
-        table = table_of(spark)
+    def test_a_new_partition_spec(self, spark: SparkSession, table: Table) -> None:
         plan = builder(table, options=everything(table)).plan()
         spark.sql(f"ALTER TABLE {table.full_name} ADD PARTITION FIELD bucket(4, id)")
         with untouched(table):
             self.refused(plan, "its partition spec has changed since")
+        spark.sql(f"ALTER TABLE {table.full_name} DROP PARTITION FIELD bucket(4, id)")
 
-    def test_a_branch_that_was_rolled_back(self, spark: SparkSession) -> None:
-        table = table_of(spark)
-        first = spark.sql(f"SELECT snapshot_id FROM {table.full_name}.refs").collect()[0][0]
+    def test_a_branch_that_was_rolled_back(self, spark: SparkSession, table: Table) -> None:
+        first = table.metadata()["current-snapshot-id"]
         spark.sql(f"INSERT INTO {table.full_name} SELECT -1, 0, 'appended'")
         plan = builder(table, options=everything(table)).plan()
         spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('{table.name}', {first})")
