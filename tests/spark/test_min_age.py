@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,17 +18,24 @@ from tests.spark.tables import Table, create, needs_branch_argument, unchanged, 
 from tests.stack.rest import RestServer
 
 ROWS = "SELECT id, id % 7 AS a FROM range({0}, {0} + 500, 1, 2)"
+PARTS = (range(10), range(10, 20))
 APART = 5
 """Seconds between the files of a table: a plan has that long until they are all old."""
 
 
 @pytest.fixture(scope="module")
-def tables(spark: SparkSession) -> dict[int, Table]:
-    """By format version, a table of two files, and of two that came some seconds later."""
+def tables(spark: SparkSession, lake_dir: Path) -> dict[int, Table]:
+    """By format version, a table of two files, and of two that came some seconds later; by PyIceberg two more."""
     made = {
         version: create(spark, ROWS.format(0), properties={"format-version": str(version)}) for version in (1, 2, 3)
     }
+    behind = SqlCatalog("lake", uri=f"sqlite:///{lake_dir}/catalog.db", warehouse=f"file://{lake_dir}/warehouse")
+    behind.create_namespace("ages")
+    others = [make_table(behind, *map(rows_of, PARTS), name=f"ages.{are_young}") for are_young in (False, True)]
     time.sleep(APART)
+    for other in others:
+        other.append(rows_of(range(20, 30)))
+    behind.close()
     for table in made.values():
         spark.sql(f"INSERT INTO {table.full_name} {ROWS.format(500)}")
     return made
@@ -108,13 +116,10 @@ def test_files_of_a_branch(spark: SparkSession, tables: dict[int, Table]) -> Non
     assert (groups, left) == ([2], 4)
 
 
+@pytest.mark.usefixtures("tables")
 @pytest.mark.parametrize("are_young", [False, True])
 def test_deletes_from_young_files_are_no_conflict(spark: SparkSession, server: RestServer, are_young: bool) -> None:
-    assert isinstance(server.catalog, SqlCatalog)
-    server.catalog.create_namespace_if_not_exists("ages")
-    made = make_table(server.catalog, rows_of(range(10)), rows_of(range(10, 20)), name=f"ages.{are_young}")
-    time.sleep(APART)
-    made.append(rows_of(range(20, 30)))
+    made = server.catalog.load_table(f"ages.{are_young}")
     table, young = Table(spark, f"ages.{are_young}"), files_of(made)[-1].file_path
     others = [lambda: commit_files(made, position_deletes(made, [(young, 0)]))]
     server.before_commit = lambda: others.pop()() if others else None
