@@ -75,7 +75,7 @@ class Table:
         with closing(sqlite3.connect(database.removeprefix("jdbc:sqlite:"))) as connection:
             (location,) = connection.execute(
                 "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?",
-                (namespace, name),
+                (namespace, name.strip("`")),
             ).fetchone()
         found: dict[str, Any] = json.loads(Path(local_path(location)).read_text(encoding="utf-8"))
         return found

@@ -11,18 +11,22 @@ from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.spark import rewrite_data_files
+from tests.spark.tables import Table, rolled_back
 
 TABLE = "lake.db.`python front`"
 
 
+@pytest.fixture(scope="module")
+def made(spark: SparkSession) -> Table:
+    rows = "SELECT id, concat('it\\'s ', id % 7) AS s, named_struct('a b', cast(id % 13 AS int)) AS n"
+    spark.sql(f"CREATE TABLE {TABLE} USING iceberg AS {rows} FROM range(0, 2000, 1, 6)")
+    return Table(spark, "db.`python front`")
+
+
 @pytest.fixture
-def table(spark: SparkSession) -> Iterator[str]:
-    spark.sql(f"CREATE TABLE {TABLE} (id bigint, s string, n struct<`a b`: int>) USING iceberg")
-    rows = "SELECT id, concat('it\\'s ', id % 7), named_struct('a b', cast(id % 13 AS int))"
-    spark.range(0, 2000, numPartitions=6).createOrReplaceTempView("python_front_rows")
-    spark.sql(f"INSERT INTO {TABLE} {rows} FROM python_front_rows")
-    yield TABLE
-    spark.sql(f"DROP TABLE {TABLE}")
+def table(made: Table) -> Iterator[str]:
+    with rolled_back(made):
+        yield TABLE
 
 
 def contents(spark: SparkSession) -> list[tuple[object, ...]]:
@@ -34,13 +38,13 @@ def operations(spark: SparkSession) -> list[str]:
 
 
 def test_rewrites_and_counts(spark: SparkSession, table: str) -> None:
-    before = contents(spark)
+    before, commits = contents(spark), operations(spark)
     files = spark.sql(f"SELECT count(*), sum(file_size_in_bytes) FROM {table}.files").collect()[0]
     target = files[1] // 4
     options = {"rewrite-all": True, "target-file-size-bytes": target}
     result = rewrite_data_files(spark, table, ["id", "n.`a b`"], options=options)
     assert contents(spark) == before
-    assert operations(spark) == ["append", "replace"]
+    assert operations(spark) == [*commits, "replace"]
     assert result.rewritten_data_files_count == files[0] > 1
     assert result.rewritten_bytes_count == files[1]
     assert result.added_data_files_count == spark.sql(f"SELECT * FROM {table}.files").count()
@@ -66,13 +70,14 @@ def test_where_arrives_as_written(spark: SparkSession, table: str, escaped: str)
 
 def test_nothing_to_do_says_why(spark: SparkSession, table: str, caplog: pytest.LogCaptureFixture) -> None:
     rewrite_data_files(spark, table, ["id"], options={"rewrite-all": True})
+    commits = operations(spark)
     with caplog.at_level(logging.INFO, logger="iceberg_zorder"):
         result = rewrite_data_files(spark, table, ["id"])
     assert result.nothing_to_do
     assert result.message is not None
     assert "rewrite-all" in result.message
     assert result.message in caplog.messages
-    assert operations(spark) == ["append", "replace"]
+    assert operations(spark) == commits
 
 
 def test_branch(spark: SparkSession, table: str) -> None:
@@ -82,6 +87,7 @@ def test_branch(spark: SparkSession, table: str) -> None:
     assert result.rewritten_data_files_count > 1
     assert spark.sql(f"SELECT snapshot_id FROM {table}.refs WHERE name = 'main'").collect() == main
     assert spark.sql(f"SELECT snapshot_id FROM {table}.refs WHERE name = 'audit'").collect() != main
+    spark.sql(f"ALTER TABLE {table} DROP BRANCH audit")
 
 
 def test_table_of_the_current_catalog(spark: SparkSession, table: str) -> None:
@@ -111,10 +117,11 @@ def test_no_iceberg_catalog(spark: SparkSession) -> None:
 def test_the_plugin_refuses_by_name(
     spark: SparkSession, table: str, columns: list[str], options: dict[str, int], where: str | None, named: str
 ) -> None:
+    commits = operations(spark)
     with pytest.raises(InvalidInputError, match="^Cannot .*, because") as raised:
         rewrite_data_files(spark, table, columns, where=where, options=options)
     assert named in str(raised.value)
-    assert operations(spark) == ["append"]
+    assert operations(spark) == commits
 
 
 def test_missing_table(spark: SparkSession) -> None:
@@ -153,3 +160,4 @@ def test_a_table_remembers_columns_and_options(spark: SparkSession, table: str) 
         spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('zorder.options' = '{options}')")
         with pytest.raises(InvalidInputError, match=why):
             rewrite_data_files(spark, table)
+    spark.sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES ('zorder.columns', 'zorder.options')")

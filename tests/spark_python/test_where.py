@@ -99,9 +99,13 @@ def test_random_conditions(spark: SparkSession, table: Table) -> None:
 def test_only_nan_is_nan(spark: SparkSession, catalog: Catalog) -> None:
     name = f"{CATALOG}.db.where_nan"
     spark.sql(f"DROP TABLE IF EXISTS {name}")
-    spark.sql(f"CREATE TABLE {name} (what STRING, d DOUBLE, f FLOAT, s STRUCT<`a b`: DOUBLE>) USING iceberg")
-    for what, number in (("nan", "double('NaN')"), ("null", "NULL"), ("one", "1"), ("infinity", "double('Infinity')")):
-        spark.sql(f"INSERT INTO {name} SELECT '{what}', {number}, {number}, named_struct('a b', double({number}))")
+    # Each of four tasks writes a file of its row.
+    spark.sql(
+        f"CREATE TABLE {name} USING iceberg TBLPROPERTIES ('write.distribution-mode' = 'none') AS "
+        "SELECT what, d, float(d) AS f, named_struct('a b', d) AS s FROM (SELECT "
+        "element_at(array('nan', 'null', 'one', 'infinity'), int(id) + 1) AS what, "
+        "element_at(array(double('NaN'), NULL, 1D, double('Infinity')), int(id) + 1) AS d FROM range(0, 4, 1, 4))"
+    )
     files = {row.what: row.path for row in spark.sql(f"SELECT what, _file AS path FROM {name}").collect()}
     table = catalog.load_table("db.where_nan")
     for condition_, kinds in (
