@@ -1,6 +1,7 @@
 package io.icebergzorder.spark.api;
 
 import io.icebergzorder.spark.internals.RewriteSession;
+import io.icebergzorder.spark.jobs.PhysicalTypeCheck;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Condition;
@@ -205,7 +206,8 @@ public final class RewritePlan {
    * predictions. File groups whose rewrite is not predicted to pay are left. One Spark job, which reads no other column; nothing is
    * written.
    *
-   * @throws IllegalArgumentException if lower/upper bounds do not serve, and option {@code metrics-check} refuses that
+   * @throws IllegalArgumentException if lower/upper bounds do not serve, and option {@code metrics-check} refuses that, or if no reader
+   *     in Spark makes the right values of a file
    * @throws IllegalStateException if the plan is stale
    * @throws RuntimeException if a file group cannot be read, also with partial progress
    */
@@ -265,8 +267,8 @@ public final class RewritePlan {
    * Rewrites the data files, by the layouts of this plan if it is sampled; with option {@code dry-run} it only samples.
    *
    * @return Iceberg's result, and what filters read before and after; without files if there is nothing to rewrite
-   * @throws IllegalArgumentException if lower/upper bounds do not serve, and option {@code metrics-check} refuses that; nothing was
-   *     written then
+   * @throws IllegalArgumentException if lower/upper bounds do not serve, and option {@code metrics-check} refuses that, or if no reader
+   *     in Spark makes the right values of a file; nothing was written then
    * @throws IllegalStateException if the plan is stale; nothing was read or written then
    * @throws RuntimeException if sampling or a file group failed, or the commit did; new files are deleted unless the outcome of the
    *     commit is unknown. Whatever was committed before is visible to later queries of the session
@@ -290,6 +292,10 @@ public final class RewritePlan {
     long since = System.nanoTime();
     boolean interrupted = false;
     try (RewriteSession session = new RewriteSession(target().session())) {
+      if (isSampled()) {
+        // Otherwise sampling looks at them.
+        PhysicalTypeCheck.check(session, target().table(), plan.inputFiles());
+      }
       return run(session, since);
     } catch (InterruptedException e) {
       interrupted = true;

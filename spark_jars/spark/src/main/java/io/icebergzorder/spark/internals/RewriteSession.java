@@ -25,6 +25,11 @@ public final class RewriteSession implements AutoCloseable {
     spark.conf().set("spark.sql.execution.interruptOnCancel", "false");
   }
 
+  /** Has Iceberg read rows one by one from here on, not as vectors. */
+  public void readRows() {
+    spark.conf().set("spark.sql.iceberg.vectorization.enabled", "false");
+  }
+
   /** Spark's session. */
   public SparkSession spark() {
     return spark;

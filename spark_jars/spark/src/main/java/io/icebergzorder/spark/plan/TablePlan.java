@@ -19,6 +19,7 @@ import java.util.OptionalDouble;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
+import org.apache.iceberg.ContentScanTask;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.Table;
@@ -113,6 +114,11 @@ public final class TablePlan {
   /** The file groups to rewrite, in the order in which they are to be. */
   public List<PlannedGroup> groups() {
     return groups;
+  }
+
+  /** The data files of all groups. */
+  public List<DataFile> inputFiles() {
+    return groups.stream().flatMap(group -> group.files().stream()).map(ContentScanTask::file).toList();
   }
 
   /** The files that are left alone, with the reasons. */

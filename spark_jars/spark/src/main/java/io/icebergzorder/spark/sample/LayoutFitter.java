@@ -13,6 +13,7 @@ import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.JobDescription;
 import io.icebergzorder.spark.internals.RewriteSession;
+import io.icebergzorder.spark.jobs.PhysicalTypeCheck;
 import io.icebergzorder.spark.measure.ConditionReads;
 import io.icebergzorder.spark.measure.GroupBounds;
 import io.icebergzorder.spark.measure.ScanMeans;
@@ -66,7 +67,8 @@ public final class LayoutFitter {
   /**
    * Fits the layouts. With partial progress a file group that cannot be read is left out, with the reason.
    *
-   * @throws IllegalArgumentException if bounds do not serve, and the options say that this is refused
+   * @throws IllegalArgumentException if bounds do not serve, and the options say that this is refused, or no reader in Spark makes the
+   *     right values of a file
    * @throws InterruptedException if this thread was interrupted
    * @throws RuntimeException if sampling failed as a whole, or was cancelled; the message says that nothing was committed
    */
@@ -82,7 +84,8 @@ public final class LayoutFitter {
   /**
    * Fits the same layouts, to be looked at.
    *
-   * @throws IllegalArgumentException if bounds do not serve, and the options say that this is refused
+   * @throws IllegalArgumentException if bounds do not serve, and the options say that this is refused, or no reader in Spark makes the
+   *     right values of a file
    * @throws InterruptedException if this thread was interrupted
    * @throws RuntimeException if a file group cannot be read, or sampling was cancelled
    */
@@ -109,6 +112,7 @@ public final class LayoutFitter {
 
   /** Samples, looks at bounds, and chooses among the layouts; what is refused is no failure of any of it. */
   private FittedLayouts fitted(Draw draw, Map<PlannedGroup, Throwable> failures, String stopped) throws InterruptedException {
+    PhysicalTypeCheck.check(session, table, plan.inputFiles());
     Collection<SampledLayout> layouts = orStopped(stopped, () -> layouts(draw));
     MetricsFindings metrics =
         MetricsFindings.of(plan, kept, place -> layouts.stream().map(each -> each.keys(place)).iterator());
