@@ -44,8 +44,8 @@ def checked_request(
     """Check the arguments of the command line; raises InvalidInputError for wrong usage."""
     if by is not None:
         parse_sort_order(by)
-    parts = _identifier(table, "rewrite")
     found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
+    parts = _identifier(table, "rewrite", found.name)
     return RewriteRequest(
         table=quoted_name((found.name, *parts)),
         identifier=parts,
@@ -79,8 +79,8 @@ def checked_report_request(
         _check_page(page)
     if by is not None:
         parse_sort_order(by)
-    parts = _identifier(table, "report on")
     found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
+    parts = _identifier(table, "report on", found.name)
     return ReportRequest(
         table=quoted_name((found.name, *parts)),
         identifier=parts,
@@ -106,8 +106,8 @@ def checked_defaults(
 ) -> DefaultsRequest:
     """Check the arguments of ``set``; raises InvalidInputError for wrong usage."""
     parse_sort_order(by)
-    parts = _identifier(table, "change")
     found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
+    parts = _identifier(table, "change", found.name)
     return DefaultsRequest(quoted_name((found.name, *parts)), parts, by.strip(), dict(options), found)
 
 
@@ -123,8 +123,8 @@ def checked_history(
     """Check the arguments of ``history``; raises InvalidInputError for wrong usage."""
     if limit < 1:
         raise InvalidInputError(f"Cannot use --limit {limit}, because it must be at least 1")
-    parts = _identifier(table, "read the history of")
     found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
+    parts = _identifier(table, "read the history of", found.name)
     return HistoryRequest(quoted_name((found.name, *parts)), parts, branch or "main", limit, found)
 
 
@@ -141,7 +141,6 @@ def checked_workload(
     warehouse: str | None = None,
 ) -> WorkloadRequest:
     """Check the arguments of ``workload``; raises InvalidInputError for wrong usage."""
-    parts = _identifier(table, "read the workload of")
     if to is not None and not to.parent.is_dir():
         raise InvalidInputError(f"Cannot write --to {to}, because there is no directory {to.parent}")
     moment = None if as_of is None else as_timestamp(as_of, has_zone=True)
@@ -150,6 +149,7 @@ def checked_workload(
             f"Cannot use --as-of {as_of}, because it is no date or timestamp: write 2024-05-17 10:30:00Z"
         )
     found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
+    parts = _identifier(table, "read the workload of", found.name)
     name = quoted_name((found.name, *parts))
     return WorkloadRequest(name, parts, tuple(files), to, dialect, moment, kind, found)
 
@@ -188,14 +188,17 @@ def _check_page(page: Path) -> None:
     for needed in ("jinja2", "matplotlib"):
         if not find_spec(needed):
             raise InvalidInputError(
-                f"Cannot write --html {page}, because {needed} is not installed: pip install 'iceberg-zorder[html]'"
+                f"Cannot write --html {page}, because {needed} is not installed: pip install '.[html]'"
             )
     if not page.parent.is_dir():
         raise InvalidInputError(f"Cannot write --html {page}, because there is no directory {page.parent}")
 
 
-def _identifier(table: str, act: str) -> tuple[str, ...]:
+def _identifier(table: str, act: str, catalog: str) -> tuple[str, ...]:
+    """Split a table's name, which may begin with the catalog's, as all output prints it."""
     parts = tuple(name_parts(table))
+    if len(parts) > 2 and parts[0] == catalog:
+        parts = parts[1:]
     if len(parts) < 2:
         raise InvalidInputError(f"Cannot {act} {table}, because it names no namespace: write it as db.{table}")
     return parts

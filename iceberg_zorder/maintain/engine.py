@@ -13,7 +13,7 @@ from iceberg_zorder.maintain.policy.settings import FollowUp, TableSettings
 
 LARGEST_WITHOUT_SPARK = 50 * 10**9
 """Above so many bytes ``auto`` takes Spark, if there is one."""
-_INSTALL = "install it with pip install 'iceberg-zorder[spark]'"
+_INSTALL = "install it with pip install '.[spark]'"
 
 
 class SparkWork(Protocol):

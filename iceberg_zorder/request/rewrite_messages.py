@@ -161,6 +161,8 @@ def gains_and_losses(
 columns 25.0%, 55.0% today.
     >>> gains_and_losses({"a": 0.5}, {"a": 1}, (0.5, 1), rewrite_all=True)[1]
     'The rewrite makes the scan fraction worse on average over the columns: 100.0%, 50.0% today.'
+    >>> gains_and_losses({"a": 0.7471}, {"a": 0.7472}, (0.7471, 0.7472), rewrite_all=True)
+    []
     """
     mean_before, mean = means
     pays = [
@@ -171,11 +173,14 @@ columns 25.0%, 55.0% today.
     ]
     if pays:
         pays[-1] += f"; on average over {over} {_percent(mean)}, {_percent(mean_before)} today"
-    worse = (
-        f"The rewrite makes the scan fraction worse on average over {over}: {_percent(mean)}, "
-        f"{_percent(mean_before)} today"
-    )
-    return [f"{each}." for each in (*pays, *([worse] if rewrite_all and mean > mean_before else []))]
+    # Where both read the same when rounded, no figure would show what is worse.
+    is_worse = mean > mean_before and _percent(mean) != _percent(mean_before)
+    if rewrite_all and is_worse:
+        pays.append(
+            f"The rewrite makes the scan fraction worse on average over {over}: {_percent(mean)}, "
+            f"{_percent(mean_before)} today"
+        )
+    return [f"{each}." for each in pays]
 
 
 def why_chosen(today: float, expected: float, attainable: float, ratio: float, *, over: str = COLUMNS) -> str:

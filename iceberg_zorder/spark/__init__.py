@@ -16,7 +16,7 @@ except ModuleNotFoundError as error:
     if error.name != "pyspark":
         raise
     raise ModuleNotFoundError(
-        "Cannot use iceberg_zorder.spark, because PySpark is not installed: pip install 'iceberg-zorder[spark]'",
+        "Cannot use iceberg_zorder.spark, because PySpark is not installed: pip install '.[spark]'",
         name="pyspark",
     ) from error
 

@@ -53,9 +53,9 @@ def test_values_of_another_type_are_refused(name: str, value: str, words: str) -
 
 def test_unknown_options_are_refused() -> None:
     with pytest.raises(InvalidInputError) as refused:
-        rewrite_options({"z": "1", "max-output-size": "1", "cuts": "even"})
+        rewrite_options({"z": "1", "colour": "1", "cuts": "even"})
     assert str(refused.value).startswith(
-        "Cannot use options [max-output-size, z], because they are not supported by the action or the rewriter zorder: "
+        "Cannot use options [colour, z], because they are not supported by the action or the rewriter zorder: "
         "known are [boundaries, column-weights, compression-factor, cuts, delete-file-threshold, "
     )
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from iceberg_zorder.advice.advice import Advice
 from iceberg_zorder.advice.facts import WorkloadFiles
 from iceberg_zorder.cli.failure import Failure
+from iceberg_zorder.cli.files import replace_text
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.pyiceberg_engine import failures, warnings
 from iceberg_zorder.cli.request import AdviceRequest
-from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import advise
 from iceberg_zorder.pyiceberg.catalog.configuration import load_table
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
@@ -80,7 +80,4 @@ def _write_page(path: Path, advice: Advice) -> None:
     # They are an extra, and take a while to import.
     from iceberg_zorder.render.advice_page import advice_page
 
-    try:
-        path.write_text(advice_page(advice.to_dict()), encoding="utf-8")
-    except OSError as error:
-        raise InvalidInputError(f"Cannot write --html {path}, because {error}") from error
+    replace_text(path, advice_page(advice.to_dict()), flag="--html")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from iceberg_zorder.cli.failure import Failure
+from iceberg_zorder.cli.files import replace_text
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.request import ReportRequest
-from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.report.clustering_report import ClusteringReport
 
 
@@ -46,7 +46,4 @@ def _write_page(path: Path, reports: Sequence[ClusteringReport]) -> None:
     from iceberg_zorder.render.report_page import report_page
 
     page = report_page([(each.to_dict(), each.boxes) for each in reports])
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise InvalidInputError(f"Cannot write --html {path}, because {error}") from error
+    replace_text(path, page, flag="--html")

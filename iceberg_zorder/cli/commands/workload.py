@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from iceberg_zorder.cli.failure import Failure
+from iceberg_zorder.cli.files import replace_text
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.pyiceberg_engine import failures, warnings
 from iceberg_zorder.cli.request import WorkloadRequest
-from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog.configuration import load_table
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
 from iceberg_zorder.workload.read import read_workload
@@ -44,7 +42,7 @@ def run(request: WorkloadRequest, output: Output) -> int:
                     kind=request.kind,
                 )
             if request.to is not None:
-                _write(request.to, to_json(found))
+                replace_text(request.to, to_json(found), flag="--to")
     except Exception as error:  # whatever it is, it ends in a message and an exit code
         failure = Failure.of(error)
         output.failure(failure)
@@ -52,10 +50,3 @@ def run(request: WorkloadRequest, output: Output) -> int:
     written = None if request.to is None else str(request.to)
     output.workload({"table": request.table, "written": written, **summary(found)})
     return 0
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InvalidInputError(f"Cannot write --to {path}, because {error}") from error

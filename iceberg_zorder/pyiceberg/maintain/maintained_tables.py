@@ -147,7 +147,7 @@ class PyIcebergTables:
         if settings.follow_ups.in_order and self._spark is None:
             raise InvalidInputError(
                 "Cannot carry out follow-ups, because they are procedures of Spark, which is not installed: "
-                "pip install 'iceberg-zorder[spark]'"
+                "pip install '.[spark]'"
             )
         identifier = (*name.namespace, name.name)
         table = load_first(lambda: self._catalog(name.catalog).load_table(identifier))

@@ -43,7 +43,9 @@ final class RewriteMessages {
   List<String> of(Map<String, Double> before, Map<String, Double> predicted, Means means, List<String> ofMetrics, int files) {
     List<String> messages = new ArrayList<>();
     addLosers(messages, before, predicted, means);
-    if (plan.isRewriteAll() && means.predicted() > means.before()) {
+    if (plan.isRewriteAll()
+        && means.predicted() > means.before()
+        && !percent(means.predicted()).equals(percent(means.before()))) {
       messages.add("The rewrite makes the scan fraction worse " + text(means, ":"));
     }
     messages.addAll(ofMetrics);
@@ -52,10 +54,12 @@ final class RewriteMessages {
   }
 
   private static String text(Means means, String colon) {
-    return String.format(
-        Locale.ROOT,
-        "on average over %s%s %.1f%%, %.1f%% today.",
-        means.over(), colon, 100 * means.predicted(), 100 * means.before());
+    String over = means.over() + colon;
+    return String.format("on average over %s %s, %s today.", over, percent(means.predicted()), percent(means.before()));
+  }
+
+  private static String percent(double share) {
+    return String.format(Locale.ROOT, "%.1f%%", 100 * share);
   }
 
   private static void addLosers(List<String> messages, Map<String, Double> before, Map<String, Double> predicted, Means means) {
