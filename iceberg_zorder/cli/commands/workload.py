@@ -41,8 +41,8 @@ def run(request: WorkloadRequest, output: Output) -> int:
                     as_of=request.as_of,
                     kind=request.kind,
                 )
-            if request.to is not None:
-                replace_text(request.to, to_json(found), flag="--to")
+        if request.to is not None:
+            replace_text(request.to, to_json(found), flag="--to")
     except Exception as error:  # whatever it is, it ends in a message and an exit code
         failure = Failure.of(error)
         output.failure(failure)
