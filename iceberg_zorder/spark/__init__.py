@@ -1,6 +1,6 @@
 """PySpark front end: set up a session, and rewrite a table with ``strategy => 'zorder'``.
 
-Only this package imports PySpark, which the extra ``iceberg-zorder[spark]`` installs.
+Only this package imports PySpark, which the extra ``spark`` installs.
 Importing it starts no JVM.
 
     configure_spark     gives a session builder the plugin jar and the matching Iceberg runtime

@@ -300,5 +300,32 @@ def test_pyspark_missing_is_1(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr == (
         "Error: Cannot use iceberg_zorder.spark, because PySpark is not installed: "
-        "pip install 'iceberg-zorder[spark]'\n"
+        "pip install '.[spark]'\n"
     )
+
+
+def test_a_missing_extra_is_told_with_how_to_install_it(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("version: 1\ncatalogs: {lake: {}}\ntables: {'*': {}}\n")
+    script = (
+        "import sys\n"
+        "from typer.testing import CliRunner\n"
+        "from iceberg_zorder.cli.app import app\n"
+        "for module in ('jsonschema', 'prometheus_client'):\n"
+        "    sys.modules[module] = None\n"
+        f"    result = CliRunner().invoke(app, ['maintain', {str(policy)!r}, '--metrics-textfile', 'x.prom'])\n"
+        "    print(result.exit_code, result.stderr, end='')\n"
+        "    del sys.modules[module]\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == (
+        f"2 Error: Cannot use {policy}, because jsonschema is not installed: pip install '.[maintain]'\n"
+        "2 Error: Cannot write metrics, because prometheus-client is not installed: pip install '.[maintain]'\n",
+        "",
+    )
+
+
+def test_the_package_is_a_command() -> None:
+    words = [sys.executable, "-m", "iceberg_zorder", "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, f"iceberg-zorder {__version__}\n")

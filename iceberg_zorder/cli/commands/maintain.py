@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -120,7 +121,10 @@ def _watched(
             raise InvalidInputError(f"Cannot write --log-file {watching.log_file}, because {error}") from error
     if watching.metrics_port is None and watching.metrics_textfile is None:
         return lambda _: None, tell
-    # It is an extra.
+    if not find_spec("prometheus_client"):
+        raise InvalidInputError(
+            "Cannot write metrics, because prometheus-client is not installed: pip install '.[maintain]'"
+        )
     from iceberg_zorder.maintain.metrics import Health, PassMetrics, serve
 
     metrics = PassMetrics()

@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any
-
-from jsonschema import Draft202012Validator, ValidationError
+from typing import TYPE_CHECKING, Any
 
 from iceberg_zorder.maintain.policy.problems import Path, unknown_key
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
 
 _HIDDEN = "catalogs"
 """The section whose values are not shown: there may be passwords."""
@@ -51,6 +52,9 @@ def schema_problems(value: object) -> Iterator[tuple[Path, str]]:
     [(('budget', 'tables'), "'all' is not a whole number of at least 1"), (('budget', 'byte'), "is unknown: did you \
 mean 'bytes'?")]
     """
+    # It is an extra.
+    from jsonschema import Draft202012Validator
+
     validator = Draft202012Validator(policy_schema())
     errors = sorted(validator.iter_errors(value), key=lambda error: str(error.validator), reverse=True)
     for error in errors:
