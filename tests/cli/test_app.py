@@ -329,3 +329,9 @@ def test_the_package_is_a_command() -> None:
     words = [sys.executable, "-m", "iceberg_zorder", "--version"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, f"iceberg-zorder {__version__}\n")
+
+
+@pytest.mark.parametrize("name", ["lake.db.t", "db.t"])
+def test_a_table_may_be_named_as_output_prints_it(requests: list[RewriteRequest], name: str) -> None:
+    assert run("rewrite", name, "--by", "a", *CATALOG).exit_code == 0
+    assert (requests[0].table, requests[0].identifier) == ("lake.db.t", ("db", "t"))
