@@ -43,6 +43,7 @@ STAGES = [
     {"pyiceberg"},
     {"passes"},
     {"airflow", "cli"},
+    {"__main__"},
 ]
 STAGE_OF = {room: stage for stage, rooms in enumerate(STAGES) for room in rooms}
 ENGINES = {"pyspark": "spark", "py4j": "spark", "pyiceberg": "pyiceberg", "airflow": "airflow"}

@@ -6,9 +6,12 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import parse_name, quoted_identifier
+from iceberg_zorder.request.measures import size
 from iceberg_zorder.request.sort_order import parse_sort_order
 
 OptionValue = bool | int | float | str | Mapping[str, object]
@@ -101,6 +104,32 @@ def _quoted_column(table: str, name: str) -> str:
     return ".".join(quoted_identifier(part) for part in parts)
 
 
+def spelled_alike(name: str, known: Sequence[str], otherwise: str) -> str:
+    """Write the end of a sentence that says that a name is unknown.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+    known : sequence of str
+        Those that there are.
+    otherwise : str
+        What to say where none is spelled alike.
+
+    Returns
+    -------
+    str
+        The name that may be meant, or what else to say, with what stands before.
+
+    Examples
+    --------
+    >>> spelled_alike("usr_id", ["id", "user_id"], "it has id, user_id"), spelled_alike("x", ["id"], "it has id")
+    (" (did you mean 'user_id'?)", ': it has id')
+    """
+    near = get_close_matches(name, known, n=1)
+    return f" (did you mean '{near[0]}'?)" if near else f": {otherwise}"
+
+
 def option_text(name: object, value: object) -> str:
     """Write the value of an option as Iceberg reads it.
 
@@ -109,7 +138,8 @@ def option_text(name: object, value: object) -> str:
     name : str
         The option's name.
     value : bool, int, float, str or mapping
-        Its value; a float must be finite, and a mapping one that JSON can have.
+        Its value; a float must be finite, and a mapping one that JSON can have. Of an option whose name ends with
+        ``-bytes`` also a size with a unit, as :func:`iceberg_zorder.request.measures.size` reads it.
 
     Returns
     -------
@@ -125,12 +155,18 @@ def option_text(name: object, value: object) -> str:
     --------
     >>> option_text("rewrite-all", True), option_text("target-file-size-bytes", 512e6), option_text("sample-seed", 7)
     ('true', '512000000', '7')
+    >>> option_text("target-file-size-bytes", "128 MiB")
+    '134217728'
     """
     if not isinstance(name, str):
         raise InvalidInputError(f"Cannot set the option {name!r}, because the name of an option is a text")
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
+        if name.endswith("-bytes"):
+            # What is none is refused as what is no number.
+            with suppress(InvalidInputError):
+                return str(size(value))
         return value
     if isinstance(value, Mapping):
         try:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.request.arguments import spelled_alike
 from iceberg_zorder.request.available_memory import available_memory
 from iceberg_zorder.request.layout_options import ZOrderOptions, zorder_options
 
@@ -210,15 +210,14 @@ def rewrite_options(options: Mapping[str, str]) -> RewriteOptions:
     >>> rewrite_options({"min-input-file": "2"})
     Traceback (most recent call last):
     iceberg_zorder.errors.InvalidInputError: Cannot use options [min-input-file], because they are not supported by \
-the action or the rewriter zorder: did you mean min-input-files?
+the action or the rewriter zorder (did you mean 'min-input-files'?)
     """
     unknown = sorted(set(options) - set(KNOWN_OPTIONS))
     if unknown:
-        near = [each for name in unknown for each in get_close_matches(name, KNOWN_OPTIONS, n=1)]
-        hint = f"did you mean {', '.join(near)}?" if near else f"known are [{', '.join(KNOWN_OPTIONS)}]"
+        hint = spelled_alike(unknown[0], KNOWN_OPTIONS, f"known are [{', '.join(KNOWN_OPTIONS)}]")
         raise InvalidInputError(
             f"Cannot use options [{', '.join(unknown)}], because they are not supported by the action or the rewriter "
-            f"zorder: {hint}"
+            f"zorder{hint}"
         )
     values = {
         _FIELDS.get(name, name.replace("-", "_")): _read(name, options[name], _READ[name])

@@ -91,6 +91,19 @@ def test_a_table_that_remembers_is_planned_alike_without_columns(home: Path, cat
     assert "zorder.options" not in catalog.load_table("db.events").properties
 
 
+def test_a_size_may_have_a_unit(home: Path, catalog: Catalog) -> None:
+    catalog.create_table("db.sized", pa.schema([("a", pa.int64())]))
+    for size, read in (("128MB", "128000000"), ("2 MiB", "2097152"), ("7", "7")):
+        option = ("--option", f"target-file-size-bytes={size}")
+        assert run_without_spark(home, "db.sized", "--by", "a", *option, command="set").returncode == 0
+        said = catalog.load_table("db.sized").properties["zorder.options"]
+        assert said == f"target-file-size-bytes={read}"
+        planned = run_without_spark(home, "db.sized", *option, "--output", "json", command="plan")
+        assert json.loads(planned.stdout)["options"] == {"target-file-size-bytes": read}
+    done = run_without_spark(home, "db.sized", "--option", "target-file-size-bytes=128 mb", command="plan")
+    assert "Cannot set target-file-size-bytes to '128 mb', because it must be a whole number" in done.stderr
+
+
 def test_a_workload_may_choose_the_columns(home: Path, catalog: Catalog) -> None:
     rows = catalog.load_table("db.events").scan().to_arrow()
     catalog.create_table("db.asked", rows.schema).append(pa.concat_tables([rows] * 20))

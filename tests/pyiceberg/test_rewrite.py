@@ -115,6 +115,7 @@ def test_where(catalog: SqlCatalog, where: Any) -> None:
     ("arguments", "message"),
     [
         ({"columns": ["nope"]}, "Cannot cluster by column 'nope', because lake.db.t has no such column"),
+        ({"columns": ["idd"]}, r"because lake.db.t has no such column \(did you mean 'id'\?\)$"),
         ({"columns": []}, "because columns is empty"),
         ({"options": {"cuts": "odd"}}, "Cannot set cuts to 'odd'"),
         ({"options": {"max-output-size": "8"}}, "Cannot use options \\[max-output-size\\]"),

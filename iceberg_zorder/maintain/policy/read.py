@@ -10,10 +10,10 @@ from typing import Any
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.maintain.policy.catalogs import catalog_of
-from iceberg_zorder.maintain.policy.measures import duration, size
 from iceberg_zorder.maintain.policy.policy import Budget, Policy, Rule
 from iceberg_zorder.maintain.policy.problems import Path, Problems, reason, unknown_key
 from iceberg_zorder.maintain.policy.settings_reader import merged, names_of, settings_of
+from iceberg_zorder.request.measures import duration, size
 
 _LIBRARIES = {"yaml": "PyYAML", "jsonschema": "jsonschema", "cronsim": "cronsim"}
 

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.maintain.policy.measures import duration, size
 from iceberg_zorder.maintain.policy.problems import Path, Problems, reason, unknown_key
 from iceberg_zorder.maintain.policy.relative_dates import folded
 from iceberg_zorder.maintain.policy.schedule import AllowedHours, HourRange, check_cron, time_zone
@@ -24,6 +23,7 @@ from iceberg_zorder.maintain.policy.settings import (
     Triggers,
 )
 from iceberg_zorder.request.arguments import option_text, sort_order_text
+from iceberg_zorder.request.measures import duration, size
 from iceberg_zorder.request.rewrite_options import (
     KNOWN_OPTIONS,
     MEMORY_LIMIT,

@@ -39,6 +39,7 @@ from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
 from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.report.scan_fraction import scan_fraction_of_rows
 from iceberg_zorder.report.spread_rows import spread_rows
+from iceberg_zorder.request.arguments import option_text
 from iceberg_zorder.request.metrics_check import set_mode
 from iceberg_zorder.request.predicate import Name
 from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
@@ -116,9 +117,7 @@ def advise(
     >>> catalog.close(); directory.cleanup()
     """
     _check(days, least_saving)
-    written = {
-        name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in (options or {}).items()
-    }
+    written = {name: option_text(name, value) for name, value in (options or {}).items()}
     with renewed(table), without_garbage_collection():
         refresh(table)
         asked = rewrite_options({**written, "rewrite-all": "true"})

@@ -28,6 +28,7 @@ from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.write.file_writer import check_writable
+from iceberg_zorder.request.arguments import option_text
 from iceberg_zorder.request.metrics_check import FAIL, FIX
 from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
 from iceberg_zorder.request.sort_order import SortOrder, parse_sort_order
@@ -248,6 +249,7 @@ def remember(table: Table, sort_order: str, options: Mapping[str, str]) -> dict[
         When the properties could not be set.
     """
     refresh(table)
+    options = {name: option_text(name, value) for name, value in options.items()}
     request = PlanRequest(table, sort_order, None, options, None, False)
     size_rules(table, request.options)
     request.row_order()

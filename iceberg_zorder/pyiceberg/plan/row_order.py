@@ -17,6 +17,7 @@ from iceberg_zorder.layout.keys import domain
 from iceberg_zorder.pyiceberg.display import display_name, type_text
 from iceberg_zorder.pyiceberg.metrics_config import MetricsConfig, metrics_config
 from iceberg_zorder.pyiceberg.partitions import identity_sources
+from iceberg_zorder.request.arguments import spelled_alike
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.request.metrics_check import set_mode
 from iceberg_zorder.request.sort_order import PrefixColumn, SortOrder, parse_sort_order
@@ -287,13 +288,14 @@ class _Resolver:
         ]
         if len(found) == 1:
             return found[0]
-        names = ", ".join(field.name for field in struct.fields)
-        table = display_name(self._table)
+        names = [field.name for field in struct.fields]
+        table, has = display_name(self._table), f"has {', '.join(names)}"
         raise InvalidInputError(
             f"Cannot cluster by column {_display(parts)}, because the name is ambiguous when case does not count: "
-            f"{table} has {names}"
+            f"{table} {has}"
             if found
-            else f"Cannot cluster by column {_display(parts)}, because {table} has no such column: it has {names}"
+            else f"Cannot cluster by column {_display(parts)}, because {table} has no such column"
+            f"{spelled_alike(part, names, f'it {has}')}"
         )
 
     def _check_keeps_bounds(self, column: ClusteringColumn, field_id: int) -> None:

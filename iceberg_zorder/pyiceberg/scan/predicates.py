@@ -52,6 +52,7 @@ from iceberg_zorder.pyiceberg.compat.expressions import file_may_match
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.scan.predicate_operands import Comparable
 from iceberg_zorder.request import predicate as spark_sql
+from iceberg_zorder.request.arguments import spelled_alike
 from iceberg_zorder.request.predicate import Name, NotSparkSqlError, Predicate, parse_predicate
 from iceberg_zorder.request.predicate_values import Value
 
@@ -179,9 +180,13 @@ class _Columns:
         ]
         if len(found) == 1:
             return found[0]
-        shown, names = ".".join(name), ", ".join(field.name for field in struct.fields)
-        why = f"column '{shown}' is ambiguous when case does not count" if found else f"there is no column '{shown}'"
-        raise InvalidInputError(f"{why}: {display_name(self._table)} has {names}")
+        shown, names = ".".join(name), [field.name for field in struct.fields]
+        has = f"{display_name(self._table)} has {', '.join(names)}"
+        raise InvalidInputError(
+            f"column '{shown}' is ambiguous when case does not count: {has}"
+            if found
+            else f"there is no column '{shown}'{spelled_alike(part, names, has)}"
+        )
 
 
 class _Column:

@@ -115,6 +115,7 @@ def test_chosen(table: Table, where: Any, files: int) -> None:
         ("long", "column long of type long is not compared with True"),
         ("nope = 1", "there is no column 'nope': lake.db.where has long, double,"),
         ("st.nope = 1", "there is no column 'st.nope'"),
+        ("doubel = 1", "there is no column 'doubel' (did you mean 'double'?)"),
         ("long.x = 1", "column long of type long has no field x"),
         ("long = 1 OR", "an operand of Or is missing"),
         # PyIceberg's own parser would take them for an equal text.

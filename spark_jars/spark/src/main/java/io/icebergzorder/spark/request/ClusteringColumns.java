@@ -7,6 +7,7 @@ import io.icebergzorder.core.Keys;
 import io.icebergzorder.core.PrefixColumn;
 import io.icebergzorder.core.PrefixOrder;
 import io.icebergzorder.core.SortOrder;
+import io.icebergzorder.core.SpelledAlike;
 import io.icebergzorder.core.ZOrderOptions;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -240,12 +241,13 @@ public final class ClusteringColumns {
       return found.get(0);
     }
 
-    String names = struct.fields().stream().map(Types.NestedField::name).collect(Collectors.joining(", "));
+    List<String> fields = struct.fields().stream().map(Types.NestedField::name).toList();
+    String names = String.join(", ", fields);
     throw new IllegalArgumentException(
         found.isEmpty()
             ? String.format(
-                "Cannot cluster by column %s, because %s has no such column: it has %s",
-                display(parts), table.name(), names)
+                "Cannot cluster by column %s, because %s has no such column%s",
+                display(parts), table.name(), SpelledAlike.hint(part, fields, "it has " + names))
             : String.format(
                 "Cannot cluster by column %s, because the name is ambiguous when case does not count: %s has %s",
                 display(parts), table.name(), names));

@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.request;
 
+import io.icebergzorder.core.SpelledAlike;
 import io.icebergzorder.core.ZOrderOptions;
 import java.util.HashMap;
 import java.util.Map;
@@ -110,8 +111,8 @@ public record RewriteOptions(
     if (!unknown.isEmpty()) {
       throw new IllegalArgumentException(
           String.format(
-              "Cannot use options %s, because they are not supported by the action or the rewriter zorder: known are %s",
-              unknown, known()));
+              "Cannot use options %s, because they are not supported by the action or the rewriter zorder%s",
+              unknown, SpelledAlike.hint(unknown.iterator().next(), known(), "known are " + known())));
     }
 
     Map<String, String> own = new HashMap<>(options);
