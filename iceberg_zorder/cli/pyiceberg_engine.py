@@ -12,6 +12,7 @@ from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.request import ReportRequest, RewriteRequest, with_compared
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, load_table
+from iceberg_zorder.pyiceberg.catalog.retry import why
 from iceberg_zorder.pyiceberg.clustering.report import report
 from iceberg_zorder.pyiceberg.rewrite import execute, plan_rewrite, rewrite_data_files
 from iceberg_zorder.report.clustering_report import ClusteringReport
@@ -100,7 +101,7 @@ def failures(act: str) -> Iterator[None]:
     except (InvalidInputError, RewriteFailedError):
         raise
     except Exception as error:
-        raise RewriteFailedError(f"Cannot {act}, because {str(error).strip() or type(error).__name__}") from error
+        raise RewriteFailedError(f"Cannot {act}, because {why(error)}") from error
 
 
 class _Warnings(logging.Handler):

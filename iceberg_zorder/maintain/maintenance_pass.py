@@ -73,6 +73,10 @@ class Tables(Protocol):
         """Delete files of a table that maintainers which were killed have left, if it is time; raises as it may."""
 
 
+_UNREACHED = "Cannot reach catalog "
+"""So begins what is said of a catalog that does not answer."""
+
+
 @dataclass
 class Peace:
     """How long tables are left in peace after conflicts: twice as long after each in a row.
@@ -231,9 +235,10 @@ class MaintenancePass:
             try:
                 found.extend(self._tables.names(catalog))
             except Exception as error:  # the other catalogs go on, and so does what was found of this one
-                errors.append(
-                    self._policy.masked(f"Cannot list the tables of catalog {catalog}, because {_text(error)}")
-                )
+                text = _text(error)
+                if not text.startswith(_UNREACHED):
+                    text = f"Cannot list the tables of catalog {catalog}, because {text}"
+                errors.append(self._policy.masked(text))
             names += sorted(found)
         return names, errors
 
@@ -325,6 +330,6 @@ class MaintenancePass:
 
 
 def _text(error: Exception) -> str:
-    known = isinstance(error, InvalidInputError)
     text = str(error).strip() or type(error).__name__
+    known = isinstance(error, InvalidInputError) or text.startswith(_UNREACHED)
     return text if known else f"{type(error).__name__}: {text}" if type(error).__name__ not in text else text

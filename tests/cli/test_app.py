@@ -299,8 +299,7 @@ def test_pyspark_missing_is_1(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     assert done.stderr == (
-        "Error: Cannot use iceberg_zorder.spark, because PySpark is not installed: "
-        "pip install '.[spark]'\n"
+        "Error: Cannot use iceberg_zorder.spark, because PySpark is not installed: pip install '.[spark]'\n"
     )
 
 

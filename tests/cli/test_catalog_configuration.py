@@ -10,6 +10,7 @@ from pyiceberg.utils.config import Config
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog.configuration import catalog_properties
+from tests.cli.processes import run_here
 
 YAML = """
 default-catalog: main
@@ -134,3 +135,17 @@ def test_malformed_file(home: Path) -> None:
     (home / ".pyiceberg.yaml").write_text("catalog: [\n")
     with pytest.raises(InvalidInputError, match=r"^Cannot read the configuration of PyIceberg, because"):
         catalog_properties()
+
+
+@pytest.mark.parametrize(
+    ("uri", "why"),
+    [
+        ("http://127.0.0.1:9/", "http://127.0.0.1:9/, because Connection refused"),
+        ("sqlite:////no/such/c.db?timeout=1", "sqlite:////no/such/c.db, because unable to open database file"),
+        ("http://me:secret@nosuch.invalid", "http://nosuch.invalid, because Name or service not known"),
+    ],
+)
+def test_a_catalog_that_is_not_reached_is_told_in_a_line(tmp_path: Path, uri: str, why: str) -> None:
+    asked = ("--catalog", "lake", "--uri", uri, "--warehouse", str(tmp_path), "--quiet")
+    done = run_here(["history", "db.t", *asked], {})
+    assert (done.returncode, done.stderr) == (1, f"Error: Cannot reach catalog lake at {why}\n")

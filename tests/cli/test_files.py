@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,17 +9,7 @@ from pyiceberg.catalog import Catalog
 
 from iceberg_zorder.cli.files import replace_text
 from tests.cli.processes import run_without_spark
-
-
-@contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """Have files of this process end where a full disk would end them."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+from tests.disks import files_of_at_most
 
 
 def test_a_file_that_cannot_be_written_whole_stays_as_it_was(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pyiceberg.typedef import RecursiveDict
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
-from iceberg_zorder.pyiceberg.catalog.retry import load_first
+from iceberg_zorder.pyiceberg.catalog.retry import load_first, reaching
 from iceberg_zorder.pyiceberg.compat.catalogs import catalog_types, configured, inferred_type, load_catalog, merged
 
 
@@ -121,10 +121,13 @@ def load_table(catalog: CatalogConfiguration, identifier: tuple[str, ...]) -> Ta
     ------
     InvalidInputError
         When there is no such table.
+    RewriteFailedError
+        When the catalog is not reached.
     """
     properties = cast(dict[str, str], catalog.properties)
     try:
-        return load_first(lambda: load_catalog(catalog.name, **properties).load_table(identifier))
+        with reaching(catalog.name, properties.get("uri")):
+            return load_first(lambda: load_catalog(catalog.name, **properties).load_table(identifier))
     except NoSuchTableError as error:
         name = quoted_name((catalog.name, *identifier))
         raise InvalidInputError(

@@ -6,8 +6,11 @@ expired); the libraries behind its FileIO do, and so do those behind the catalog
 
 from __future__ import annotations
 
+import errno
 import logging
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TypeVar
 
@@ -24,7 +27,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from tenacity.wait import wait_exponential, wait_random
 from urllib3.exceptions import MaxRetryError, NewConnectionError
 
-from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 
 logger = logging.getLogger("iceberg_zorder")
 
@@ -52,22 +55,29 @@ def _optional(module: str, name: str) -> tuple[type[Exception], ...]:
         return ()
 
 
-_TRANSIENT: tuple[type[Exception], ...] = (
+_UNREACHED: tuple[type[Exception], ...] = (
     ConnectionError,
     TimeoutError,
     requests.ConnectionError,
     requests.Timeout,
     requests.exceptions.ChunkedEncodingError,
-    ServerError,
-    ServiceUnavailableError,
-    TooManyRequestsError,
-    CommitStateUnknownException,
     *_optional("sqlalchemy.exc", "OperationalError"),
     *_optional("sqlalchemy.exc", "InterfaceError"),
     *_optional("thrift.transport.TTransport", "TTransportException"),
 )
+_TRANSIENT = (
+    *_UNREACHED,
+    ServerError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
+    CommitStateUnknownException,
+)
 _LASTING = (requests.exceptions.SSLError, requests.exceptions.InvalidProxyURL)
 """Among the former: what is configured wrongly."""
+_REFUSED_BY_DISKS = {
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR),
+    *(errno.EDQUOT, errno.EFBIG, errno.ENOSPC),
+}
 
 
 def is_transient(error: BaseException) -> bool:
@@ -84,15 +94,18 @@ def is_transient(error: BaseException) -> bool:
 def is_not_committed(error: BaseException) -> bool:
     """Tell whether a commit that failed so was not made, so that it may be tried again.
 
-    The catalog says so, or it was not reached, or it is a file that another process had locked.
+    The catalog says so, or it was not reached, or it is a file that another process had locked, or the disk refused the
+    metadata file that it was to point to.
 
     Examples
     --------
+    >>> is_not_committed(OSError(errno.ENOSPC, "No space left on device"))
+    True
     >>> is_not_committed(CommitFailedException("branch main has changed")), is_not_committed(ConnectionResetError())
     (True, False)
     """
     return isinstance(error, CommitFailedException | ConnectionRefusedError) or any(
-        test(error) for test in (_was_not_sent, _was_locked)
+        test(error) for test in (_was_not_sent, _was_locked, _was_not_written)
     )
 
 
@@ -107,6 +120,59 @@ def _was_not_sent(error: BaseException) -> bool:
 def _was_locked(error: BaseException) -> bool:
     """Tell whether SQLite did nothing, because another connection was writing."""
     return str(getattr(error, "orig", "")) in ("database is locked", "database table is locked")
+
+
+def _was_not_written(error: BaseException) -> bool:
+    """Tell whether a disk refused a file."""
+    return isinstance(error, OSError) and error.errno in _REFUSED_BY_DISKS
+
+
+def why(error: BaseException) -> str:
+    """Write in a line why something failed; of a connection what its libraries have wrapped.
+
+    Examples
+    --------
+    >>> refused = ConnectionRefusedError(111, "Connection refused")
+    >>> why(requests.ConnectionError(MaxRetryError(None, "/v1/config", refused)))
+    'Connection refused'
+    """
+    if not isinstance(error, _UNREACHED):
+        return str(error).strip() or type(error).__name__
+    while True:
+        wrapped = (*error.args[:1], getattr(error, "reason", None), getattr(error, "orig", None), error.__cause__)
+        inner = next((each for each in wrapped if isinstance(each, BaseException)), None)
+        if inner is None:
+            return getattr(error, "strerror", None) or next(iter(str(error).splitlines()), type(error).__name__)
+        error = inner
+
+
+@contextmanager
+def reaching(catalog: str, uri: object) -> Iterator[None]:
+    """Have it told in one line that a catalog is not reached.
+
+    Parameters
+    ----------
+    catalog, uri : str
+        Its name and address, of which passwords are not told.
+
+    Raises
+    ------
+    RewriteFailedError
+        When it is not reached.
+
+    Examples
+    --------
+    >>> with reaching("lake", "postgresql://me:secret@host:5432/lake"):
+    ...     raise ConnectionRefusedError(111, "Connection refused")
+    Traceback (most recent call last):
+    iceberg_zorder.errors.RewriteFailedError: Cannot reach catalog lake at postgresql://host:5432/lake, because \
+Connection refused
+    """
+    try:
+        yield
+    except _UNREACHED as error:
+        address = re.sub("//.*@", "//", str(uri)).partition("?")[0]
+        raise RewriteFailedError(f"Cannot reach catalog {catalog} at {address}, because {why(error)}") from error
 
 
 def load_first(load: Callable[[], _T]) -> _T:

@@ -10,7 +10,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh
-from iceberg_zorder.pyiceberg.catalog.retry import is_not_committed, is_transient, retry_commit
+from iceberg_zorder.pyiceberg.catalog.retry import is_not_committed, is_transient, retry_commit, why
 from iceberg_zorder.pyiceberg.commit.attempts import REFUSALS
 from iceberg_zorder.pyiceberg.display import display_name
 
@@ -55,8 +55,8 @@ def change_properties(table: Table, properties: Mapping[str, str], removed: Coll
                 "answer. Nothing else was done: look at the table's properties."
             ) from error
         kind = RewriteConflictError if isinstance(error, CommitFailedException) else RewriteFailedError
-        why = str(error).strip().rstrip(".") or type(error).__name__
-        raise kind(f"Cannot set {settings} on {display_name(table)}, because {why}. Nothing else was done.") from error
+        reason = f"because {why(error).rstrip('.')}. Nothing else was done."
+        raise kind(f"Cannot set {settings} on {display_name(table)}, {reason}") from error
 
 
 class _Change:

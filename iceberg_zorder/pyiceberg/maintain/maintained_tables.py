@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
@@ -31,7 +32,7 @@ from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.settings import RemoveOrphanFiles, TableSettings
 from iceberg_zorder.pyiceberg.catalog.configuration import catalog_properties
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh
-from iceberg_zorder.pyiceberg.catalog.retry import load_first
+from iceberg_zorder.pyiceberg.catalog.retry import load_first, reaching
 from iceberg_zorder.pyiceberg.clustering.new_layout import NewLayouts
 from iceberg_zorder.pyiceberg.commit.markers import markers_of
 from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
@@ -121,7 +122,11 @@ class PyIcebergTables:
         self._plans.clear()
         self._new_layouts.forget()
         self._locations.clear()
-        source = self._catalog(catalog)
+        with self._reaching(catalog):
+            source = self._catalog(catalog)
+            yield from self._names(catalog, source)
+
+    def _names(self, catalog: str, source: Catalog) -> Iterator[TableName]:
         polaris = PolarisPolicies(catalog, source) if catalog in self.policy.polaris_policies else None
         self._polaris[catalog] = polaris
         is_wanted = (lambda _: True) if polaris is not None else partial(self.policy.may_be_for, catalog)
@@ -150,7 +155,8 @@ class PyIcebergTables:
                 "pip install '.[spark]'"
             )
         identifier = (*name.namespace, name.name)
-        table = load_first(lambda: self._catalog(name.catalog).load_table(identifier))
+        with self._reaching(name.catalog):
+            table = load_first(lambda: self._catalog(name.catalog).load_table(identifier))
         self._loaded[name] = table
         settings = settings.with_properties(table.properties)
         if not settings.enabled:
@@ -307,6 +313,9 @@ class PyIcebergTables:
                 return replace(done, failed_follow_up=str(error))
             done = replace(done, follow_ups=(*done.follow_ups, said))
         return done
+
+    def _reaching(self, name: str) -> AbstractContextManager[None]:
+        return reaching(name, properties_of(self.policy, name).get("uri"))
 
     def _catalog(self, name: str) -> Catalog:
         if name not in self._catalogs:

@@ -14,6 +14,7 @@ from functools import partial
 from pyiceberg.manifest import DataFile
 
 from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError, UnknownOutcomeError
+from iceberg_zorder.pyiceberg.catalog.retry import why
 from iceberg_zorder.pyiceberg.commit.batches import Batch, BatchCommits, Tally
 from iceberg_zorder.pyiceberg.commit.replacement import remove_dangling_deletes
 from iceberg_zorder.pyiceberg.display import display_name
@@ -28,7 +29,7 @@ from iceberg_zorder.pyiceberg.run.file_group_pool import FileGroupPool
 from iceberg_zorder.pyiceberg.run.metrics_fix import fix_metrics
 from iceberg_zorder.pyiceberg.run.outcome import WrittenFiles, dry_run_result, joined, scan_fractions_text
 from iceberg_zorder.pyiceberg.run.rewrite_group import RewriteContext, rewrite_group
-from iceberg_zorder.pyiceberg.write.file_writer import delete_files
+from iceberg_zorder.pyiceberg.write.file_writer import delete_files, try_to_write
 from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.threads import available_cores
@@ -72,6 +73,7 @@ class RewriteRunner:
         self._left: list[FileGroup] = []
         self._open = 0
         """File groups of the plan at hand that are neither committed nor left."""
+        self._has_written = False
         self._settled_from: int | None = None
         self._id = uuid.uuid4().hex[:16]
         """The snapshot that was planned on first, if nothing is left for later."""
@@ -87,6 +89,7 @@ class RewriteRunner:
         if not plan.groups:
             return RewriteResult(0, 0, 0, 0, 0, plan.message)
         with self._telling_what_is_left():
+            try_to_write(self._table)
             sampled = self._sampled(plan)
         sampled.metrics.check()
         if sampled.is_whole and sampled.snapshot is not None:
@@ -137,7 +140,7 @@ class RewriteRunner:
         except RewriteFailedError:
             raise
         except Exception as error:
-            raise self._failure(str(error)) from error
+            raise self._failure(why(error)) from error
 
     @contextmanager
     def _telling_what_was_set(self) -> Iterator[None]:
@@ -204,8 +207,8 @@ class RewriteRunner:
         if failed and not self._options.partial_progress:
             raise failed[-1]
         if self._tally.failed_files and not self._tally.commits:
-            why = f"no file group could be rewritten: {failed[-1] if failed else self._tally.failure}"
-            raise self._failure(why, RewriteConflictError if self._tally.conflicts else RewriteFailedError)
+            reason = f"no file group could be rewritten: {failed[-1] if failed else self._tally.failure}"
+            raise self._failure(reason, RewriteConflictError if self._tally.conflicts else RewriteFailedError)
         if len(failed) > self._options.max_failed_commits:
             kind = RewriteConflictError if self._tally.conflicts else RewriteFailedError
             raise kind(
@@ -239,6 +242,7 @@ class RewriteRunner:
         most = self._options.max_concurrent_file_group_rewrites
         pool = FileGroupPool(context, rewrite_group, most, self._goes_on)
         batch: list[tuple[FileGroup, list[DataFile]]] = []
+        self._has_written = True
         try:
             fitted = list(zip(plan.groups, layouts, strict=True))
             with closing(pool.outcomes(fitted)) as outcomes:
@@ -331,12 +335,12 @@ class RewriteRunner:
         self._tally.failed_files += len(group.tasks)
         self._tally.failure = error
 
-    def _failure(self, why: str, kind: type[RewriteFailedError] = RewriteFailedError) -> RewriteFailedError:
+    def _failure(self, reason: str, kind: type[RewriteFailedError] = RewriteFailedError) -> RewriteFailedError:
         """Say why the rewrite cannot go on, and what is left of it."""
         commits = self._tally.commits
         left = (
             f"What {commits} commits have rewritten stands, and the other new files were deleted."
             if commits
-            else "Nothing was committed, and the new files were deleted."
+            else f"Nothing was committed{', and the new files were deleted' if self._has_written else ''}."
         )
-        return kind(f"Cannot complete the rewrite of {self._name}, because {why.rstrip('.')}. {left}")
+        return kind(f"Cannot complete the rewrite of {self._name}, because {reason.rstrip('.')}. {left}")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import posixpath
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,8 +16,9 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 
-from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.compat.schemas import partition_path, sanitize_column_names, schema_to_pyarrow
+from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_names import data_file_name
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
 from iceberg_zorder.pyiceberg.progress import WRITE, Progress, silent
@@ -206,6 +210,33 @@ def _delete_file(table: Table, path: str) -> None:
         _LOG.warning(
             "Failed to delete %s of a file group that failed; remove_orphan_files collects it", path, exc_info=True
         )
+
+
+def try_to_write(table: Table) -> None:
+    """Write a small file where data files go, and delete it, before anything else is done.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+
+    Raises
+    ------
+    RewriteFailedError
+        When that cannot be done, as on a disk that is full or read-only.
+    """
+    path = table.location_provider().new_data_location(f"zorder-{uuid4()}.tried")
+    try:
+        with table.io.new_output(path).create() as stream:
+            stream.write(bytes(4096))
+    except Exception as error:
+        with suppress(Exception):
+            table.io.delete(path)
+        raise RewriteFailedError(
+            f"Cannot rewrite {display_name(table)}, because no file can be written to {posixpath.dirname(path)}: "
+            f"{error}. Nothing was begun."
+        ) from error
+    _delete_file(table, path)
 
 
 def check_writable(table: Table) -> None:
