@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import posixpath
+import re
 from collections.abc import Mapping
 
 from iceberg_zorder.errors import InvalidInputError
@@ -14,6 +16,7 @@ _WEIGHTS = "column-weights"
 _DRY_RUN = "dry-run"
 _WORKLOAD, _WORKLOAD_SHARE = "workload", "workload-share"
 _OF_ONE_CALL = "is for one call: none would write anything then"
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)(//[^/]*)?(/.*)", re.DOTALL)
 
 COLUMNS_PROPERTY = "zorder.columns"
 """The sort order, as a rewrite takes it."""
@@ -141,6 +144,53 @@ def completed_options(
         if _WORKLOAD_SHARE not in options:
             found.pop(_WORKLOAD_SHARE, None)
     return found
+
+
+def check_remembered_workload(table: str, location: str, text: str) -> None:
+    """Refuse a workload that a table's property names outside of the table's warehouse, two levels above its location.
+
+    It is read with the rights of whoever rewrites, who may be another than who may set properties.
+
+    Parameters
+    ----------
+    table : str
+        The table's name, for messages.
+    location : str
+        Where it has its files.
+    text : str
+        The workload, as JSON or where it lies.
+
+    Raises
+    ------
+    InvalidInputError
+        When it lies elsewhere.
+
+    Examples
+    --------
+    >>> check_remembered_workload("db.t", "s3://lake/db/t", "s3://lake/workload.json")
+    >>> check_remembered_workload("db.t", "s3://lake/db/t", "/etc/passwd")
+    Traceback (most recent call last):
+    iceberg_zorder.errors.InvalidInputError: Cannot use the workload that a property of db.t names, because \
+/etc/passwd is not in the table's warehouse s3://lake/: pass it as option workload
+    """
+    if text.lstrip().startswith("{"):
+        return
+    named = _ADDRESS.fullmatch(text)
+    own = _ADDRESS.fullmatch(f"file:{location}" if location.startswith("/") else location)
+    home = "/" if own is None else posixpath.join(posixpath.dirname(posixpath.dirname(own[3].rstrip("/"))), "")
+    if (
+        own
+        and named
+        and (named[1], named[2] or "//") == (own[1], own[2] or "//")
+        and named[3].startswith(home)
+        and ".." not in named[3].split("/")
+    ):
+        return
+    warehouse = "" if own is None else f" {own[1]}{own[2] or ''}{home}"
+    raise InvalidInputError(
+        f"Cannot use the workload that a property of {table} names, because {text} is not in the table's "
+        f"warehouse{warehouse}: pass it as option workload"
+    )
 
 
 def _folded(parts: tuple[str, ...], case_sensitive: bool) -> tuple[str, ...]:

@@ -87,7 +87,9 @@ class TestFailingGroups:
         spark.sql(
             f"ALTER TABLE {table.full_name} SET TBLPROPERTIES ('write.data.path' = 'file://{tmp_path}/file/data')"
         )
-        message = f"Cannot rewrite {table.full_name}, because no file can be written to file://{tmp_path}/file/data: .* begun"
+        message = (
+            f"Cannot rewrite {table.full_name}, because no file can be written to file://{tmp_path}/file/data: .* begun"
+        )
         with pytest.raises(Exception, match=message):
             table.call("zorder(a)", options={"rewrite-all": "true"})
 

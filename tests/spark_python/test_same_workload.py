@@ -14,6 +14,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
+from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
 from iceberg_zorder.spark import rewrite_data_files as rewrite_on_spark
 from iceberg_zorder.spark.plan import describe_plan
@@ -112,6 +113,15 @@ def test_both_engines_cut_each_partition_for_its_own_queries(spark: SparkSession
     )
     for options in (with_even, {**OPTIONS, "workload": ""}):
         assert describe_plan(spark, name, by, options=options)["workload"] is None
+    for place in ("/none", "file:///none", "s3://none/none"):
+        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('zorder.workload' = '{place}')")
+        with pytest.raises(
+            InvalidInputError, match=f"because {place} is not in the table's warehouse file:"
+        ) as on_spark:
+            describe_plan(spark, name, by, options=OPTIONS)
+        with pytest.raises(InvalidInputError) as without:
+            plan_rewrite(catalog.load_table(name.removeprefix(f"{CATALOG}.")), by, options=OPTIONS)
+        assert str(on_spark.value) == str(without.value)
 
 
 def test_both_engines_tell_what_queries_read_before_and_after(spark: SparkSession, catalog: Catalog, full: str) -> None:
@@ -158,13 +168,15 @@ def read_by_scans(table: Table, filters: Sequence[str]) -> float:
 
 
 def test_a_workload_that_a_table_remembers_is_settled_for_the_other_engine(
-    spark: SparkSession, catalog: Catalog, full: str, tmp_path: Path
+    spark: SparkSession, catalog: Catalog, full: str, lake_dir: Path
 ) -> None:
-    file = tmp_path / "workload.json"
+    file = lake_dir / "warehouse" / "workload.json"
     file.write_text(json.dumps(workload(["id < 3", "id = 30 AND kind > 'm'"])))
     name = f"{CATALOG}.db.of_a_workload"
     spark.sql(f"CREATE TABLE {name} USING iceberg AS SELECT * FROM {full}")
-    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('zorder.columns' = 'id, kind', 'zorder.workload' = '{file}')")
+    spark.sql(
+        f"ALTER TABLE {name} SET TBLPROPERTIES ('zorder.columns' = 'id, kind', 'zorder.workload' = 'file://{file}')"
+    )
     options = {"target-file-size-bytes": "5000"}
     first = rewrite_on_spark(spark, name, options=options)
     assert first.added_data_files_count > 3

@@ -30,7 +30,7 @@ from iceberg_zorder.report.scan_fraction import workload_read
 from iceberg_zorder.request.arguments import option_text, sort_order_text
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
-from iceberg_zorder.request.table_defaults import WORKLOAD_PROPERTY, completed_options
+from iceberg_zorder.request.table_defaults import WORKLOAD_PROPERTY, check_remembered_workload, completed_options
 
 _LOG = logging.getLogger("iceberg_zorder")
 
@@ -143,6 +143,7 @@ def _queries(
     if remembered is None:
         return None
     try:
+        check_remembered_workload(display_name(table), table.location(), remembered)
         return RequestedWorkload.of(table, remembered, case_sensitive=case_sensitive)
     except InvalidInputError as error:
         _LOG.warning("Reported without the workload of property %s: %s", WORKLOAD_PROPERTY, error)

@@ -35,6 +35,7 @@ from iceberg_zorder.request.sort_order import SortOrder, parse_sort_order
 from iceberg_zorder.request.table_defaults import (
     COLUMNS_PROPERTY,
     OPTIONS_PROPERTY,
+    check_remembered_workload,
     completed_options,
     options_property,
 )
@@ -94,6 +95,8 @@ class PlanRequest:
         options = completed_options(
             name, properties, self.written_options, self.sort_order, case_sensitive=self.case_sensitive
         )
+        if "workload" in options and "workload" not in self.written_options:
+            check_remembered_workload(name, self.table.location(), options["workload"])
         if sort_order is None and "workload" not in options:
             raise InvalidInputError(
                 f"Cannot rewrite data files of {name}, because no columns are named, for example 'zorder(a, b)', and "
@@ -254,6 +257,8 @@ def remember(table: Table, sort_order: str, options: Mapping[str, str]) -> dict[
     size_rules(table, request.options)
     request.row_order()
     properties = {COLUMNS_PROPERTY: sort_order}
+    if "workload" in options:
+        check_remembered_workload(display_name(table), table.location(), options["workload"])
     if options:
         properties[OPTIONS_PROPERTY] = options_property(options)
     change_properties(table, properties, removed=[] if options else [OPTIONS_PROPERTY])

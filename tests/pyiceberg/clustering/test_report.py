@@ -421,6 +421,6 @@ def test_what_the_queries_of_a_workload_read_is_that_of_predicates(
         change.set_properties({"zorder.workload": "/no/such/workload.json"})
     without = report(table, ["a", "s"])
     assert "workload" not in without.to_dict()
-    assert "Reported without the workload of property zorder.workload: Cannot read workload" in caplog.text
+    assert "Reported without the workload of property zorder.workload: Cannot use the workload" in caplog.text
     with pytest.raises(InvalidInputError, match="Cannot read workload /no/such/other.json"):
         report(table, ["a", "s"], workload="/no/such/other.json")

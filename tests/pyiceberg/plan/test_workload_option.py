@@ -22,6 +22,7 @@ from iceberg_zorder.layout.layout_json import to_json
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, report, rewrite_data_files
 from iceberg_zorder.pyiceberg.commit import batches
 from iceberg_zorder.pyiceberg.commit.replacement import Replacement, commit_replacement
+from iceberg_zorder.pyiceberg.plan.plan_request import remember
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.request.result import WorkloadScan
@@ -159,7 +160,7 @@ def test_wherever_the_workload_comes_from_the_layout_is_one(table: Table, tmp_pa
     ):
         assert layouts(plan_rewrite(table, ["a", "b"], options={**ALL, "workload": given})) == wanted
     with table.transaction() as change:
-        change.set_properties({"zorder.columns": "a, b", "zorder.workload": str(file)})
+        change.set_properties({"zorder.columns": "a, b", "zorder.workload": f"file://{file}"})
     assert layouts(plan_rewrite(table, options=ALL)) == wanted
     without = layouts(plan_rewrite(table, options={**ALL, "workload": workload([(5_000, 5_100, 3)])}))
     assert without != wanted
@@ -235,11 +236,42 @@ def test_a_remembered_workload_is_left_out_where_it_is_not_wanted(table: Table) 
         change.set_properties({"zorder.workload": "/no/such/file", "zorder.options": "workload-share=0.5"})
     for options in ({"cuts": "even"}, {"workload": ""}):
         assert plan_rewrite(table, ["a"], options={**ALL, **options}).to_dict()["workload"] is None
-    with pytest.raises(InvalidInputError, match="Cannot read workload /no/such/file"):
+    with pytest.raises(
+        InvalidInputError, match="Cannot use the workload that a property of lake.db.t names, because /no"
+    ):
         plan_rewrite(table, ["a"], options=ALL)
     with table.transaction() as change:
         change.set_properties({"zorder.workload": ""})
     assert plan_rewrite(table, ["a"], options=ALL).to_dict()["workload"] is None
+
+
+def test_a_property_names_no_file_of_whoever_maintains(table: Table, tmp_path: Path) -> None:
+    """It would be read with the rights of whoever rewrites, who may be another than who sets properties."""
+    outside = tmp_path.parent / "outside.json"
+    outside.write_text(json.dumps(workload()))
+    for place in (
+        str(outside),
+        f"file:{outside}",
+        f"file://{outside}",
+        f"file://{tmp_path}/../{outside.name}",
+        f"{tmp_path}/inside.json",
+        "s3://elsewhere/workload.json",
+    ):
+        assert plan_rewrite(table, ["a"], options={**ALL, "workload": workload()}).groups
+        for properties in ({"zorder.workload": place}, {"zorder.options": f"workload={place}", "zorder.workload": ""}):
+            with table.transaction() as change:
+                change.set_properties(properties)
+            with pytest.raises(InvalidInputError) as refused:
+                plan_rewrite(table, ["a"], options=ALL)
+            assert str(refused.value) == (
+                f"Cannot use the workload that a property of lake.db.t names, because {place} is not in the table's "
+                f"warehouse file://{tmp_path}/: pass it as option workload"
+            )
+        with table.transaction() as change:
+            change.remove_properties("zorder.options")
+    with pytest.raises(InvalidInputError, match="Cannot use the workload that a property of lake.db.t names"):
+        remember(table, "a", {"workload": str(outside)})
+    assert plan_rewrite(table, ["a"], options={**ALL, "workload": str(outside)}).groups
 
 
 def test_queries_of_everything_and_of_nothing(table: Table) -> None:

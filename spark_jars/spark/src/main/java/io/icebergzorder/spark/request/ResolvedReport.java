@@ -79,6 +79,7 @@ public record ResolvedReport(
       return asked.isBlank() ? Optional.empty() : Optional.of(ResolvedRequest.workload(target, asked, remembered.workloadShare()));
     }
     try {
+      remembered.workload().ifPresent(text -> TableDefaults.checkWorkload(target, text));
       return ResolvedRequest.workload(target, remembered);
     } catch (IllegalArgumentException e) {
       LOG.warn("Reported without the workload of property {}: {}", TableDefaults.WORKLOAD, Printable.of(e.getMessage()));
