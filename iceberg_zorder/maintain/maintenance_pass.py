@@ -172,6 +172,8 @@ class MaintenancePass:
         names, errors = self._names()
         if not names and not errors:
             _LOG.warning("No table matches any rule of %s", self._policy.name)
+        listed = ((each.catalog, each.namespace, each.name) for each in names)
+        unmatched = () if errors else tuple(self._policy.unmatched(listed))
         found = [each for name in names if not stop() and (each := self._observed(name, began)) is not None]
         settings = {report.table: of for report, of in found}
         seen = [(report.observation, of) for report, of in found if report.observation is not None]
@@ -200,7 +202,7 @@ class MaintenancePass:
         failed = [report for report, _ in found if report.observation is None]
         for report in failed:
             self._tell(TABLE_FAILED, described(report))
-        done = PassReport(began, self._clock(), (*reports, *failed), tuple(errors), dry_run)
+        done = PassReport(began, self._clock(), (*reports, *failed), tuple(errors), dry_run, unmatched)
         self._tell(PASS_ENDED, done.summary())
         return done
 

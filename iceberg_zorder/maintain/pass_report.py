@@ -101,6 +101,8 @@ class PassReport:
         What went wrong with catalogs.
     dry_run : bool
         Whether nothing was to be done.
+    unmatched : tuple of str
+        What is wrong with rules that are for no table.
     """
 
     began: datetime
@@ -108,6 +110,7 @@ class PassReport:
     tables: tuple[TableReport, ...]
     errors: tuple[str, ...] = ()
     dry_run: bool = False
+    unmatched: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the pass by what JSON has; ``docs/maintenance.md`` tells the keys."""
@@ -118,7 +121,7 @@ class PassReport:
             "dry_run": self.dry_run,
             "rewritten_bytes": self.rewritten_bytes,
             "tables": [described(each) for each in self.tables],
-            "errors": list(self.errors),
+            "errors": [*self.errors, *self.unmatched],
         }
 
     def summary(self) -> dict[str, Any]:
@@ -129,7 +132,7 @@ class PassReport:
             "tables": len(self.tables),
             "conflicts": sum(each.is_conflict for each in self.tables),
             "failures": sum(each.error is not None and not each.is_conflict for each in self.tables),
-            "errors": list(self.errors),
+            "errors": [*self.errors, *self.unmatched],
         }
 
     @property
@@ -140,7 +143,11 @@ class PassReport:
     @property
     def failures(self) -> tuple[str, ...]:
         """What went wrong with catalogs and tables, which it names; that writers have won is no failure."""
-        return (*self.errors, *(each.error for each in self.tables if each.error is not None and not each.is_conflict))
+        return (
+            *self.errors,
+            *self.unmatched,
+            *(each.error for each in self.tables if each.error is not None and not each.is_conflict),
+        )
 
     @property
     def has_failed(self) -> bool:

@@ -29,7 +29,7 @@ defaults:
   options: {{min-age-seconds: 0, target-file-size-bytes: 40000}}
 tables:
   "db.*": {{by: [a, b]}}
-  db.by_time: {{triggers: {{commit-count: 100}}}}
+  "db.by_tim[e]": {{triggers: {{commit-count: 100}}}}
 """
 
 
@@ -157,6 +157,23 @@ def test_one_table_that_fails_stops_no_other(home: Path, catalog: Catalog) -> No
     }  # fmt: skip
     (error,) = [each["error"] for each in found["tables"] if each["error"]]
     assert error.startswith("lake.db.broken: Cannot cluster by column 'b', because lake.db.broken has no such column")
+
+
+def test_a_rule_for_a_table_that_is_not_there_is_a_failure(home: Path, catalog: Catalog) -> None:
+    table(catalog, "db.events", 8)
+    (home / "policy.yaml").write_text(
+        f"version: 1\ncatalogs: {{lake: {{type: sql, uri: 'sqlite:///{home}/catalog.db', warehouse: '{home}/warehouse'}}}}\n"
+        "defaults: {by: [a, b], options: {min-age-seconds: 0, target-file-size-bytes: 40000}}\n"
+        "namespaces: {db: {}, bd: {}}\n"
+        "tables: {db.events: {}, db.evnts: {enabled: false}, 'db.evnt?': {}}\n"
+    )
+    found = maintain(home, code=1)
+    assert [bool(each["done"]) for each in found["tables"]] == [True]
+    said = f"of {home}/policy.yaml is for, because no catalog of it has"
+    assert found["errors"] == [
+        f"Cannot find what rule namespaces.bd {said} a table in it",
+        f"Cannot find what rule tables.db.evnts {said} such a table",
+    ]
 
 
 def test_a_wrong_policy_is_refused(home: Path, catalog: Catalog) -> None:

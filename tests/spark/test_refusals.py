@@ -45,6 +45,7 @@ def refusal(of: Table, sort_order: str, options: dict[str, str] | None = None, *
     ("sort_order", "parts"),
     [
         ("zorder(nope)", ["column 'nope'", "no such column", "it has id, p, a"]),
+        ("zorder(idd)", ["no such column (did you mean 'id'?)"]),
         ("zorder(s.nope)", ["column 's.nope'", "no such column", "it has x"]),
         ("zorder(a, A)", ["column a twice"]),
         ("zorder(s.x, S.x)", ["column s.x twice"]),

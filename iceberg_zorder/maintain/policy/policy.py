@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from fnmatch import fnmatchcase
@@ -165,6 +165,39 @@ class Policy:
         rules = (rule for rule in (*self.namespaces, *self.tables) if rule.is_of(catalog, default))
         beginnings = (_WILD.split(rule.pattern, maxsplit=1)[0] for rule in rules)
         return any(each.startswith(inside) or inside.startswith(each) for each in beginnings)
+
+    def unmatched(self, tables: Iterable[tuple[str, Sequence[str], str]]) -> list[str]:
+        """Find the rules that name one table, or one namespace, where there is none.
+
+        Parameters
+        ----------
+        tables : iterable of (str, sequence of str, str)
+            The tables that rules are for: catalog, parts of the namespace, name.
+
+        Returns
+        -------
+        list of str
+            What is wrong, a sentence for each.
+
+        Examples
+        --------
+        >>> policy = Policy("policy.yaml", {"lake": CatalogProperties("lake")}, tables=(Rule("db.evnts"), Rule("x.*")))
+        >>> policy.unmatched([("lake", ("db",), "events")])
+        ['Cannot find what rule tables.db.evnts of policy.yaml is for, because no catalog of it has such a table']
+        """
+        listed = [(catalog, ".".join(namespace), name) for catalog, namespace, name in tables]
+        found = (
+            ("namespaces", self.namespaces, "a table in it", {each[:2] for each in listed}),
+            ("tables", self.tables, "such a table", {(each[0], f"{each[1]}.{each[2]}") for each in listed}),
+        )
+        default = self.defaults.get("catalog")
+        return [
+            f"Cannot find what rule {section}.{rule.pattern} of {self.name} is for, because no catalog of it has {what}"
+            for section, rules, what, names in found
+            for rule in rules
+            if not _WILD.search(rule.pattern)
+            and not any(rule.is_of(each, default) and (each, rule.pattern) in names for each in self.catalogs)
+        ]
 
     def masked(self, text: str) -> str:
         """Write a text without the secrets of the catalogs: for logs, and for errors of libraries."""
