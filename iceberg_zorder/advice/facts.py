@@ -80,6 +80,8 @@ class TableFacts:
         Where its workload was read from.
     remembers_workload : bool, optional
         Whether rewrites take a workload that its properties name.
+    branch : str or None, optional
+        The branch, if that is not main.
     """
 
     catalog: str
@@ -94,6 +96,7 @@ class TableFacts:
     unbounded: Mapping[str, str] = field(default_factory=dict)
     workload: WorkloadFiles = WorkloadFiles((), "workload.json")
     remembers_workload: bool = False
+    branch: str | None = None
 
 
 @dataclass(frozen=True)

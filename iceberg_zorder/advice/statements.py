@@ -111,18 +111,22 @@ def rewrite_command(table: TableFacts, sort_order: str, workload: str | None = N
     --------
     >>> rewrite_command(TableFacts("lake", ("db", "t"), 1, 9, 99, 11), "zorder(a, b)")
     "iceberg-zorder rewrite db.t --by 'zorder(a, b)' --option rewrite-all=true --catalog lake"
+    >>> rewrite_command(TableFacts("lake", ("db", "t"), 1, 9, 99, 11, branch="audit"), "zorder(a, b)")
+    "iceberg-zorder rewrite db.t --by 'zorder(a, b)' --option rewrite-all=true --branch audit --catalog lake"
     """
     options = [word for name, value in _options(table, workload).items() for word in ("--option", f"{name}={value}")]
-    words = ["iceberg-zorder", "rewrite", quoted_name(table.identifier), "--by", sort_order, *options]
+    branch = ["--branch", table.branch] if table.branch else []
+    words = ["iceberg-zorder", "rewrite", quoted_name(table.identifier), "--by", sort_order, *options, *branch]
     return shlex.join([*words, "--catalog", table.catalog])
 
 
 def _call(table: TableFacts, how: str, options: Mapping[str, str]) -> str:
     catalog = quoted_name((table.catalog,))
     pairs = ", ".join(f"{quoted_text(name)}, {quoted_text(value)}" for name, value in options.items())
+    branch = f",\n  branch => {quoted_text(table.branch)}" if table.branch else ""
     return (
         f"CALL {catalog}.system.rewrite_data_files(\n  table => {quoted_text(quoted_name(table.identifier))}{how},\n"
-        f"  options => map({pairs})\n)"
+        f"  options => map({pairs}){branch}\n)"
     )
 
 

@@ -236,7 +236,8 @@ class ConsoleOutput(Output):
     def reported(self, report: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
         """Show tables and findings, at most 100 columns wide."""
         width = min(WIDTH, self._stdout.width)
-        self._stdout.print(report_renderable(report), width=width)
+        # Tables fit, and a command that is cropped cannot be pasted.
+        self._stdout.print(report_renderable(report), width=width, crop=False)
         if before is not None:
             self._stdout.print(comparison_renderable(before, report), width=width)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from iceberg_zorder.cli.output import Output
-from iceberg_zorder.cli.request import ReportRequest, RewriteRequest, with_compared
+from iceberg_zorder.cli.request import ReportRequest, RewriteRequest, pasted, with_compared
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, load_table
 from iceberg_zorder.pyiceberg.catalog.retry import why
@@ -77,7 +77,7 @@ class PyIcebergEngine:
         """Report on a table; raises as :class:`iceberg_zorder.cli.request.Engine`."""
 
         def report_by(sort_order: str | None, snapshot_id: int | None) -> ClusteringReport:
-            return report(
+            found = report(
                 table,
                 sort_order,
                 where=request.where,
@@ -86,6 +86,8 @@ class PyIcebergEngine:
                 predicates=request.predicates,
                 workload=request.workload,
             )
+            findings = (replace(each, command=pasted(each.command, self.catalog)) for each in found.findings)
+            return replace(found, findings=tuple(findings))
 
         with failures(f"report on {request.table}"), output.progress() as say, warnings(output):
             say(f"Reading the metadata of {request.table}")

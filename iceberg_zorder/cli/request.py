@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -237,6 +238,18 @@ class AdviceRequest:
     def identifier(self) -> tuple[str, ...]:
         """Its name in the catalog."""
         return self.workload.identifier
+
+
+def pasted(command: str | None, catalog: CatalogConfiguration) -> str | None:
+    """Complete a command of ours that is shown to be pasted by the flags that find the catalog.
+
+    Examples
+    --------
+    >>> pasted("iceberg-zorder rewrite db.t --catalog lake", CatalogConfiguration("lake", {}, ("--uri", "http://h")))
+    'iceberg-zorder rewrite db.t --catalog lake --uri http://h'
+    """
+    is_ours = command is not None and command.startswith("iceberg-zorder ")
+    return f"{command} {shlex.join(catalog.flags)}" if is_ours and catalog.flags else command
 
 
 def with_compared(

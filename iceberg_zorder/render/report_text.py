@@ -35,7 +35,7 @@ def report_text(report: Mapping[str, Any]) -> str:
         Lines of at most 100 characters, but where a command is longer.
     """
     console = Console(file=io.StringIO(), width=WIDTH, color_system=None)
-    console.print(report_renderable(report))
+    console.print(report_renderable(report), crop=False)
     written: str = console.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in written.splitlines())
 

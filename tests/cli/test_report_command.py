@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pytest
 from pyiceberg.catalog import Catalog
 
 from iceberg_zorder.pyiceberg import rewrite_data_files
-from tests.cli.processes import run, run_without_spark
+from tests.cli.processes import run, run_here, run_without_spark
 
 BY = ("db.events", "--by", "`user id`,ts")
 
@@ -129,3 +130,17 @@ def test_a_table_that_is_not_there_is_told(home: Path) -> None:
     done = run_without_spark(home, "db.none", "--by", "a", command="report")
     assert done.returncode == 2
     assert "Error: Cannot load table files.db.none, because there is no such table" in done.stderr
+
+
+def test_commands_are_whole_with_all_that_finds_the_catalog(home: Path, catalog: Catalog) -> None:
+    where = " AND ".join(f"ts < {number}" for number in range(1000, 1020))
+    found = ("--catalog", "files", "--uri", f"sqlite:///{home}/catalog.db", "--warehouse", f"{home}/ware house")
+    asked = ("report", *BY, "--where", where, *found, "--quiet")
+    done = run_here(asked, {"HOME": str(home), "COLUMNS": "80"})
+    assert done.returncode == 0, done.stderr
+    commands = [line.strip() for line in done.stdout.splitlines() if "iceberg-zorder rewrite" in line]
+    words = ["--by", "`user id`,ts", "--where", where, "--option", "rewrite-all=true", *found]
+    assert [shlex.split(each) for each in commands] == [["iceberg-zorder", "rewrite", "db.events", *words]]
+    assert max(len(line) for line in done.stdout.splitlines() if line.strip() not in commands) <= 80
+    findings = json.loads(run_here((*asked, "--output", "json"), {"HOME": str(home)}).stdout)["findings"]
+    assert commands == [each["command"] for each in findings if each["command"]]

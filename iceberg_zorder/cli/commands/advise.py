@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from iceberg_zorder.advice.advice import Advice
@@ -10,7 +11,7 @@ from iceberg_zorder.cli.failure import Failure
 from iceberg_zorder.cli.files import replace_text
 from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.pyiceberg_engine import failures, warnings
-from iceberg_zorder.cli.request import AdviceRequest
+from iceberg_zorder.cli.request import AdviceRequest, pasted
 from iceberg_zorder.pyiceberg import advise
 from iceberg_zorder.pyiceberg.catalog.configuration import load_table
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
@@ -60,7 +61,7 @@ def _advice(request: AdviceRequest, output: Output) -> Advice:
                 kind=queries.kind,
             )
             say(f"Simulating layouts of {request.table}")
-            return advise(
+            found = advise(
                 table,
                 workload,
                 options=request.options,
@@ -74,6 +75,8 @@ def _advice(request: AdviceRequest, output: Output) -> Advice:
                     **{"dialect": queries.dialect, "as-of": queries.as_of.isoformat(" ") if queries.as_of else None},
                 ),
             )
+    catalog = queries.catalog
+    return replace(found, command=pasted(found.command, catalog), preparation=pasted(found.preparation, catalog))
 
 
 def _write_page(path: Path, advice: Advice) -> None:

@@ -6,6 +6,7 @@ the home directory and the current directory), PYICEBERG_CATALOG__ variables, ar
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import cast
 
@@ -29,10 +30,13 @@ class CatalogConfiguration:
         Its name.
     properties : dict of str to object
         Its properties; text, or nested dictionaries of text. ``type`` is always there.
+    flags : tuple of str, optional
+        The flags of the command line that find it again, without passwords.
     """
 
     name: str
     properties: dict[str, object]
+    flags: tuple[str, ...] = ()
 
 
 def catalog_properties(
@@ -74,7 +78,8 @@ def catalog_properties(
     properties: dict[str, object] = dict(all_properties)
     if "py-catalog-impl" not in properties:
         properties["type"] = _catalog_type(found.name, all_properties)
-    return CatalogConfiguration(found.name, properties)
+    flags = [word for key, value in given.items() for word in (f"--{key}", re.sub("//.*@", "//...@", value))]
+    return CatalogConfiguration(found.name, properties, tuple(flags))
 
 
 def _catalog_type(name: str, properties: RecursiveDict) -> str:

@@ -138,6 +138,7 @@ def advise(
             _table_facts(table, plan, written, columns, snapshots_to(table, snapshot), snapshot.snapshot_id),
             workload=files or WorkloadFiles.of(paths),
             remembers_workload=bool(table.properties.get(WORKLOAD_PROPERTY)),
+            branch=None if branch == MAIN_BRANCH else branch,
         )
         count = sum(task.data_file.record_count for task in tasks)
         progress(PLAN, count, facts.bytes)

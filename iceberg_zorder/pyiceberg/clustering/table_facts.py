@@ -139,7 +139,8 @@ def _rewrite_command(request: FactsRequest) -> RewriteCommand:
         branch = [] if request.branch == MAIN_BRANCH else ["--branch", request.branch]
         where = [] if request.command_where is None else ["--where", request.command_where]
         name = quoted_name(request.table.name())
-        return shlex.join(["iceberg-zorder", "rewrite", name, "--by", request.sort_order, *where, *given, *branch])
+        asked = ["--by", request.sort_order, *where, *given, *branch, "--catalog", request.table.catalog.name]
+        return shlex.join(["iceberg-zorder", "rewrite", name, *asked])
 
     return command
 
