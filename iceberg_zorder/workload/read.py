@@ -8,6 +8,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.request.predicate import parse_predicate
+from iceberg_zorder.workload.boxes.boxes import boxes_of
 from iceberg_zorder.workload.conditions.values.constants import Clock
 from iceberg_zorder.workload.readers.conditions import add_conditions, condition_lines
 from iceberg_zorder.workload.readers.event_log import EventLogReader
@@ -16,7 +18,7 @@ from iceberg_zorder.workload.readers.rows import CONDITION, QUERY, BadRow, Row, 
 from iceberg_zorder.workload.readers.scan_report import add_logged, add_reports
 from iceberg_zorder.workload.readers.statements import StatementReader
 from iceberg_zorder.workload.scanned_table import ScannedTable
-from iceberg_zorder.workload.workload import Gathered, Workload
+from iceberg_zorder.workload.workload import FULL_SCAN, Gathered, Workload
 from iceberg_zorder.workload.workload_json import from_json
 
 
@@ -104,7 +106,7 @@ class _Reader:
         elif source.kind == "sql":
             self._statements.add_script(text_of(source.path))
         elif source.kind == "workload":
-            self._read.append(from_json(text_of(source.path), str(source.path)))
+            self._read.append(self._checked(from_json(text_of(source.path), str(source.path))))
         else:
             self._add_rows(text_of(source.path), source)
 
@@ -113,6 +115,19 @@ class _Reader:
         for each in self._read:
             found = found.joined(each)
         return found
+
+    def _checked(self, found: Workload) -> Workload:
+        """Refuse filters that are none of the table, as rewrites do."""
+        for text in (*(each.filter for each in found.queries), *(each.filter for each in found.columns_only)):
+            self._check(text)
+        return found
+
+    def _check(self, text: str) -> None:
+        try:
+            boxes_of(parse_predicate(text), self._table.columns, 1)
+        except InvalidInputError as error:
+            name = ".".join(self._table.identifier)
+            raise InvalidInputError(f"Cannot use the filter '{text}' on {name}, because {error}") from error
 
     def _add_events(self, source: Source) -> None:
         missing: list[str] = []
@@ -153,7 +168,14 @@ class _Reader:
             rows = list(condition_lines(text))
         if wanted is CONDITION:
             timeless = (Row(row.text, row.weight) if isinstance(row, Row) and self._has_moment else row for row in rows)
-            add_conditions(self._gathered, timeless, self._table, self._clock, self._dialect)
+            gathered = Gathered()
+            add_conditions(gathered, timeless, self._table, self._clock, self._dialect)
+            found = gathered.workload()
+            is_understood = found.columns_only or any(each.filter != FULL_SCAN for each in found.queries)
+            if source.is_guess and found.not_understood and not is_understood:
+                name, why = ".".join(self._table.identifier), found.not_understood[0].reason
+                raise InvalidInputError(f"it looks like conditions, and none of them is on columns of {name}: {why}")
+            self._read.append(found)
             return
         for row in rows:
             if isinstance(row, BadRow):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -276,6 +277,16 @@ def test_directories_are_searched(tmp_path: Path) -> None:
         ("x.json", '{"a": 1}', {}, "because it has no column named query, "),
         ("x.gz", b"\x1f\x8bno", {}, "because "),
         ("x.log", "nothing\n", {"kind": "event-log"}, "because it has no events of Spark"),
+        ("x", random.Random(1).randbytes(3_000), {}, "because it is no text in UTF-8"),
+        ("x.sql", random.Random(2).randbytes(3_000), {}, "because it is no text in UTF-8"),
+        ("x", "SELECT * FROM t".encode("utf-16"), {"kind": "sql"}, "because it is no text in UTF-8"),
+        (
+            "x.txt",
+            "Dear all\nnope = 1\n",
+            {},
+            "because it looks like conditions, and none of them is on columns of db.t: ",
+        ),
+        ("x.csv", "filter,count\nnope = 1,3\n", {}, "there is no column nope in db.t"),
         (
             "x.sql",
             "SELECT 1",
@@ -291,6 +302,21 @@ def test_what_cannot_be_read_is_refused(
         read(tmp_path / name, text, **how)
     assert why in str(refused.value)
     assert str(refused.value).startswith("Cannot read ")
+
+
+@pytest.mark.parametrize("kind", ["queries", "columns-only"])
+def test_a_filter_of_a_workload_on_a_column_that_is_not_there_is_refused(tmp_path: Path, kind: str) -> None:
+    found: dict[str, object] = {"version": 1, "queries": [], "columns-only": []}
+    found[kind] = [{"filter": "nope = 1", "weight": 3, **({"columns": {"a": "="}} if kind != "queries" else {})}]
+    with pytest.raises(
+        InvalidInputError, match="^Cannot use the filter 'nope = 1' on db.t, because there is no column"
+    ):
+        read(tmp_path / "w.json", json.dumps(found))
+
+
+def test_what_is_said_to_be_conditions_is_not_refused(tmp_path: Path) -> None:
+    assert read(tmp_path / "x.txt", "nope = 1\n", kind="conditions").not_understood
+    assert read(tmp_path / "y.txt", "nope = 1\na = 1\n").not_understood
 
 
 def test_an_empty_directory_is_refused(tmp_path: Path) -> None:

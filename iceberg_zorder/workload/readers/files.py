@@ -21,6 +21,7 @@ _STATEMENT = re.compile(
     r"\s*(--[^\n]*\n|/\*.*?\*/|\s)*\(*\s*(select|with|from|insert|merge|update|delete|create|use|set|explain|values)\b",
     re.IGNORECASE | re.DOTALL,
 )
+_NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufffd]")
 _CHUNK = 1 << 20
 _PEEK = 1 << 16
 
@@ -35,10 +36,13 @@ class Source:
         Where it is.
     kind : str
         One of :data:`FORMATS`.
+    is_guess : bool, optional
+        Whether that is what it looks like.
     """
 
     path: Path
     kind: Format
+    is_guess: bool = False
 
 
 def sources(path: Path, kind: Format | None) -> list[Source]:
@@ -59,11 +63,11 @@ def sources(path: Path, kind: Format | None) -> list[Source]:
     if not path.exists():
         raise InvalidInputError(f"Cannot read {path}, because there is no such file")
     if not path.is_dir():
-        return [Source(path, kind or _kind_of(path))]
+        return [Source(path, kind or _kind_of(path), kind is None)]
     files = [each for each in sorted(path.rglob("*")) if each.is_file() and not _is_beside(each)]
     if not files:
         raise InvalidInputError(f"Cannot read {path}, because there are no files in it")
-    return [Source(each, kind or _kind_of(each)) for each in files]
+    return [Source(each, kind or _kind_of(each), kind is None) for each in files]
 
 
 def text_of(path: Path) -> str:
@@ -72,9 +76,12 @@ def text_of(path: Path) -> str:
     Raises
     ------
     InvalidInputError
-        When it cannot be read.
+        When it cannot be read, or is no text.
     """
-    return b"".join(_chunks(path)).decode("utf-8-sig", errors="replace")
+    text = b"".join(_chunks(path)).decode("utf-8-sig", errors="replace")
+    if 10 * len(_NO_TEXT.findall(text)) > len(text):
+        raise InvalidInputError(f"Cannot read {path}, because it is no text in UTF-8")
+    return text
 
 
 def lines_of(path: Path) -> Iterator[str]:
