@@ -28,6 +28,9 @@ from iceberg_zorder.render.result_tables import result_tables
 from iceberg_zorder.render.workload_text import workload_renderables
 from iceberg_zorder.request.plan_text import plan_text
 
+VERSION = 1
+"""Of all JSON: later ones add keys, and none is taken away while it stays."""
+
 
 class Output(ABC):
     """What a command can say.
@@ -267,13 +270,20 @@ class ConsoleOutput(Output):
 
 
 class JsonOutput(Output):
-    """JSON for programs: one object on stdout, and the same words as for people on stderr."""
+    """JSON for programs: one object on stdout, with its ``version``, and the same words as for people on stderr."""
 
     def rewritten(
         self, table: str, sort_order: str | None, result: Mapping[str, Any], failed: Failure | None = None
     ) -> None:
         """Write ``table``, ``sort_order`` and what the result holds; and ``error`` if not all was done."""
-        self._object({"table": table, "sort_order": sort_order, **result, **(_error(failed) if failed else {})})
+        shares = {
+            f"scan_fractions{when}": {
+                each["column"]: each[key] for each in result["scan_fractions"] if each[key] is not None
+            }
+            for key, when in (("before", "_before"), ("predicted", ""), ("actual", "_actual"))
+        }
+        error = _error(failed) if failed else {}
+        self._object({"table": table, "sort_order": sort_order, **result, **shares, **error})
         if failed:
             super().failure(failed)
 
@@ -320,7 +330,7 @@ class JsonOutput(Output):
         self._object(_error(failure))
 
     def _object(self, value: Mapping[str, object]) -> None:
-        self._stdout.file.write(json.dumps(value) + "\n")
+        self._stdout.file.write(json.dumps({"version": VERSION, **value}) + "\n")
         self._stdout.file.flush()
 
 

@@ -221,7 +221,10 @@ def test_kinds_of_failures_are_told_apart(
     assert (text.exit_code, text.stdout, text.stderr) == (code, "", f"Error: {message}\n")
     object_ = run(*arguments, "--output", "json")
     assert (object_.exit_code, object_.stderr) == (code, text.stderr)
-    assert json.loads(object_.stdout) == {"error": {"class": kind.__name__, "message": message, "exit_code": code}}
+    assert json.loads(object_.stdout) == {
+        "version": 1,
+        "error": {"class": kind.__name__, "message": message, "exit_code": code},
+    }
 
 
 @pytest.fixture
@@ -244,7 +247,7 @@ def test_an_interrupted_command_says_so(monkeypatch: pytest.MonkeyPatch, command
     message = f"the {command} of db.t was cancelled"
     assert (result.exit_code, result.stderr) == (128 + number, f"Interrupted: {message}\n")
     error = {"class": "Interrupted", "message": message, "exit_code": 128 + number}
-    assert json.loads(result.stdout) == {"error": error}
+    assert json.loads(result.stdout) == {"version": 1, "error": error}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -88,8 +89,19 @@ def test_json(result: dict[str, Any]) -> None:
     output.rewritten("lake.db.t", "a,b", result)
     assert stdout.getvalue().count("\n") == 1
     said = json.loads(stdout.getvalue())
-    assert said == {"table": "lake.db.t", "sort_order": "a,b", **json.loads(json.dumps(result))}
+    is_dry_run = result is DRY_RUN
+    assert said == {
+        "version": 1,
+        "table": "lake.db.t",
+        "sort_order": "a,b",
+        **json.loads(json.dumps(result)),
+        # As in plans.
+        "scan_fractions": {"[a]": 0.125, "b": 0.2} if is_dry_run else {},
+        "scan_fractions_before": {"[a]": 0.5, "b": 0.1} if is_dry_run else {},
+        "scan_fractions_actual": {"b": 0.3} if is_dry_run else {},
+    }
     assert list(said) == [
+        "version",
         "table",
         "sort_order",
         "rewritten_data_files_count",
@@ -103,7 +115,29 @@ def test_json(result: dict[str, Any]) -> None:
         "expected_seconds",
         "predicates",
         "workload",
+        "scan_fractions_before",
+        "scan_fractions_actual",
     ]
+
+
+@pytest.mark.parametrize(
+    "say",
+    [
+        lambda output: output.remembered("lake.db.t", {}),
+        lambda output: output.history({"table": "lake.db.t"}),
+        lambda output: output.workload({"table": "lake.db.t"}),
+        lambda output: output.advised({"table": "lake.db.t"}),
+        lambda output: output.maintained({"version": 1}),
+        lambda output: output.planned({"version": 1}),
+        lambda output: output.reported({"version": 1}, {"version": 1}),
+        lambda output: output.failure(Failure("RuntimeError", "no", 1)),
+        lambda output: output.usage(Failure("UsageError", "no", 2)),
+    ],
+)
+def test_all_json_begins_with_one_version(say: Callable[[Output], None]) -> None:
+    output, stdout, _ = spoken(JsonOutput)
+    say(output)
+    assert next(iter(json.loads(stdout.getvalue()).items())) == ("version", 1)
 
 
 PLAN = {
@@ -159,7 +193,7 @@ def test_a_cancelled_command_is_an_object() -> None:
     output, stdout, stderr = spoken(JsonOutput)
     output.cancelled(Failure("Interrupted", "the rewrite was cancelled", 130))
     error = {"class": "Interrupted", "message": "the rewrite was cancelled", "exit_code": 130}
-    assert json.loads(stdout.getvalue()) == {"error": error}
+    assert json.loads(stdout.getvalue()) == {"version": 1, "error": error}
     assert stderr.getvalue() == "Interrupted: the rewrite was cancelled\n"
 
 

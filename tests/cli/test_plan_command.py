@@ -62,7 +62,7 @@ def test_a_table_that_remembers_is_planned_alike_without_columns(home: Path, cat
         "zorder.columns": "`user id`,ts",
         "zorder.options": "rewrite-all=true; column-weights=ts=2, `user id`=0.5",
     }
-    assert json.loads(done.stdout) == {"table": "files.db.events", "properties": properties}
+    assert json.loads(done.stdout) == {"version": 1, "table": "files.db.events", "properties": properties}
     assert properties.items() <= catalog.load_table("db.events").properties.items()
 
     plans = [

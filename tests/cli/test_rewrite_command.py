@@ -124,10 +124,8 @@ class TestWithoutSpark:
         assert said["message"].startswith("Dry run: nothing was written.")
         assert said["dry_run"]
         assert said["rewritten_data_files_count"] == len(table.inspect.files())
-        assert [(each["column"], each["actual"]) for each in said["scan_fractions"]] == [
-            ("`user id`", None),
-            ("ts", None),
-        ]
+        assert list(said["scan_fractions"]) == list(said["scan_fractions_before"]) == ["`user id`", "ts"]
+        assert said["scan_fractions_actual"] == {}
         (predicate,) = said["predicates"]
         assert predicate["predicate"] == "ts < 20"
         assert 0 < predicate["before"] <= predicate["predicted"] == 1
