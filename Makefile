@@ -65,7 +65,7 @@ test-java: check-tools ## JUnit, through Maven
 
 test-python: $(INSTALLED) $(JAR) ## pytest, with doctests, in two processes
 	@$(BIN)/python -m tests.fetch_packages
-	$(BIN)/python -m pytest -m '$(QUICK)' --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest -m '$(QUICK)' --numprocesses 2 --dist loadfile --durations 10
 
 jar: $(JAR) ## Build the plugin jar
 
