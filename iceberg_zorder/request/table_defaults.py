@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import posixpath
-import re
 from collections.abc import Mapping
 
 from iceberg_zorder.errors import InvalidInputError
@@ -16,7 +14,6 @@ _WEIGHTS = "column-weights"
 _DRY_RUN = "dry-run"
 _WORKLOAD, _WORKLOAD_SHARE = "workload", "workload-share"
 _OF_ONE_CALL = "is for one call: none would write anything then"
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)(//[^/]*)?(/.*)", re.DOTALL)
 
 COLUMNS_PROPERTY = "zorder.columns"
 """The sort order, as a rewrite takes it."""
@@ -147,7 +144,7 @@ def completed_options(
 
 
 def check_remembered_workload(table: str, location: str, text: str) -> None:
-    """Refuse a workload that a table's property names outside of the table's warehouse, two levels above its location.
+    """Refuse a workload that a table's property names outside of the table's location.
 
     It is read with the rights of whoever rewrites, who may be another than who may set properties.
 
@@ -167,29 +164,18 @@ def check_remembered_workload(table: str, location: str, text: str) -> None:
 
     Examples
     --------
-    >>> check_remembered_workload("db.t", "s3://lake/db/t", "s3://lake/workload.json")
+    >>> check_remembered_workload("db.t", "s3://lake/db/t", "s3://lake/db/t/workload.json")
     >>> check_remembered_workload("db.t", "s3://lake/db/t", "/etc/passwd")
     Traceback (most recent call last):
     iceberg_zorder.errors.InvalidInputError: Cannot use the workload that a property of db.t names, because \
-/etc/passwd is not in the table's warehouse s3://lake/: pass it as option workload
+/etc/passwd is not below the table's location s3://lake/db/t: write its JSON there, or pass it as option workload
     """
-    if text.lstrip().startswith("{"):
+    home = location.rstrip("/")
+    if text.lstrip().startswith("{") or (text.startswith(f"{home}/") and ".." not in text.split("/")):
         return
-    named = _ADDRESS.fullmatch(text)
-    own = _ADDRESS.fullmatch(f"file:{location}" if location.startswith("/") else location)
-    home = "/" if own is None else posixpath.join(posixpath.dirname(posixpath.dirname(own[3].rstrip("/"))), "")
-    if (
-        own
-        and named
-        and (named[1], named[2] or "//") == (own[1], own[2] or "//")
-        and named[3].startswith(home)
-        and ".." not in named[3].split("/")
-    ):
-        return
-    warehouse = "" if own is None else f" {own[1]}{own[2] or ''}{home}"
     raise InvalidInputError(
-        f"Cannot use the workload that a property of {table} names, because {text} is not in the table's "
-        f"warehouse{warehouse}: pass it as option workload"
+        f"Cannot use the workload that a property of {table} names, because {text} is not below the table's location "
+        f"{home}: write its JSON there, or pass it as option workload"
     )
 
 

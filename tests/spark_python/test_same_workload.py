@@ -19,6 +19,7 @@ from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
 from iceberg_zorder.spark import rewrite_data_files as rewrite_on_spark
 from iceberg_zorder.spark.plan import describe_plan
 from tests.conftest import CATALOG
+from tests.spark.tables import local_path
 from tests.workload.test_cases import cases
 
 OPTIONS: dict[str, Any] = {"rewrite-all": "true", "target-file-size-bytes": "20000"}
@@ -116,7 +117,7 @@ def test_both_engines_cut_each_partition_for_its_own_queries(spark: SparkSession
     for place in ("/none", "file:///none", "s3://none/none"):
         spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('zorder.workload' = '{place}')")
         with pytest.raises(
-            InvalidInputError, match=f"because {place} is not in the table's warehouse file:"
+            InvalidInputError, match=f"because {place} is not below the table's location file:"
         ) as on_spark:
             describe_plan(spark, name, by, options=OPTIONS)
         with pytest.raises(InvalidInputError) as without:
@@ -168,15 +169,14 @@ def read_by_scans(table: Table, filters: Sequence[str]) -> float:
 
 
 def test_a_workload_that_a_table_remembers_is_settled_for_the_other_engine(
-    spark: SparkSession, catalog: Catalog, full: str, lake_dir: Path
+    spark: SparkSession, catalog: Catalog, full: str
 ) -> None:
-    file = lake_dir / "warehouse" / "workload.json"
-    file.write_text(json.dumps(workload(["id < 3", "id = 30 AND kind > 'm'"])))
     name = f"{CATALOG}.db.of_a_workload"
     spark.sql(f"CREATE TABLE {name} USING iceberg AS SELECT * FROM {full}")
-    spark.sql(
-        f"ALTER TABLE {name} SET TBLPROPERTIES ('zorder.columns' = 'id, kind', 'zorder.workload' = 'file://{file}')"
-    )
+    address = f"{catalog.load_table(name.removeprefix(f'{CATALOG}.')).location()}/workload.json"
+    file = Path(local_path(address))
+    file.write_text(json.dumps(workload(["id < 3", "id = 30 AND kind > 'm'"])))
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('zorder.columns' = 'id, kind', 'zorder.workload' = '{address}')")
     options = {"target-file-size-bytes": "5000"}
     first = rewrite_on_spark(spark, name, options=options)
     assert first.added_data_files_count > 3

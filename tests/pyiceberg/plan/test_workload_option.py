@@ -160,7 +160,10 @@ def test_wherever_the_workload_comes_from_the_layout_is_one(table: Table, tmp_pa
     ):
         assert layouts(plan_rewrite(table, ["a", "b"], options={**ALL, "workload": given})) == wanted
     with table.transaction() as change:
-        change.set_properties({"zorder.columns": "a, b", "zorder.workload": f"file://{file}"})
+        inside = f"{table.location()}/workload.json"
+        with table.io.new_output(inside).create() as stream:
+            stream.write(file.read_bytes())
+        change.set_properties({"zorder.columns": "a, b", "zorder.workload": inside})
     assert layouts(plan_rewrite(table, options=ALL)) == wanted
     without = layouts(plan_rewrite(table, options={**ALL, "workload": workload([(5_000, 5_100, 3)])}))
     assert without != wanted
@@ -253,8 +256,8 @@ def test_a_property_names_no_file_of_whoever_maintains(table: Table, tmp_path: P
         str(outside),
         f"file:{outside}",
         f"file://{outside}",
-        f"file://{tmp_path}/../{outside.name}",
-        f"{tmp_path}/inside.json",
+        f"{table.location()}/../{outside.name}",
+        f"{table.location()}-beside/workload.json",
         "s3://elsewhere/workload.json",
     ):
         assert plan_rewrite(table, ["a"], options={**ALL, "workload": workload()}).groups
@@ -264,8 +267,8 @@ def test_a_property_names_no_file_of_whoever_maintains(table: Table, tmp_path: P
             with pytest.raises(InvalidInputError) as refused:
                 plan_rewrite(table, ["a"], options=ALL)
             assert str(refused.value) == (
-                f"Cannot use the workload that a property of lake.db.t names, because {place} is not in the table's "
-                f"warehouse file://{tmp_path}/: pass it as option workload"
+                f"Cannot use the workload that a property of lake.db.t names, because {place} is not below the "
+                f"table's location {table.location()}: write its JSON there, or pass it as option workload"
             )
         with table.transaction() as change:
             change.remove_properties("zorder.options")

@@ -7,8 +7,6 @@ import io.icebergzorder.core.ZOrderOptions;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import org.apache.iceberg.Table;
 import org.slf4j.Logger;
@@ -24,8 +22,6 @@ final class TableDefaults {
 
   /** The table property with option {@code workload}, which may hold semicolons. */
   static final String WORKLOAD = "zorder.workload";
-
-  private static final Pattern ADDRESS = Pattern.compile("([A-Za-z][A-Za-z0-9+.-]+:)(//[^/]*)?(/.*)", Pattern.DOTALL);
 
   private static final Logger LOG = LoggerFactory.getLogger(TableDefaults.class);
 
@@ -73,42 +69,21 @@ final class TableDefaults {
   }
 
   /**
-   * Refuses a workload that a table's property names outside of the table's warehouse, two levels above its location: it is read with the
-   * rights of whoever rewrites, who may be another than who may set properties.
+   * Refuses a workload that a table's property names outside of the table's location: it is read with the rights of whoever rewrites,
+   * who may be another than who may set properties.
    *
    * @throws IllegalArgumentException if it lies elsewhere
    */
   static void checkWorkload(CatalogTable target, String text) {
-    if (text.stripLeading().startsWith("{")) {
-      return;
+    String home = target.table().location().replaceAll("/+$", "");
+    boolean isBelow = text.startsWith(home + "/") && !List.of(text.split("/")).contains("..");
+    if (!isBelow && !text.stripLeading().startsWith("{")) {
+      throw new IllegalArgumentException(
+          String.format(
+              "Cannot use the workload that a property of %s names, because %s is not below the table's location %s: write its JSON "
+                  + "there, or pass it as option workload",
+              target.name(), text, home));
     }
-    String location = target.table().location();
-    Matcher named = ADDRESS.matcher(text);
-    Matcher own = ADDRESS.matcher(location.startsWith("/") ? "file:" + location : location);
-    String warehouse = "";
-    if (own.matches()) {
-      String home = parent(parent(own.group(3).replaceAll("/+$", ""))) + "/";
-      if (named.matches()
-          && named.group(1).equals(own.group(1))
-          && authority(named).equals(authority(own))
-          && named.group(3).startsWith(home)
-          && !List.of(named.group(3).split("/")).contains("..")) {
-        return;
-      }
-      warehouse = " " + own.group(1) + (own.group(2) == null ? "" : own.group(2)) + home;
-    }
-    throw new IllegalArgumentException(
-        String.format(
-            "Cannot use the workload that a property of %s names, because %s is not in the table's warehouse%s: pass it as option workload",
-            target.name(), text, warehouse));
-  }
-
-  private static String authority(Matcher address) {
-    return address.group(2) == null ? "//" : address.group(2);
-  }
-
-  private static String parent(String path) {
-    return path.substring(0, Math.max(0, path.lastIndexOf('/')));
   }
 
   /** The options that a table remembers for a sort order. */
