@@ -225,6 +225,29 @@ class TestOtherWriters:
                 break
         assert at > 2
 
+    def test_a_slow_commit_keeps_no_group_from_being_rewritten(self, spark: SparkSession, server: RestServer) -> None:
+        table = self.table(spark)
+        rows, data = table.fingerprint(), Path(table.path()) / "data"
+        options = {
+            "partial-progress.enabled": "true",
+            "partial-progress.max-commits": str(self.GROUPS),
+            "max-concurrent-file-group-rewrites": "1",
+        }
+
+        def wait_for_the_second_group() -> None:
+            known, deadline = len(table.data_files()), time.monotonic() + 10
+            while len(list(data.rglob("*.parquet"))) < known + 2:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            waited.append(True)
+
+        waited: list[bool] = []
+        assert self.during(table, server, wait_for_the_second_group, options) is None
+        assert waited
+        assert table.operations() == ["append", *["replace"] * self.GROUPS]
+        assert table.fingerprint() == rows
+        assert table.orphans() == set()
+
     @pytest.mark.version
     def test_two_rewrites_of_the_same_files(self, spark: SparkSession, server: RestServer) -> None:
         table = self.table(spark)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -128,6 +129,17 @@ def test_the_procedure_prints_the_plan(spark: SparkSession) -> None:
     assert target == "  target file size 16,777,216 bytes, from the data"
     assert second.startswith("  rewrite 6 files (")
     assert second.endswith(" into 1 files: rewrite-all is true")
+
+
+@pytest.mark.version
+def test_a_call_may_follow_comments_and_its_catalog_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:
+    spark.conf.set("spark.sql.catalog.my lake", "org.apache.iceberg.spark.SparkCatalog")
+    spark.conf.set("spark.sql.catalog.my lake.type", "hadoop")
+    spark.conf.set("spark.sql.catalog.my lake.warehouse", tmp_path.as_uri())
+    spark.sql("CREATE TABLE `my lake`.db.t (id bigint) USING iceberg")
+    for comments in ("", '/* {"app": "dbt",\n "call": 1} */\n', "-- one\n--two\n  ", "/* one */--two\n/**/"):
+        [row] = spark.sql(f"{comments}CALL `my lake`.`system`.zorder_plan(table => 'db.t', sort_order => 'id')").collect()
+        assert row["reason"].endswith("branch main has no snapshot yet.")
 
 
 def test_an_option_needs_a_value(spark: SparkSession) -> None:

@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from tests.spark.tables import SPARK, Table, create, needs_branch_argument, unchanged
@@ -450,6 +451,27 @@ class TestArguments:
         assert table.fingerprint() == main
         assert spark.sql(f"SELECT snapshot_id FROM {table.full_name}.refs WHERE name = 'main'").collect() == head
         assert table.orphans() == set()
+
+    @needs_branch_argument
+    def test_a_branch_of_a_table_that_was_written_there_only(self, spark: SparkSession) -> None:
+        table = Table(spark, "db.on_a_branch_only")
+        spark.sql(f"CREATE TABLE {table.full_name} (id bigint, a int) USING iceberg")
+        with pytest.raises(PySparkException, match="branch dev, because .* has no such branch"):
+            table.call("zorder(id, a)", branch="dev")
+        spark.sql(f"ALTER TABLE {table.full_name} CREATE BRANCH dev")
+        spark.sql(f"INSERT INTO {table.full_name}.branch_dev SELECT id, hash(id) FROM range(0, 4000, 1, 2)")
+        dev = table.fingerprint(version="VERSION AS OF 'dev'")
+        assert table.call("zorder(id, a)", branch="dev").rewritten_data_files_count == 2
+        assert table.fingerprint(version="VERSION AS OF 'dev'") == dev
+
+    @needs_branch_argument
+    def test_names_in_a_filter_are_those_of_the_tables_schema_on_any_branch(self, spark: SparkSession) -> None:
+        table = create(spark, "SELECT id, cast(id / 1000 AS int) AS p, 7 AS q FROM range(0, 3000, 1, 3)")
+        spark.sql(f"ALTER TABLE {table.full_name} CREATE BRANCH dev")
+        spark.sql(f"INSERT INTO {table.full_name} VALUES (1, 1, 1)")
+        for old, new in (("p", "r"), ("q", "p"), ("r", "q")):
+            spark.sql(f"ALTER TABLE {table.full_name} RENAME COLUMN {old} TO {new}")
+        assert table.call("zorder(id, p)", branch="dev", where="q >= 1").rewritten_data_files_count == 2
 
     @pytest.mark.version
     def test_partial_progress_makes_several_commits(self, spark: SparkSession) -> None:

@@ -213,18 +213,21 @@ class PlanRequest:
         return Settled.by(self.key(order, target), snapshots_to(self.table, snapshot))
 
     def newest_snapshot(self) -> Snapshot | None:
-        """Find the branch's newest snapshot; none if the table has none yet."""
+        """Find the branch's newest snapshot; none if it is main and has none yet."""
         return branch_snapshot(self.table, self.branch_name, "rewrite data files")
 
 
 def branch_snapshot(table: Table, name: str, act: str) -> Snapshot | None:
-    """Find a branch's newest snapshot; none if the table has none yet. Raises InvalidInputError without the branch."""
+    """Find a branch's newest snapshot; none if main has none yet. Raises InvalidInputError without the branch."""
     ref = table.refs().get(name)
-    if table.current_snapshot() and (ref is None or ref.snapshot_ref_type != SnapshotRefType.BRANCH):
+    if ref is None and name == MAIN_BRANCH:
+        # Branch main is there from its first snapshot on.
+        return None
+    if ref is None or ref.snapshot_ref_type != SnapshotRefType.BRANCH:
         raise InvalidInputError(
             f"Cannot {act} for branch {name}, because {display_name(table)} has no such branch: branch does not exist"
         )
-    return None if ref is None else table.snapshot_by_id(ref.snapshot_id)
+    return table.snapshot_by_id(ref.snapshot_id)
 
 
 def remember(table: Table, sort_order: str, options: Mapping[str, str]) -> dict[str, str]:

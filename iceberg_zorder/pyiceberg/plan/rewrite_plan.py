@@ -333,7 +333,7 @@ def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = (), done: Col
     at = table.schema().schema_id, table.spec().spec_id
     if snapshot is None:
         target = given_target(table, request.options)
-        message = nothing_in(table, "the table has no snapshot yet")
+        message = nothing_in(table, "branch main has no snapshot yet")
         return RewritePlan(request, *at, None, order, message=message, target=target)
     if order is None:
         chosen = chosen_columns(request, snapshot)

@@ -170,8 +170,37 @@ def test_nothing_to_do(catalog: SqlCatalog) -> None:
     table = catalog.create_table("db.t", SCHEMA)
     plan = plan_rewrite(table, "a")
     assert plan.sampled() is plan
-    assert execute(plan).message == "Nothing to rewrite in lake.db.t: the table has no snapshot yet."
+    assert execute(plan).message == "Nothing to rewrite in lake.db.t: branch main has no snapshot yet."
     assert str(plan).splitlines()[0] == "Rewrite of lake.db.t (branch main, no snapshot) by a"
+
+
+def test_a_table_that_was_written_on_a_branch_only(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.t", SCHEMA)
+    with pytest.raises(InvalidInputError, match="branch nope, because lake.db.t has no such branch"):
+        plan_rewrite(table, "a", branch="nope")
+    table.append(rows(0, 1000))
+    # PyIceberg itself writes no branch before main.
+    table.manage_snapshots().create_branch(table.refs()["main"].snapshot_id, "dev").remove_branch("main").commit()
+    table.append(rows(1000, 1000), branch="dev")
+    result = rewrite_data_files(table, "a", branch="dev", options={"rewrite-all": True})
+    assert result.rewritten_data_files_count == 2
+    assert table.current_snapshot() is None
+    assert table.scan(snapshot_id=table.refs()["dev"].snapshot_id).to_arrow().sort_by("a") == pa.concat_tables(
+        [rows(0, 1000), rows(1000, 1000)]
+    ).sort_by("a")
+    assert plan_rewrite(table, "a").message == "Nothing to rewrite in lake.db.t: branch main has no snapshot yet."
+
+
+def test_names_in_a_filter_are_those_of_the_tables_schema_on_any_branch(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.t", SCHEMA)
+    for p in range(3):
+        table.append(rows(0, 10, p))
+    table.manage_snapshots().create_branch(table.refs()["main"].snapshot_id, "dev").commit()
+    table.append(rows(0, 10))
+    with table.update_schema() as update:
+        update.rename_column("p", "q").rename_column("b", "p")
+    plan = plan_rewrite(table, "a", where="q >= 1", branch="dev", options={"rewrite-all": True})
+    assert sum(len(group.tasks) for group in plan.groups) == 2
 
 
 class TestStale:

@@ -256,7 +256,7 @@ def test_a_table_without_a_snapshot(catalog: SqlCatalog) -> None:
     made = catalog.create_table("db.t", pa.schema([("a", pa.int64())]))
     change(made, zorder__workload=json.dumps(workload(("a = 1", 1))))
     plan = plan_rewrite(made)
-    assert plan.message == "Nothing to rewrite in lake.db.t: the table has no snapshot yet."
+    assert plan.message == "Nothing to rewrite in lake.db.t: branch main has no snapshot yet."
     assert plan.to_dict()["sort_order"] is None
     assert rewrite_data_files(made).message == plan.message
     with pytest.raises(

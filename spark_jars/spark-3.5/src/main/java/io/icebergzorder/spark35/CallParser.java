@@ -19,7 +19,8 @@ import org.apache.spark.sql.catalyst.parser.extensions.IcebergSparkSqlExtensions
 final class CallParser {
   private static final Pattern CALL_OF_ADDED =
       Pattern.compile(
-          "\\s*CALL\\s+(\\S+\\s*\\.\\s*)?`?system`?\\s*\\.\\s*`?("
+          // Comments before it are skipped, as Iceberg skips them, and catalogs may have any name.
+          "(?:\\s|--[^\\n]*\\n|/\\*.*?\\*/)*+CALL\\b.*\\bsystem`?\\s*\\.\\s*`?("
               + Procedures.added().stream().map(AddedProcedure::name).collect(Collectors.joining("|"))
               + ")`?\\s*\\(.*",
           Pattern.CASE_INSENSITIVE | Pattern.DOTALL);

@@ -3,7 +3,6 @@ package io.icebergzorder.spark.api;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.icebergzorder.spark.queries.WorkloadScan;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;

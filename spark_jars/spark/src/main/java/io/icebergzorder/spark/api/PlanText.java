@@ -1,7 +1,6 @@
 package io.icebergzorder.spark.api;
 
 import io.icebergzorder.core.Printable;
-import io.icebergzorder.spark.queries.WorkloadScan;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;

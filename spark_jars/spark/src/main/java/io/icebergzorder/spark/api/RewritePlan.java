@@ -5,7 +5,6 @@ import io.icebergzorder.spark.jobs.PhysicalTypeCheck;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Condition;
-import io.icebergzorder.spark.queries.WorkloadScan;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.run.RewriteRun;
@@ -188,7 +187,8 @@ public final class RewritePlan {
   public Optional<WorkloadScan> workload() {
     List<FittedGroup> groups = fitted.map(each -> List.copyOf(each.groups().values())).orElse(List.of());
     return plan.workload()
-        .map(workload -> FittedLayouts.read(workload, groups, List.of(), plan.request().areColumnsChosen()));
+        .map(workload -> FittedLayouts.read(workload, groups, List.of(), plan.request().areColumnsChosen()))
+        .map(WorkloadScan::of);
   }
 
   /** Whether option {@code dry-run} keeps {@link #execute} from writing. */

@@ -1,6 +1,5 @@
 package io.icebergzorder.spark.api;
 
-import io.icebergzorder.spark.queries.WorkloadScan;
 import io.icebergzorder.spark.run.RewriteRun;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -50,7 +49,7 @@ public final class ZOrderResult implements RewriteDataFiles.Result {
         outcome.result(),
         outcome.messages().isEmpty() ? null : String.join(" ", outcome.messages()),
         columns(outcome.before(), outcome.predicted(), outcome.actual()),
-        outcome.workload(),
+        outcome.workload().map(WorkloadScan::of),
         null);
   }
 

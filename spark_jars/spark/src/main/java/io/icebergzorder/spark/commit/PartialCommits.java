@@ -2,11 +2,17 @@ package io.icebergzorder.spark.commit;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import org.apache.iceberg.actions.RewriteFileGroup;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Commits file groups in batches as they are finished, and keeps account of what became of each batch. */
+/**
+ * Commits file groups in batches as they are finished, and keeps account of what became of each batch. A thread of its own commits, one batch
+ * after the other, so that those that rewrite go on while the catalog is slow.
+ */
 public final class PartialCommits {
   private static final Logger LOG = LoggerFactory.getLogger(PartialCommits.class);
 
@@ -14,8 +20,10 @@ public final class PartialCommits {
   private final int groupsPerCommit;
   private final List<RewriteFileGroup> pending = new ArrayList<>();
   private final List<RewriteFileGroup> committed = new ArrayList<>();
-  private final List<RuntimeException> failures = new ArrayList<>();
+  private final List<Throwable> failures = new ArrayList<>();
   private final List<RuntimeException> unknown = new ArrayList<>();
+  private final ExecutorService committer = Executors.newSingleThreadExecutor();
+  private CompletableFuture<Void> last = CompletableFuture.completedFuture(null);
   private int succeeded;
 
   public PartialCommits(RewriteCommit commit, int groupsPerCommit) {
@@ -23,7 +31,7 @@ public final class PartialCommits {
     this.groupsPerCommit = groupsPerCommit;
   }
 
-  /** Takes a file group over, and commits a batch if that is full. Commits at the same time would make each other try again. */
+  /** Takes a file group over, and has a batch committed if that is full. */
   public synchronized void offer(RewriteFileGroup group) {
     pending.add(group);
     if (pending.size() == groupsPerCommit) {
@@ -31,22 +39,35 @@ public final class PartialCommits {
     }
   }
 
-  /** Commits what is left. */
-  public synchronized void finish() {
-    if (!pending.isEmpty()) {
-      commitPending();
+  /** Has what is left committed, and waits for all commits. */
+  public void finish() {
+    synchronized (this) {
+      if (!pending.isEmpty()) {
+        commitPending();
+      }
     }
+    await();
   }
 
-  /** Deletes the new files of what is left. */
-  public synchronized void abort() {
+  /** Waits for all commits, and deletes the new files of what is left. */
+  public void abort() {
+    await();
     commit.abort(pending);
     pending.clear();
   }
 
+  private void await() {
+    committer.shutdown();
+    last.join();
+  }
+
   private void commitPending() {
     List<RewriteFileGroup> batch = List.copyOf(pending);
+    last = CompletableFuture.runAsync(() -> commit(batch), committer);
     pending.clear();
+  }
+
+  private void commit(List<RewriteFileGroup> batch) {
     try {
       commit.commit(batch);
       committed.addAll(batch);
@@ -54,29 +75,29 @@ public final class PartialCommits {
     } catch (UnknownCommitException e) {
       LOG.error("Cannot tell whether {} rewritten file groups were committed; going on with the others", batch.size(), e);
       unknown.add(e);
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       LOG.error("Cannot commit {} rewritten file groups; going on with the others", batch.size(), e);
       failures.add(e);
     }
   }
 
-  /** The file groups that were committed for certain. */
-  public synchronized List<RewriteFileGroup> committed() {
+  /** The file groups that were committed for certain; like all that follows, to be asked after {@link #finish} or {@link #abort}. */
+  public List<RewriteFileGroup> committed() {
     return List.copyOf(committed);
   }
 
   /** How many commits that took. */
-  public synchronized int succeeded() {
+  public int succeeded() {
     return succeeded;
   }
 
   /** Why commits failed, one failure a commit. */
-  public synchronized List<RuntimeException> failures() {
+  public List<Throwable> failures() {
     return List.copyOf(failures);
   }
 
   /** Why nobody knows whether other commits failed, one failure a commit. */
-  public synchronized List<RuntimeException> unknown() {
+  public List<RuntimeException> unknown() {
     return List.copyOf(unknown);
   }
 }

@@ -12,11 +12,17 @@ public final class Failures {
 
   /** The message of the innermost cause; its class, if it has no message, or is an error, whose message alone says little. */
   public static String rootMessage(Throwable failure) {
+    Throwable cause = root(failure);
+    return cause.getMessage() == null || cause instanceof Error ? cause.toString() : cause.getMessage();
+  }
+
+  /** The innermost cause. */
+  static Throwable root(Throwable failure) {
     Throwable cause = failure;
     while (cause.getCause() != null) {
       cause = cause.getCause();
     }
-    return cause.getMessage() == null || cause instanceof Error ? cause.toString() : cause.getMessage();
+    return cause;
   }
 
   /** Whether somebody cancelled a job: it is not the work that failed. */

@@ -59,6 +59,16 @@ public final class SparkInternals {
   }
 
   /**
+   * How many tasks run at the same time. With dynamic allocation, executors may not be there yet: it counts as many then as a shuffle has
+   * partitions, if those are more, as Iceberg's scans do.
+   */
+  public static int parallelism(SparkSession session) {
+    int now = session.sparkContext().defaultParallelism();
+    boolean isDynamic = Boolean.parseBoolean(session.conf().get("spark.dynamicAllocation.enabled", "false"));
+    return isDynamic ? Math.max(now, session.sessionState().conf().numShufflePartitions()) : now;
+  }
+
+  /**
    * The parts of a table's name, without the quotes.
    *
    * @throws AnalysisException if it is no name

@@ -25,7 +25,7 @@ public record ReadPartitions(List<List<FileScanTask>> tasks, int[] groups) {
             SparkInternals.construct(SparkReadConf.class, session, table, CaseInsensitiveStringMap.empty());
     List<List<FileScanTask>> partitions = new ArrayList<>();
     List<Integer> groups = new ArrayList<>();
-    int coresOfGroup = Math.max(1, session.sparkContext().defaultParallelism() / job.groups().size());
+    int coresOfGroup = Math.max(1, SparkInternals.parallelism(session) / job.groups().size());
     for (int group = 0; group < job.groups().size(); group++) {
       List<FileScanTask> files = job.groups().get(group).group().fileScanTasks();
       for (List<FileScanTask> tasks : job.isInPlace() ? List.of(files) : planned(files, settings, coresOfGroup)) {

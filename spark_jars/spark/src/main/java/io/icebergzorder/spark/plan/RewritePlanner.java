@@ -61,10 +61,10 @@ public final class RewritePlanner {
   public static TablePlan plan(ResolvedRequest request) {
     Table table = request.target().table();
     Map<String, String> options = request.options().forPlanner();
-    if (table.currentSnapshot() == null) {
+    if (table.snapshot(request.branch()) == null) {
       TargetSize target = TargetSize.of(table, request.written(), options, null, List.of());
       new IcebergRules(table, target.in(options));
-      String message = nothingIn(table.name(), "the table has no snapshot yet");
+      String message = nothingIn(table.name(), "branch main has no snapshot yet");
       return new TablePlan(
           request,
           null,

@@ -9,10 +9,15 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
+import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.HasTableOperations;
 import org.apache.iceberg.Snapshot;
+import org.apache.iceberg.SnapshotRef;
+import org.apache.iceberg.StaticTableOperations;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableScan;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.io.CloseableIterable;
@@ -27,13 +32,13 @@ public record FileScope(Expression filter, boolean caseSensitive) {
   /** The data files of a snapshot, with the delete files that apply to each. Manifests are read, and no data. */
   public List<FileScanTask> files(Table table, long snapshotId) {
     List<FileScanTask> files = new ArrayList<>();
-    forEach(table.newScan(), snapshotId, files::add);
+    forEach(at(table, snapshotId).newScan(), files::add);
     return files;
   }
 
   /** Visits the same data files, this time with the lower/upper bounds of some columns, which are named as in the schema. */
   public void forEachWithBounds(Table table, long snapshotId, Collection<String> columns, Consumer<DataFile> visitor) {
-    forEach(table.newScan().includeColumnStats(columns), snapshotId, task -> visitor.accept(task.file()));
+    forEach(at(table, snapshotId).newScan().includeColumnStats(columns), task -> visitor.accept(task.file()));
   }
 
   /**
@@ -73,9 +78,19 @@ public record FileScope(Expression filter, boolean caseSensitive) {
     }
   }
 
-  private void forEach(TableScan scan, long snapshotId, Consumer<FileScanTask> visitor) {
+  /**
+   * The table with a snapshot as the newest of its main branch. A scan of any other snapshot takes names for those of its schema, while
+   * readers of a branch see it by the names of the table's.
+   */
+  private static Table at(Table table, long snapshotId) {
+    TableMetadata current = ((HasTableOperations) table).operations().current();
+    TableMetadata metadata = TableMetadata.buildFrom(current).setBranchSnapshot(snapshotId, SnapshotRef.MAIN_BRANCH).build();
+    return metadata == current ? table : new BaseTable(new StaticTableOperations(metadata, table.io()), table.name());
+  }
+
+  private void forEach(TableScan scan, Consumer<FileScanTask> visitor) {
     try (CloseableIterable<FileScanTask> found =
-        scan.filter(filter).caseSensitive(caseSensitive).ignoreResiduals().useSnapshot(snapshotId).planFiles()) {
+        scan.filter(filter).caseSensitive(caseSensitive).ignoreResiduals().planFiles()) {
       found.forEach(visitor);
     } catch (IOException e) {
       throw new UncheckedIOException(e);

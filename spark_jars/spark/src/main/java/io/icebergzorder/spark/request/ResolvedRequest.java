@@ -128,7 +128,8 @@ public record ResolvedRequest(
     Table table = target.table();
     String branch = argument != null ? argument : target.branch() != null ? target.branch() : SnapshotRef.MAIN_BRANCH;
     SnapshotRef ref = table.refs().get(branch);
-    if (table.currentSnapshot() != null && (ref == null || !ref.isBranch())) {
+    // Branch main is there from its first snapshot on.
+    if (ref == null ? !branch.equals(SnapshotRef.MAIN_BRANCH) : !ref.isBranch()) {
       throw new IllegalArgumentException(
           String.format(
               "Cannot %s data files for branch %s, because %s has no such branch: branch does not exist",

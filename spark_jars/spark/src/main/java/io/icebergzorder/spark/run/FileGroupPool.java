@@ -1,9 +1,12 @@
 package io.icebergzorder.spark.run;
 
+import io.icebergzorder.spark.internals.FailureStreak;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.JobDescription;
 import io.icebergzorder.spark.jobs.GroupJob;
+import io.icebergzorder.spark.jobs.LaidOutGroup;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -32,6 +35,7 @@ final class FileGroupPool {
   private final int groups;
   private final SparkContext context;
   private final AtomicBoolean stopped = new AtomicBoolean();
+  private final FailureStreak streak = new FailureStreak();
   private final AtomicInteger finished = new AtomicInteger();
   private final String tag = "iceberg-zorder-" + UUID.randomUUID();
 
@@ -53,6 +57,22 @@ final class FileGroupPool {
   interface Outcomes {
     /** A group was rewritten. */
     void done(RewriteFileGroup group);
+
+    /** Groups of one job were rewritten, by its thread: takes each, or if one cannot be taken, aborts it and those after it. */
+    default void done(List<RewriteFileGroup> groups) {
+      int taken = 0;
+      try {
+        for (; taken < groups.size(); taken++) {
+          done(groups.get(taken));
+        }
+      } catch (Throwable e) {
+        abort(groups.subList(taken, groups.size()));
+        throw e;
+      }
+    }
+
+    /** Deletes the new files of groups that were not taken. */
+    void abort(Collection<RewriteFileGroup> groups);
 
     /** A group was not, and nobody has cancelled it. */
     void failed(RewriteFileGroup group, Throwable failure);
@@ -116,6 +136,10 @@ final class FileGroupPool {
     if (stopped.get()) {
       return;
     }
+    if (streak.isOver()) {
+      job.groups().forEach(each -> outcomes.failed(each.group(), streak.why()));
+      return;
+    }
     // Whatever the caller has set for threads such as this one: see the setting of the session.
     context.setInterruptOnCancel(false);
     List<Set<DataFile>> files;
@@ -133,16 +157,23 @@ final class FileGroupPool {
     LOG.info(
         "Rewrote {} of {} file groups in {}",
         finished.addAndGet(files.size()), groups, rewriter.table().name());
+    streak.done();
+    List<RewriteFileGroup> rewritten = job.groups().stream().map(LaidOutGroup::group).toList();
     for (int group = 0; group < files.size(); group++) {
-      RewriteFileGroup rewritten = job.groups().get(group).group();
-      rewritten.setOutputFiles(files.get(group));
+      rewritten.get(group).setOutputFiles(files.get(group));
+    }
+    try {
       outcomes.done(rewritten);
+    } catch (Throwable e) {
+      stopped.set(true);
+      throw e;
     }
   }
 
   /** Only the group that is to blame fails: of a shared job nobody knows which one that is. */
   private void afterFailure(GroupJob job, Throwable failure, Outcomes outcomes) throws Exception {
     if (!job.isShared()) {
+      streak.failed(failure);
       outcomes.failed(job.groups().get(0).group(), failure);
       return;
     }

@@ -69,8 +69,16 @@ final class GroupExecution {
     return options.removeDanglingDeletes() ? withoutDanglingDeletes(result) : result;
   }
 
+  /** Deletes what is not taken. */
+  private abstract class Outcomes implements FileGroupPool.Outcomes {
+    @Override
+    public void abort(Collection<RewriteFileGroup> groups) {
+      commit.abort(groups);
+    }
+  }
+
   /** All file groups in one commit: one that fails stops the others. */
-  private final class OneCommit implements FileGroupPool.Outcomes {
+  private final class OneCommit extends Outcomes {
     private final Collection<RewriteFileGroup> done = new ConcurrentLinkedQueue<>();
 
     @Override
@@ -106,7 +114,7 @@ final class GroupExecution {
   }
 
   /** File groups committed as they are finished: one that fails leaves the others alone. */
-  private final class SeveralCommits implements FileGroupPool.Outcomes {
+  private final class SeveralCommits extends Outcomes {
     private final PartialCommits commits;
     private final Queue<Throwable> reasons = new ConcurrentLinkedQueue<>();
     private final Collection<RewriteDataFiles.FileGroupFailureResult> failures = new ConcurrentLinkedQueue<>();

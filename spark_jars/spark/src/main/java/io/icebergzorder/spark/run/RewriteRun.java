@@ -4,11 +4,12 @@ import io.icebergzorder.spark.commit.PropertiesCommit;
 import io.icebergzorder.spark.commit.RewriteCommit;
 import io.icebergzorder.spark.commit.SnapshotProperties;
 import io.icebergzorder.spark.internals.RewriteSession;
+import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.jobs.GroupJob;
 import io.icebergzorder.spark.jobs.JobPlanner;
 import io.icebergzorder.spark.jobs.LaidOutGroup;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.queries.WorkloadScan;
+import io.icebergzorder.spark.queries.WorkloadReads;
 import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.sample.FittedLayouts;
 import io.icebergzorder.spark.sample.MetricsFindings;
@@ -52,7 +53,7 @@ public final class RewriteRun {
       Map<String, Double> before,
       Map<String, Double> predicted,
       Map<String, Double> actual,
-      Optional<WorkloadScan> workload,
+      Optional<WorkloadReads> workload,
       List<String> messages) {}
 
   /**
@@ -173,7 +174,7 @@ public final class RewriteRun {
             .toList();
     // What is committed together may as well be rewritten together, and no more than that.
     int together = plan.options().partialProgress().map(progress -> progress.groupsPerCommit(count)).orElse(count);
-    return JobPlanner.jobs(groups, JobPlanner.Limits.of(together, session.spark().sparkContext().defaultParallelism()));
+    return JobPlanner.jobs(groups, JobPlanner.Limits.of(together, SparkInternals.parallelism(session.spark())));
   }
 
   private static Map<RewriteFileGroup, Throwable> unsampled(FittedLayouts fitted) {

@@ -7,7 +7,7 @@ import io.icebergzorder.spark.measure.GroupBounds;
 import io.icebergzorder.spark.measure.ScanFractions;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.queries.Workload;
-import io.icebergzorder.spark.queries.WorkloadScan;
+import io.icebergzorder.spark.queries.WorkloadReads;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.Collection;
 import java.util.Collections;
@@ -69,9 +69,9 @@ public record FittedLayouts(
   }
 
   /** What the queries of a workload read of some groups, and of what was made of each, and whether it chose their columns. */
-  public static WorkloadScan read(
+  public static WorkloadReads read(
       Workload workload, Collection<FittedGroup> groups, Collection<BytesRead> made, boolean areColumnsChosen) {
-    return new WorkloadScan(
+    return new WorkloadReads(
         workload.queries().size(),
         mean(workload, groups.stream().map(FittedGroup::readBefore)),
         mean(workload, groups.stream().map(FittedGroup::readPredicted)),

@@ -1,5 +1,6 @@
-package io.icebergzorder.spark.queries;
+package io.icebergzorder.spark.api;
 
+import io.icebergzorder.spark.queries.WorkloadReads;
 import java.util.OptionalDouble;
 
 /**
@@ -13,4 +14,8 @@ import java.util.OptionalDouble;
  * @param chosenColumns whether the workload has chosen the columns, because none were named
  */
 public record WorkloadScan(
-    int queries, OptionalDouble before, OptionalDouble predicted, OptionalDouble actual, boolean chosenColumns) {}
+    int queries, OptionalDouble before, OptionalDouble predicted, OptionalDouble actual, boolean chosenColumns) {
+  static WorkloadScan of(WorkloadReads found) {
+    return new WorkloadScan(found.queries(), found.before(), found.predicted(), found.actual(), found.chosenColumns());
+  }
+}
