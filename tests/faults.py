@@ -6,9 +6,9 @@ A patch is a unified diff with three lines before it::
     Room: pyiceberg/commit
     Tests: tests/pyiceberg/commit/test_commit.py tests/fuzz
 
-``python -m tests.faults FOLDER`` applies each ``*.patch`` of the folder to a clone of the committed tree and runs the tests that the
-patch names, without those that ``make test`` leaves out. A patch of Java runs JUnit first, and then the named tests with a jar of its own.
-The exit code is 1 if a fault goes unnoticed, and 2 if a patch does not apply or its code does not compile.
+``python -m tests.faults FOLDER`` applies each ``*.patch`` of the folder to a clone of the committed tree and runs the named tests, but for
+those that ``make test`` does not run. A Java patch runs JUnit first, and then the named tests with a jar built from the patched code.
+The exit code is 1 if no test notices a fault, or a patched tree does not build; and 2 if a patch does not apply.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pathlib import Path
 from build_jar import maven
 
 ROOT = Path(__file__).resolve().parent.parent
-LONGEST = 900  # seconds: a fault that keeps a test from ending is noticed, too
+TIMEOUT_SECONDS = 900  # a test that runs longer has noticed the fault
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def read(patch: Path) -> Fault:
     return Fault(patch, found.get("Fault", patch.stem), found.get("Room", "?"), tests)
 
 
-def noticed_by(fault: Fault, tree: Path) -> str | None:
+def first_failing_test(fault: Fault, tree: Path) -> str | None:
     """Run the tests on a tree that has the fault.
 
     Returns
@@ -92,7 +92,7 @@ def jar_of(tree: Path) -> Path:
 
 
 def run(command: Sequence[str], tree: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command in a tree, whose package comes before the one installed."""
+    """Run a command in a tree; its package shadows the installed one."""
     environment = {**os.environ, "PYTHONPATH": str(tree)}
     try:
         return subprocess.run(
@@ -102,15 +102,15 @@ def run(command: Sequence[str], tree: Path) -> subprocess.CompletedProcess[str]:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=LONGEST,
+            timeout=TIMEOUT_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return subprocess.CompletedProcess(command, 124, "FAILED (does not end)")
+        return subprocess.CompletedProcess(command, 124, "FAILED timeout")
 
 
 def main() -> int:
-    """Report each patch in a line as it is done, and how many faults were noticed at the end."""
+    """Print one line per patch, then the total."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="patches, also in folders below")
     parser.add_argument("--only", default="", help="a part of the names of the patches to apply")
@@ -124,13 +124,13 @@ def main() -> int:
         subprocess.run(["git", "clone", "--quiet", "--shared", ROOT, tree], check=True)
         if not run([sys.executable, "build_jar.py"], tree).stdout:
             raise SystemExit("Cannot build the jar")
-        right = jar_of(tree).read_bytes()
+        original_jar = jar_of(tree).read_bytes()
         for fault in faults:
             applied = subprocess.run(["git", "apply", fault.patch.resolve()], cwd=tree, check=False)
             if applied.returncode != 0:
                 return 2
             start = time.monotonic()
-            test = noticed_by(fault, tree)
+            test = first_failing_test(fault, tree)
             unnoticed += test is None
             print(
                 f"{fault.patch.stem:40} {fault.room:22} {time.monotonic() - start:5.0f} s  {test or 'NOT NOTICED'}",
@@ -138,7 +138,7 @@ def main() -> int:
             )
             subprocess.run(["git", "checkout", "--quiet", "."], cwd=tree, check=True)
             if fault.is_java:
-                jar_of(tree).write_bytes(right)
+                jar_of(tree).write_bytes(original_jar)
     print(f"{len(faults) - unnoticed} of {len(faults)} faults were noticed")
     return 1 if unnoticed else 0
 

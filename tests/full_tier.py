@@ -1,6 +1,6 @@
-"""What goes to the full tier: tests by the name of their function, in `full_tier.yaml`, with the reason.
+"""`full_tier.yaml` lists tests that only the full tier runs, by reason, module and function.
 
-``test_x: 3`` keeps three of the function's cases in ``make test``, evenly spread; ``test_x: [a, b]`` those of these ids; ``test_x: 0`` none.
+``test_x: 3`` keeps three evenly spaced cases of the function in ``make test``, ``test_x: [a, b]`` the cases a and b, ``test_x: 0`` none.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ def mark_full_tier(items: Sequence[pytest.Item], root: Path) -> None:
     Raises
     ------
     pytest.UsageError
-        When the list names a module that is not there, or a function that its module does not have.
+        When the list names a module that does not exist, or a function that a collected module does not define.
     """
     cases: dict[tuple[str, str], list[pytest.Item]] = defaultdict(list)
     for item in items:
         module, _, name = item.nodeid.partition("::")
         cases[module, name.partition("[")[0]].append(item)
-    whole = {module for module, _ in cases if (root / module).is_file()}
+    collected_modules = {module for module, _ in cases if (root / module).is_file()}
     for reason, modules in yaml.safe_load(_LIST.read_text(encoding="utf-8")).items():
         for module, functions in modules.items():
             if not (root / module).is_file():
                 raise pytest.UsageError(f"{_LIST.name} names {module}, which is not there")
-            for name, stays in functions.items():
+            for name, keep in functions.items():
                 found = cases.get((module, name), [])
-                if not found and module in whole and _is_unknown(root / module, name):
+                if not found and module in collected_modules and _is_undefined(root / module, name):
                     raise pytest.UsageError(f"{_LIST.name} names {module}::{name}, which is not there")
-                few = [item for item in found if item.get_closest_marker("full") is None]
-                if isinstance(stays, int):
-                    kept = [few[place * len(few) // stays] for place in range(min(stays, len(few)))]
+                unmarked = [item for item in found if item.get_closest_marker("full") is None]
+                if isinstance(keep, int):
+                    kept = [unmarked[index * len(unmarked) // keep] for index in range(min(keep, len(unmarked)))]
                 else:
-                    kept = [item for item in few if item.nodeid.partition("[")[2].removesuffix("]") in stays]
-                for item in few:
+                    kept = [item for item in unmarked if item.nodeid.partition("[")[2].removesuffix("]") in keep]
+                for item in unmarked:
                     if item not in kept:
                         item.add_marker(pytest.mark.full(reason=reason))
 
 
-def _is_unknown(module: Path, name: str) -> bool:
-    """Whether a module defines no such function; one that is there may have been left out by the command line."""
+def _is_undefined(module: Path, name: str) -> bool:
+    """Whether the module does not define the function. The command line may deselect functions that it does define."""
     return f"def {name.rpartition('::')[2]}(" not in module.read_text(encoding="utf-8")

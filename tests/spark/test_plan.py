@@ -138,7 +138,9 @@ def test_a_call_may_follow_comments_and_its_catalog_may_have_any_name(spark: Spa
     spark.conf.set("spark.sql.catalog.my lake.warehouse", tmp_path.as_uri())
     spark.sql("CREATE TABLE `my lake`.db.t (id bigint) USING iceberg")
     for comments in ("", '/* {"app": "dbt",\n "call": 1} */\n', "-- one\n--two\n  ", "/* one */--two\n/**/"):
-        [row] = spark.sql(f"{comments}CALL `my lake`.`system`.zorder_plan(table => 'db.t', sort_order => 'id')").collect()
+        [row] = spark.sql(
+            f"{comments}CALL `my lake`.`system`.zorder_plan(table => 'db.t', sort_order => 'id')"
+        ).collect()
         assert row["reason"].endswith("branch main has no snapshot yet.")
 
 

@@ -25,8 +25,8 @@ public final class RewriteSession implements AutoCloseable {
     spark.conf().set("spark.sql.execution.interruptOnCancel", "false");
   }
 
-  /** Has Iceberg read rows one by one from here on, not as vectors. */
-  public void readRows() {
+  /** Has Iceberg use its row readers from here on. */
+  public void disableVectorizedReads() {
     spark.conf().set("spark.sql.iceberg.vectorization.enabled", "false");
   }
 

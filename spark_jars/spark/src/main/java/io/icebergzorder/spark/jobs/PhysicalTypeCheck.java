@@ -36,33 +36,33 @@ import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.api.java.function.FlatMapFunction;
 
 /**
- * Looks whether Iceberg's readers in Spark make the right values of imported files, by the files' footers. A rewrite would write what
- * they make of them, for every engine to read.
+ * Checks in Parquet footers whether Iceberg's readers in Spark read imported files correctly. A rewrite would make wrong values
+ * permanent, for every engine.
  *
- * <p>Only files are looked at that Iceberg's own writers cannot have written: those of a table with a name mapping, which files
- * without field ids need, and those whose manifest entry has no split offsets.
+ * <p>It reads the footers of files whose manifest entry has no split offsets, which Iceberg's own writers always set. If the table has a
+ * name mapping, which files without field ids need, it reads the footers of all its files. It skips encrypted files.
  */
 public final class PhysicalTypeCheck {
-  private static final int FILES_OF_TASK = 16;
-  private static final int TAIL = 8; // bytes: the footer's length, and the magic number
+  private static final int FILES_PER_TASK = 16;
+  private static final int TAIL_BYTES = 8; // the footer's length, and the magic number
   private static final int MAGIC = 0x31524150; // PAR1
 
   private PhysicalTypeCheck() {}
 
-  /** A column that not every reader reads as the table's type. */
-  private record Column(String file, String name, String physical, String type, Reading reading) implements Serializable {}
+  /** A column that some or all readers misread. */
+  private record Mismatch(String file, String name, String physical, String type, Reading reading) implements Serializable {}
 
   /**
-   * Checks data files in a Spark job, if any has to be looked at, and has the session read them by rows if vectors would be wrong.
+   * Checks footers in a Spark job. Turns vectorized reads off in the session if only the row reader is correct.
    *
-   * @throws IllegalArgumentException if no reader makes the right values of a column, naming file, column and type
+   * @throws IllegalArgumentException if no reader reads a column correctly, naming file, column and type
    */
   public static void check(RewriteSession session, Table table, Collection<DataFile> files) {
-    boolean areMapped = table.properties().containsKey(TableProperties.DEFAULT_NAME_MAPPING);
+    boolean hasNameMapping = table.properties().containsKey(TableProperties.DEFAULT_NAME_MAPPING);
     List<String> locations =
         files.stream()
             .filter(file -> file.format() == FileFormat.PARQUET && file.keyMetadata() == null)
-            .filter(file -> areMapped || file.splitOffsets() == null)
+            .filter(file -> hasNameMapping || file.splitOffsets() == null)
             .map(DataFile::location)
             .distinct()
             .toList();
@@ -71,34 +71,34 @@ public final class PhysicalTypeCheck {
     }
     JavaSparkContext context = JavaSparkContext.fromSparkContext(session.spark().sparkContext());
     String description = String.format(Locale.ROOT, "Reading the footers of %d files of %s", locations.size(), table.name());
-    int tasks = (locations.size() + FILES_OF_TASK - 1) / FILES_OF_TASK;
-    List<Column> columns =
+    int tasks = (locations.size() + FILES_PER_TASK - 1) / FILES_PER_TASK;
+    List<Mismatch> mismatches =
         new JobDescription(session.spark())
             .during(
                 description,
                 () -> context.parallelize(locations, tasks).mapPartitions(new Footers(SerializableTable.copyOf(table))).collect());
-    List<Column> misread =
-        columns.stream()
-            .filter(column -> column.reading == Reading.NONE)
-            .sorted(Comparator.comparing(Column::file).thenComparing(Column::name))
+    List<Mismatch> unreadable =
+        mismatches.stream()
+            .filter(each -> each.reading == Reading.NONE)
+            .sorted(Comparator.comparing(Mismatch::file).thenComparing(Mismatch::name))
             .toList();
-    if (!misread.isEmpty()) {
-      Column first = misread.get(0);
-      long others = misread.stream().map(Column::file).distinct().count() - 1;
+    if (!unreadable.isEmpty()) {
+      Mismatch first = unreadable.get(0);
+      long otherFiles = unreadable.stream().map(Mismatch::file).distinct().count() - 1;
       throw new IllegalArgumentException(
           String.format(
               Locale.ROOT,
-              "Cannot rewrite data files of %s, because column %s of %s is %s in Parquet, which Iceberg's readers in Spark do not read "
-                  + "as %s%s: leave such files out by where, or write them anew",
-              table.name(), first.name, first.file, first.physical, first.type, others == 0 ? "" : ", nor columns of " + others + " more files"));
+              "Cannot rewrite data files of %s, because column %s of %s is %s in Parquet, which Iceberg's readers in Spark cannot read "
+                  + "as %s%s. Exclude such files by where.",
+              table.name(), first.name, first.file, first.physical, first.type, otherFiles == 0 ? "" : "; " + otherFiles + " more files have such columns"));
     }
-    if (!columns.isEmpty()) {
-      session.readRows();
+    if (!mismatches.isEmpty()) {
+      session.disableVectorizedReads();
     }
   }
 
   /** Reads footers on executors. */
-  private static final class Footers implements FlatMapFunction<Iterator<String>, Column> {
+  private static final class Footers implements FlatMapFunction<Iterator<String>, Mismatch> {
     private final Table table;
 
     Footers(Table table) {
@@ -106,31 +106,31 @@ public final class PhysicalTypeCheck {
     }
 
     @Override
-    public Iterator<Column> call(Iterator<String> locations) {
-      List<Column> found = new ArrayList<>();
+    public Iterator<Mismatch> call(Iterator<String> locations) {
+      List<Mismatch> found = new ArrayList<>();
       while (locations.hasNext()) {
         String location = locations.next();
         try {
-          columns(withIds(schema(location))).filter(column -> column.getId() != null).forEach(column -> add(found, location, column));
+          columns(withIds(readSchema(location))).filter(column -> column.getId() != null).forEach(column -> addIfMismatched(found, location, column));
         } catch (IOException | NotFoundException | RuntimeIOException e) {
-          // A file that is damaged or gone fails with its file group, as it is sampled.
+          // Sampling reports damaged and missing files, and fails their file group only.
         }
       }
       return found.iterator();
     }
 
-    private MessageType schema(String location) throws IOException {
+    private MessageType readSchema(String location) throws IOException {
       var file = table.io().newInputFile(location);
       try (SeekableInputStream stream = file.newStream()) {
-        if (file.getLength() < 2 * TAIL) {
+        if (file.getLength() < 2 * TAIL_BYTES) {
           throw new IOException("too short for a footer");
         }
-        ByteBuffer tail = ByteBuffer.wrap(read(stream, file.getLength() - TAIL, TAIL)).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer tail = ByteBuffer.wrap(read(stream, file.getLength() - TAIL_BYTES, TAIL_BYTES)).order(ByteOrder.LITTLE_ENDIAN);
         int length = tail.getInt();
-        if (tail.getInt() != MAGIC || length <= 0 || length > file.getLength() - TAIL) {
+        if (tail.getInt() != MAGIC || length <= 0 || length > file.getLength() - TAIL_BYTES) {
           throw new IOException("no footer, or an encrypted one");
         }
-        byte[] footer = read(stream, file.getLength() - TAIL - length, length);
+        byte[] footer = read(stream, file.getLength() - TAIL_BYTES - length, length);
         FileMetaData metadata = Util.readFileMetaData(new ByteArrayInputStream(footer), true);
         return new ParquetMetadataConverter().fromParquetMetadata(metadata).getFileMetaData().getSchema();
       }
@@ -143,7 +143,7 @@ public final class PhysicalTypeCheck {
       return bytes;
     }
 
-    /** As Iceberg's readers find the columns of a file without field ids. */
+    /** Assigns field ids as Iceberg's readers do: by the name mapping, else by position. */
     private MessageType withIds(MessageType schema) {
       if (ParquetSchemaUtil.hasIds(schema)) {
         return schema;
@@ -158,14 +158,14 @@ public final class PhysicalTypeCheck {
       return schema.getColumns().stream().map(column -> column.getPrimitiveType());
     }
 
-    private void add(List<Column> found, String location, PrimitiveType column) {
+    private void addIfMismatched(List<Mismatch> found, String location, PrimitiveType column) {
       int id = column.getId().intValue();
       Type type = table.schema().findType(id);
       Reading reading = type != null && type.isPrimitiveType() ? PhysicalTypes.of(type.asPrimitiveType(), column) : Reading.ANY;
       if (reading != Reading.ANY) {
         String logical = column.getLogicalTypeAnnotation() == null ? "" : " (" + column.getLogicalTypeAnnotation() + ")";
         String physical = column.getPrimitiveTypeName().name().toLowerCase(Locale.ROOT) + logical;
-        found.add(new Column(location, table.schema().findColumnName(id), physical, type.toString(), reading));
+        found.add(new Mismatch(location, table.schema().findColumnName(id), physical, type.toString(), reading));
       }
     }
   }
