@@ -90,7 +90,12 @@ public final class PhysicalTypeCheck {
               Locale.ROOT,
               "Cannot rewrite data files of %s, because column %s of %s is %s in Parquet, which Iceberg's readers in Spark cannot read "
                   + "as %s%s. Exclude such files by where.",
-              table.name(), first.name, first.file, first.physical, first.type, otherFiles == 0 ? "" : "; " + otherFiles + " more files have such columns"));
+              table.name(),
+              first.name,
+              first.file,
+              first.physical,
+              first.type,
+              otherFiles == 0 ? "" : "; " + otherFiles + " more files have such columns"));
     }
     if (!mismatches.isEmpty()) {
       session.disableVectorizedReads();
