@@ -9,21 +9,8 @@ from pathlib import Path
 def replace_text(path: Path, text: str, *, flag: str) -> None:
     """Write a text beside a file, and put it in the file's place once all of it is there.
 
-    What is no regular file, such as ``/dev/stdout``, is written to as it is.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    text : str
-        Its new content.
-    flag : str
-        The flag that named the file, for the message.
-
-    Raises
-    ------
-    OSError
-        When the text cannot be written; the file is then as it was.
+    What is no regular file, such as ``/dev/stdout``, is written to as it is. Raises an OSError that names the flag; the
+    file is then as it was.
 
     Examples
     --------

@@ -105,21 +105,7 @@ def _quoted_column(table: str, name: str) -> str:
 
 
 def spelled_alike(name: str, known: Sequence[str], otherwise: str) -> str:
-    """Write the end of a sentence that says that a name is unknown.
-
-    Parameters
-    ----------
-    name : str
-        The name.
-    known : sequence of str
-        Those that there are.
-    otherwise : str
-        What to say where none is spelled alike.
-
-    Returns
-    -------
-    str
-        The name that may be meant, or what else to say, with what stands before.
+    """Write the end of a sentence that says that a name is unknown: the one that may be meant, or what else to say.
 
     Examples
     --------

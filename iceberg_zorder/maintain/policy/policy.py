@@ -167,17 +167,9 @@ class Policy:
         return any(each.startswith(inside) or inside.startswith(each) for each in beginnings)
 
     def unmatched(self, tables: Iterable[tuple[str, Sequence[str], str]]) -> list[str]:
-        """Find the rules that name one table, or one namespace, where there is none.
+        """Say which rules name a table, or a namespace, that none of the tables is, or is in.
 
-        Parameters
-        ----------
-        tables : iterable of (str, sequence of str, str)
-            The tables that rules are for: catalog, parts of the namespace, name.
-
-        Returns
-        -------
-        list of str
-            What is wrong, a sentence for each.
+        Of each table it takes the catalog, the parts of the namespace, and the name.
 
         Examples
         --------

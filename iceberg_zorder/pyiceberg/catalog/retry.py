@@ -148,17 +148,7 @@ def why(error: BaseException) -> str:
 
 @contextmanager
 def reaching(catalog: str, uri: object) -> Iterator[None]:
-    """Have it told in one line that a catalog is not reached.
-
-    Parameters
-    ----------
-    catalog, uri : str
-        Its name and address, of which passwords are not told.
-
-    Raises
-    ------
-    RewriteFailedError
-        When it is not reached.
+    """Raise a RewriteFailedError of one line, without passwords, where a catalog is not reached.
 
     Examples
     --------

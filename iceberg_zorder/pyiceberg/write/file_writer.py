@@ -213,18 +213,7 @@ def _delete_file(table: Table, path: str) -> None:
 
 
 def try_to_write(table: Table) -> None:
-    """Write a small file where data files go, and delete it, before anything else is done.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-
-    Raises
-    ------
-    RewriteFailedError
-        When that cannot be done, as on a disk that is full or read-only.
-    """
+    """Write a small file where data files go, and delete it; raises RewriteFailedError where that cannot be done."""
     path = table.location_provider().new_data_location(f"zorder-{uuid4()}.tried")
     try:
         with table.io.new_output(path).create() as stream:
