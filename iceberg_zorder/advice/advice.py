@@ -206,7 +206,7 @@ class Advice:
 
     def to_dict(self) -> dict[str, Any]:
         """Describe it in values that JSON has."""
-        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        found: dict[str, Any] = json.loads(json.dumps({"version": 1, **asdict(self)}))
         return found
 
     def to_json(self) -> str:
