@@ -5,7 +5,7 @@ As Iceberg's own writers have it, fields inside lists and maps have sizes only, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -45,10 +45,11 @@ class _Column:
 
 @dataclass
 class _RowGroup:
-    """What the rows of a row group tell that its footer does not, by field."""
+    """What the rows of a row group tell, by field; ``bounded`` are those of whose bounds the footer does not."""
 
+    nulls: dict[int, int] = field(default_factory=dict)
     nans: dict[int, int] = field(default_factory=dict)
-    bounds: dict[int, tuple[bytes, bytes] | None] = field(default_factory=dict)
+    bounded: set[int] = field(default_factory=set)
 
 
 @dataclass
@@ -61,12 +62,16 @@ class FileMetrics:
         The table's schema.
     config : MetricsConfig
         What to keep of which column.
+    large : collection of int, optional
+        The places of columns whose strings have no statistics in the footer, because they are large.
     """
 
     schema: Schema
     config: MetricsConfig
+    large: Collection[int] = ()
     _columns: list[_Column] = field(init=False)
     _row_groups: list[_RowGroup] = field(default_factory=list)
+    _bounds: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._columns = list(_columns(self.schema, self.config))
@@ -77,14 +82,25 @@ class FileMetrics:
         for column in self._columns:
             if column.path is None or column.mode.kind == "none":
                 continue
+            arrays = [leaf(batch, column.path) for batch in batches]
+            seen.nulls[column.field_id] = sum(array.null_count for array in arrays)
             if isinstance(column.type, FloatType | DoubleType):
-                nans = (pc.sum(pc.is_nan(leaf(batch, column.path))).as_py() or 0 for batch in batches)
-                seen.nans[column.field_id] = sum(nans)
+                seen.nans[column.field_id] = sum(pc.sum(pc.is_nan(array)).as_py() or 0 for array in arrays)
             elif column.mode.keeps_bounds and isinstance(column.type, StringType | BinaryType):
-                arrays = [leaf(batch, column.path) for batch in batches]
-                if not all(_has_statistics(array) for array in arrays):
-                    seen.bounds[column.field_id] = _extremes(arrays)
+                if column.path[0] in self.large or not all(_has_statistics(array) for array in arrays):
+                    seen.bounded.add(column.field_id)
+                    self._widen(column, arrays)
         self._row_groups.append(seen)
+
+    def _widen(self, column: _Column, arrays: Sequence[pa.Array]) -> None:
+        """Have the bounds of a column reach over some strings, which are cut after what the mode keeps."""
+        known = [self._bounds[column.field_id]] if column.field_id in self._bounds else []
+        for array in arrays:
+            found = pc.min_max(_cut(_distinct(array), column.mode.length).cast(pa.large_binary()))
+            if found["min"].is_valid:
+                known.append((found["min"].as_py(), found["max"].as_py()))
+        if known:
+            self._bounds[column.field_id] = min(low for low, _ in known), max(high for _, high in known)
 
     def arguments(self, footer: Any) -> dict[str, Any]:
         """Tell what a data file is made with, once its footer is known.
@@ -121,16 +137,11 @@ class FileMetrics:
         return {"record_count": footer.num_rows, "split_offsets": [_offset(group) for group in groups], **found}
 
     def _count(self, column: _Column, chunks: Sequence[Any], found: dict[str, dict[int, Any]]) -> None:
-        statistics = [chunk.statistics for chunk in chunks]
-        if any(each is None or not each.has_null_count for each in statistics):
-            return
         field_id = column.field_id
-        nulls = [each.null_count for each in statistics]
-        nans = [seen.nans.get(field_id, 0) for seen in self._row_groups]
         found["value_counts"][field_id] = sum(chunk.num_values for chunk in chunks)
-        found["null_value_counts"][field_id] = sum(nulls)
+        found["null_value_counts"][field_id] = sum(seen.nulls[field_id] for seen in self._row_groups)
         if isinstance(column.type, FloatType | DoubleType):
-            found["nan_value_counts"][field_id] = sum(nans)
+            found["nan_value_counts"][field_id] = sum(seen.nans[field_id] for seen in self._row_groups)
         extremes = self._extremes(column, chunks) if column.mode.keeps_bounds else None
         if not extremes:
             return
@@ -139,15 +150,13 @@ class FileMetrics:
             found["upper_bounds"][field_id] = upper
 
     def _extremes(self, column: _Column, chunks: Sequence[Any]) -> list[tuple[Any, Any]] | None:
-        """Find the least and the largest value of every row group that has values; nothing if one does not tell."""
-        extremes = []
+        """Find the least and the largest values of row groups that have values; nothing if one does not tell."""
+        extremes: list[tuple[Any, Any]] = [self._bounds[column.field_id]] if column.field_id in self._bounds else []
         for chunk, seen in zip(chunks, self._row_groups, strict=True):
-            statistics = chunk.statistics
-            if chunk.num_values == statistics.null_count + seen.nans.get(column.field_id, 0):
+            empty = seen.nulls[column.field_id] + seen.nans.get(column.field_id, 0)
+            if chunk.num_values == empty or column.field_id in seen.bounded:
                 continue
-            if own := seen.bounds.get(column.field_id):
-                extremes.append(own)
-            elif statistics.has_min_max:
+            if (statistics := chunk.statistics) and statistics.has_min_max:
                 extremes.append((statistics.min_raw, statistics.max_raw))
             else:
                 return None
@@ -187,13 +196,12 @@ def _has_statistics(array: pa.Array) -> bool:
     )
 
 
-def _extremes(arrays: Sequence[pa.Array]) -> tuple[bytes, bytes] | None:
-    """Find the least and the largest of some strings; nothing if all are NULL."""
-    found = [pc.min_max(_distinct(array).cast(pa.large_binary())) for array in arrays]
-    known = [each for each in found if each["min"].is_valid]
-    if not known:
-        return None
-    return min(each["min"].as_py() for each in known), max(each["max"].as_py() for each in known)
+def _cut(array: pa.Array, length: int | None) -> pa.Array:
+    """Cut strings where bounds are cut, but for one more that tells whether there is any: a row group may be large."""
+    if length is None:
+        return array
+    is_text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
+    return (pc.utf8_slice_codeunits if is_text else pc.binary_slice)(array, 0, length + 1)
 
 
 def _distinct(array: pa.Array) -> pa.Array:
