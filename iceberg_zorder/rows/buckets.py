@@ -126,8 +126,8 @@ def parted(columns: Sequence[pa.Array], index: _Longs, slots: _Longs, ranges: in
     counts = np.append(counts, np.zeros(-len(counts) % ranges, counts.dtype)).reshape(-1, ranges)
     present = np.flatnonzero(counts.sum(axis=1))
     ends = np.cumsum(counts[present], axis=1)
-    if len(present) == 1 and ranges == 1:
-        return [Part(int(present[0]), rows, (rows.num_rows,))]
+    if len(present) == 1 and (ranges == 1 or rows.num_rows == 1):
+        return [Part(int(present[0]), rows, tuple(ends[0].tolist()))]
     if ranges > 1:
         rows = pa.RecordBatch.from_arrays([column.take(pa.array(order)) for column in rows.columns], schema=rows.schema)
         starts = [0, *np.cumsum(ends[:, -1]).tolist()]

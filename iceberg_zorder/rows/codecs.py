@@ -16,6 +16,7 @@ _LARGEST_DICTIONARY = 32_767
 _MAX_LONG_PRECISION = 18
 _MOST_SHORT_BYTES = (1 << 31) - 1
 _NUMBER_BYTES = 4
+_LARGE = 1024 * 1024
 _INTEGERS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
@@ -42,6 +43,7 @@ class Codecs:
         self._codecs = [_codec(field.type) for field in schema]
         self._rows = self._bytes = 0
         self._held = [0] * len(self._codecs)
+        self._large = dict[int, int]()
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -58,10 +60,23 @@ class Codecs:
         """About how much of an encoded row its largest column takes, in (0, 1]."""
         return max(self._held, default=1) / max(1, sum(self._held)) or 1.0
 
+    @property
+    def large(self) -> dict[int, int]:
+        """The bytes of the largest value of each column, by place, where it has more than 1 MiB."""
+        return self._large
+
     def encoded(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """Make columns smaller; how small depends on what came before."""
         columns = [codec.encoded(column) for codec, column in zip(self._codecs, batch.columns, strict=True)]
+        widest = {
+            place: int(np.max(self._codecs[place].widths(column, column.type)))
+            for place, column in enumerate(columns)
+            if column.nbytes > _LARGE
+        }
         with self._lock:
+            for place, width in widest.items():
+                if width > max(_LARGE, self._large.get(place, 0)):
+                    self._large[place] = width
             self._rows += batch.num_rows
             self._bytes += batch.nbytes
             self._held = [held + column.nbytes for held, column in zip(self._held, columns, strict=True)]

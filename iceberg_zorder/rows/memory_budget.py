@@ -7,7 +7,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from iceberg_zorder.errors import RewriteFailedError
+
 _LOOK_AGAIN_SECONDS = 0.1
+
+
+class LargeValuesError(RewriteFailedError):
+    """Values that are too large for threads side by side, or for one that has all the memory.
+
+    Examples
+    --------
+    >>> raise LargeValuesError("column 'a' holds a value of 100 bytes")
+    Traceback (most recent call last):
+    iceberg_zorder.rows.memory_budget.LargeValuesError: column 'a' holds a value of 100 bytes
+    """
 
 
 class Holder(Protocol):
@@ -42,6 +55,8 @@ class MemoryBudget:
         self.limit = limit
         self.used = 0
         self.peak = 0
+        self.alone = threading.Lock()
+        """Is held by whoever reads and writes values that are too large for threads side by side."""
         self._in_work = 0
         self._holders: list[Holder] = []
         self._changed = threading.Condition(threading.RLock())

@@ -151,6 +151,9 @@ class Spill:
             if bucket.small == _MANY_PARTS:
                 bucket.parts[-_MANY_PARTS:] = [self._joined(bucket.parts[-_MANY_PARTS:])]
                 bucket.small = 0
+        if not self.budget.has_room_for(0):
+            # A part that is larger than the budget does not wait for the next one.
+            self.make_room(0)
 
     def complete(self) -> None:
         """Take note that all rows were added."""

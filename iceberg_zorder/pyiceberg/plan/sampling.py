@@ -5,6 +5,7 @@ Only the clustering columns are read, and of large file groups only some row gro
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,7 +34,8 @@ from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.request.metrics_check import FIX, KeyPool
-from iceberg_zorder.rows.memory_budget import MemoryBudget
+from iceberg_zorder.request.rewrite_options import SMALLEST_MEMORY_LIMIT
+from iceberg_zorder.rows.memory_budget import LargeValuesError, MemoryBudget
 from iceberg_zorder.rows.nested import leaf, type_at
 from iceberg_zorder.rows.threads import StoppedError, available_cores, run_together
 
@@ -244,20 +246,30 @@ class _GroupSampling:
 
     def read(self, file: int, stopped: Event) -> None:
         """Read what is sampled of a file, unless another could not be read."""
-        task, ranges = self._parts[file]
+        task, _ = self._parts[file]
         if self._error:
             return
+        budget = self._context.budget or MemoryBudget(sys.maxsize)
         try:
-            for rows in self._reader.rows(task, self._drawing.is_drawn, ranges) if ranges != [] else ():
-                if stopped.is_set():
-                    raise StoppedError
-                self._found[file].append(self._sampled(task.data_file.file_path, rows.batch, rows.positions))
+            try:
+                self._read(file, budget.limit // self._context.threads, stopped)
+            except LargeValuesError:
+                with budget.alone:
+                    self._read(file, max(4 * budget.limit, 2 * SMALLEST_MEMORY_LIMIT), stopped)
         except StoppedError:
             raise
         except Exception as error:
             self._error = error
             return
         self._context.progress(SAMPLE, task.data_file.record_count, task.data_file.file_size_in_bytes)
+
+    def _read(self, file: int, most: int, stopped: Event) -> None:
+        task, ranges = self._parts[file]
+        self._found[file].clear()
+        for rows in self._reader.rows(task, self._drawing.is_drawn, ranges, most) if ranges != [] else ():
+            if stopped.is_set():
+                raise StoppedError
+            self._found[file].append(self._sampled(task.data_file.file_path, rows.batch, rows.positions))
 
     def _sampled(self, path: str, batch: pa.RecordBatch, positions: npt.NDArray[np.int64]) -> _SampledRows:
         partitions = self._partitions

@@ -22,7 +22,7 @@ from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.read.file_fields import field_paths, file_fields
 from iceberg_zorder.pyiceberg.read.projection import convert
 from iceberg_zorder.rows.equal_rows import EqualRows
-from iceberg_zorder.rows.memory_budget import MemoryBudget
+from iceberg_zorder.rows.memory_budget import LargeValuesError, MemoryBudget
 from iceberg_zorder.rows.nested import leaf
 
 _BATCH_ROWS = 131_072
@@ -255,7 +255,8 @@ def opened(table: Table, path: str) -> Iterator[Any]:
         with table.io.new_input(path).open() as stream:
             yield stream
     except Exception as error:  # a broken file breaks in many ways
-        raise RewriteFailedError(f"Cannot read {path}, because {' '.join(str(error).split())}") from error
+        kind = LargeValuesError if isinstance(error, LargeValuesError) else RewriteFailedError
+        raise kind(f"Cannot read {path}, because {' '.join(str(error).split())}") from error
 
 
 def key_column(

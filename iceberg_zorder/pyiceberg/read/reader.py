@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from iceberg_zorder.pyiceberg.read.projection import (
     constant,
     projection,
 )
-from iceberg_zorder.rows.memory_budget import MemoryBudget
+from iceberg_zorder.rows.memory_budget import LargeValuesError, MemoryBudget
 from iceberg_zorder.rows.nested import without_views
 
 BATCH_ROWS = 131_072
@@ -37,6 +38,12 @@ _FEWEST_BYTES = 1024 * 1024
 """A batch has no fewer rows, however small batches are to be, unless they would have more bytes in the file."""
 _PREBUFFERED = 32 * 1024 * 1024
 _SMALL_DICTIONARY = 32 * 1024
+_MOST_BATCHES = 1000
+_PAGE_ROWS = 1024
+"""Writers look so often whether a page is full."""
+_ALL = 0.9
+_LARGE_DICTIONARY = 8 * 1024 * 1024
+"""No writer lets a dictionary grow so large, unless its values are."""
 
 _Select = Callable[[str, npt.NDArray[np.int64]], npt.NDArray[np.bool_] | None]
 
@@ -111,6 +118,7 @@ class Reader:
         task: DataFileTask,
         select: _Select | None = None,
         ranges: Sequence[tuple[int, int]] | None = None,
+        most: int = sys.maxsize,
     ) -> Iterator[Rows]:
         """Read a data file.
 
@@ -122,6 +130,8 @@ class Reader:
             Tells for the file's path and the positions of some rows which of them to read; by default all.
         ranges : sequence of (int, int), optional
             Begins and ends, in bytes, of which to read the row groups whose middle lies there; by default all.
+        most : int, optional
+            About how many bytes a page of large values may have together with one value more.
 
         Yields
         ------
@@ -132,7 +142,7 @@ class Reader:
         ------
         RewriteFailedError
             When the file, or a delete file of it, cannot be read, its columns are not those of the table, or it has
-            another number of rows than its manifest says.
+            another number of rows than its manifest says. It is a ``LargeValuesError`` when pages are too large.
         """
         path = task.data_file.file_path
         deleted = self._deletes.of(task)
@@ -142,7 +152,7 @@ class Reader:
                 raise InvalidInputError(
                     f"it has {file.rows:,} rows, and its manifest says {task.data_file.record_count:,}"
                 )
-            yield from self._of_file(file, task, deleted, select, ranges)
+            yield from self._of_file(file, task, deleted, select, ranges, most)
 
     def _keys(self, task: DataFileTask, field_ids: Sequence[int]) -> Iterator[list[pa.Array]]:
         """Read equality fields of a data file."""
@@ -162,6 +172,7 @@ class Reader:
         deleted: Deleted,
         select: _Select | None,
         ranges: Sequence[tuple[int, int]] | None,
+        most: int,
     ) -> Iterator[Rows]:
         fields = file_fields(file.schema, self._mapping)
         constants = self._constants(task)
@@ -169,7 +180,7 @@ class Reader:
         columns = self._columns(fields, deleted)
         dictionaries = file.small_dictionaries(columns) if self._keep_dictionaries else []
         project: Projection | None = None
-        for start, batch in file.batches(columns, dictionaries, ranges):
+        for start, batch in file.batches(columns, dictionaries, ranges, most):
             if project is None:
                 fields = file_fields(batch.schema, self._mapping) if batch.num_columns else ()
                 project = projection(
@@ -220,7 +231,11 @@ class _OpenFile:
         self.schema: pa.Schema = file.schema_arrow
 
     def batches(
-        self, columns: list[str], dictionaries: list[str], ranges: Sequence[tuple[int, int]] | None = None
+        self,
+        columns: list[str],
+        dictionaries: list[str],
+        ranges: Sequence[tuple[int, int]] | None = None,
+        most: int = sys.maxsize,
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Read batches of rows, each with the position of its first."""
         buffered = all(
@@ -240,6 +255,7 @@ class _OpenFile:
             start, end = end, end + group.num_rows
             if ranges is not None and not _lies_in(group, ranges):
                 continue
+            _check_pages(group, columns, most)
             rows = self._batch_rows(group, columns)
             read = file.iter_batches(rows, row_groups=[place], columns=columns, use_threads=False) if columns else None
             for batch in _without_columns(group.num_rows) if read is None else read:
@@ -249,10 +265,13 @@ class _OpenFile:
 
     def _batch_rows(self, group: Any, columns: list[str]) -> int:
         """Tell how many rows a batch may have, as wide as those of a row group are."""
+        if (largest := max(map(_large_dictionary, _chunks(group, columns)), default=0)) > _LARGE_DICTIONARY:
+            # All rows may have the same value; no more of them are expected where there are many.
+            return max(1, self._batch_bytes // largest, min(BATCH_ROWS, group.num_rows // _MOST_BATCHES))
         rows: int = self._batch_bytes * group.num_rows // max(1, group.total_byte_size)
         if rows < _FEWEST_ROWS:
             # So few take longer to read; they are worth it where what is read of more would be large itself.
-            read = _read_size(group, columns)
+            read = sum(chunk.total_uncompressed_size for chunk in _chunks(group, columns))
             rows = max(1, rows, min(_FEWEST_ROWS, _FEWEST_BYTES * group.num_rows // max(1, read)))
         return min(BATCH_ROWS, rows)
 
@@ -276,6 +295,8 @@ class _OpenFile:
             # A writer gives a dictionary up when it has grown large, so beside a small one there is nothing else.
             if not 0 < chunk.data_page_offset - chunk.dictionary_page_offset <= _SMALL_DICTIONARY:
                 return False
+            if _large_dictionary(chunk) > _LARGE_DICTIONARY:
+                return False
         return True
 
     def _path(self, place: int) -> str:
@@ -285,15 +306,41 @@ class _OpenFile:
         return (self._metadata.row_group(place) for place in range(self._metadata.num_row_groups))
 
 
-def _read_size(group: Any, columns: list[str]) -> int:
-    """Tell how many bytes some columns of a row group take, decoded but for dictionaries."""
+def _chunks(group: Any, columns: list[str]) -> list[Any]:
+    """List the column chunks of a row group that hold some columns."""
     chunks = [group.column(place) for place in range(group.num_columns)]
     starts = tuple(f"{name}." for name in columns)
-    return sum(
-        chunk.total_uncompressed_size
-        for chunk in chunks
-        if chunk.path_in_schema in columns or chunk.path_in_schema.startswith(starts)
-    )
+    return [each for each in chunks if each.path_in_schema in columns or each.path_in_schema.startswith(starts)]
+
+
+def _large_dictionary(chunk: Any) -> int:
+    """Tell about how many bytes the dictionary of strings has, if that is nearly all there is of them."""
+    if chunk.physical_type != "BYTE_ARRAY" or not chunk.has_dictionary_page or chunk.dictionary_page_offset is None:
+        return 0
+    share = (chunk.data_page_offset - chunk.dictionary_page_offset) / max(1, chunk.total_compressed_size)
+    return int(chunk.total_uncompressed_size * share) if share > _ALL else 0
+
+
+def _check_pages(group: Any, columns: list[str], most: int) -> None:
+    """Refuse a row group whose pages are too large to be decoded, as far as its footer tells."""
+    if group.total_byte_size <= most // 2:
+        return
+    rows = max(1, group.num_rows)
+    pages = {
+        chunk.path_in_schema: max(
+            chunk.total_uncompressed_size * min(_PAGE_ROWS, rows) // rows, _large_dictionary(chunk)
+        )
+        for chunk in _chunks(group, columns)
+    }
+    # Values of a page are decoded one batch after the other.
+    size = sum(pages.values()) + group.total_byte_size // rows
+    if size > most:
+        column, page = max(pages.items(), key=itemgetter(1))
+        what = f"a value of {page:,} bytes" if rows == 1 else f"values that are read {page:,} bytes at a time"
+        raise LargeValuesError(
+            f"column '{column.split('.')[0]}' holds {what}, which memory-limit-bytes of {most // 2:,} cannot hold: "
+            f"raise it to {-(-size // 2):,}"
+        )
 
 
 def _lies_in(group: Any, ranges: Sequence[tuple[int, int]]) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from threading import Event, Lock
 
 import numpy as np
@@ -25,15 +26,16 @@ from iceberg_zorder.pyiceberg.read.file_fields import field_paths, file_fields
 from iceberg_zorder.pyiceberg.read.reader import BATCH_BYTES, Reader, Rows
 from iceberg_zorder.pyiceberg.write.file_writer import FileSettings, FileWriter, delete_files
 from iceberg_zorder.pyiceberg.write.parquet_settings import row_group_size
+from iceberg_zorder.request.rewrite_options import SMALLEST_MEMORY_LIMIT
 from iceberg_zorder.rows.bucket_sorter import BucketSorter, PrefixColumns
 from iceberg_zorder.rows.buckets import parted
 from iceberg_zorder.rows.codecs import Codecs
-from iceberg_zorder.rows.memory_budget import MemoryBudget
+from iceberg_zorder.rows.memory_budget import LargeValuesError, MemoryBudget
 from iceberg_zorder.rows.nested import leaf
 from iceberg_zorder.rows.read_ahead import ReadAhead
 from iceberg_zorder.rows.routing import Router
 from iceberg_zorder.rows.spill import Spill
-from iceberg_zorder.rows.threads import StoppedError, Turns, run_together
+from iceberg_zorder.rows.threads import StoppedError, Turns, available_cores, run_together
 
 # What is spilled takes at most about so many times the room that it has in files: TPC-H's lineitem 1.65 times, orders
 # 1.54, customer 1.52 and partsupp 1.48, events with random keys 1.5, and rows that hardly differ 0.92 times the room of
@@ -101,7 +103,19 @@ def rewrite_group(context: RewriteContext, group: FileGroup, layout: Layout) -> 
     ------
     StoppedError
         When the context has all file groups end.
+    LargeValuesError
+        When the limit of memory has no room for a value, or for what must be read with it.
     """
+    budget = context.budget
+    try:
+        return _rewritten(context, group, layout, budget.limit // available_cores())
+    except LargeValuesError:
+        with budget.alone:
+            return _rewritten(replace(context, threads=1), group, layout, max(2 * budget.limit, SMALLEST_MEMORY_LIMIT))
+
+
+def _rewritten(context: RewriteContext, group: FileGroup, layout: Layout, most: int) -> list[DataFile]:
+    """Rewrite a file group whose values have so many bytes at most, and what is decoded at once twice as many."""
     budget = context.budget
     batch_bytes = min(BATCH_BYTES, budget.limit // (_BATCHES * context.threads))
     reader = Reader(context.table, list(group.tasks), keep_dictionaries=True, budget=budget, batch_bytes=batch_bytes)
@@ -110,10 +124,10 @@ def rewrite_group(context: RewriteContext, group: FileGroup, layout: Layout) -> 
     with Spill(budget, codecs, context.spill_directory, rewrite.ranges) as spill, closing(reader):
         if rewrite.expected_size > budget.limit:
             spill.check_space(rewrite.expected_size)
-        rewrite.read(spill, codecs)
+        rewrite.read(spill, codecs, most)
         reader.close()
         try:
-            return rewrite.write(spill, BucketSorter(codecs, rewrite.prefix, budget), codecs.width)
+            return rewrite.write(spill, BucketSorter(codecs, rewrite.prefix, budget), codecs)
         except BaseException:
             rewrite.delete()
             raise
@@ -162,7 +176,7 @@ class _GroupRewrite:
     def _index_bits(self) -> int:
         return self._layout.bits * (len(self._layout.columns) - self._layout.leading)
 
-    def read(self, spill: Spill, codecs: Codecs) -> None:
+    def read(self, spill: Spill, codecs: Codecs, most: int) -> None:
         """Read all rows, and hold each with those of its file."""
         streams = _dealt(self._group.tasks, self._context.threads)
         router, turns = Router(self._layout, self._group.rows), Turns(len(streams))
@@ -170,17 +184,19 @@ class _GroupRewrite:
         def read_stream(place: int) -> None:
             flushes = 0
             try:
-                with self._batches(streams[place], len(streams)) as batches:
+                with self._batches(streams[place], len(streams), 2 * most) as batches:
                     for task, rows in batches:
                         self._check_running()
                         slots, index = self._routed(router, task, rows, spill.ranges)
-                        parts = parted(codecs.encoded(rows.batch), index, slots, spill.ranges)
+                        columns = codecs.encoded(rows.batch)
+                        _check_values(codecs, rows.batch.schema, most)
+                        parts = parted(columns, index, slots, spill.ranges)
                         with turns.turn(place):
                             spill.add(parts)
                             self._rows_read += rows.batch.num_rows
                         if spill.flushes > flushes:
                             flushes = spill.flushes
-                            del parts, rows
+                            del parts, rows, columns
                             # Each thread has memory of its own, and what it leaves is for its next parts only.
                             pa.default_memory_pool().release_unused()
             finally:
@@ -190,15 +206,15 @@ class _GroupRewrite:
         spill.complete()
 
     def _batches(
-        self, tasks: list[DataFileTask], streams: int
+        self, tasks: list[DataFileTask], streams: int, most: int
     ) -> AbstractContextManager[Iterator[tuple[DataFileTask, Rows]]]:
         """Read some data files, ahead where there are threads to spare."""
-        rows = self._rows(tasks)
+        rows = self._rows(tasks, most)
         return ReadAhead(rows, _AHEAD) if streams < self._context.threads else closing(rows)
 
-    def _rows(self, tasks: list[DataFileTask]) -> Generator[tuple[DataFileTask, Rows], None, None]:
+    def _rows(self, tasks: list[DataFileTask], most: int) -> Generator[tuple[DataFileTask, Rows], None, None]:
         for task in tasks:
-            for rows in self._reader.rows(task):
+            for rows in self._reader.rows(task, None, None, most):
                 yield task, rows
             self._context.progress(READ, task.data_file.record_count, task.data_file.file_size_in_bytes)
 
@@ -214,10 +230,10 @@ class _GroupRewrite:
             return bucket, index
         return bucket * ranges + (index >> self._index_bits - (ranges.bit_length() - 1)), index
 
-    def write(self, spill: Spill, sorter: BucketSorter, row_width: int) -> list[DataFile]:
+    def write(self, spill: Spill, sorter: BucketSorter, codecs: Codecs) -> list[DataFile]:
         """Sort and write the rows of one file after the other, in several threads while there is room."""
         numbers = spill.buckets
-        self._writers = [self._writer(number, sorter.row_group_rows, row_width) for number in numbers]
+        self._writers = [self._writer(number, sorter.row_group_rows, codecs) for number in numbers]
         waiting = iter(zip(numbers, self._writers, strict=True))
         lock = Lock()
 
@@ -247,7 +263,7 @@ class _GroupRewrite:
             writer.abort()
         delete_files(self._table, [path for writer in self._writers for path in writer.paths])
 
-    def _writer(self, number: int, row_group_rows: int, row_width: int) -> FileWriter:
+    def _writer(self, number: int, row_group_rows: int, codecs: Codecs) -> FileWriter:
         partition, file = divmod(number, self._layout.files)
         record = self._group.partition
         if self._partitions and record is None:
@@ -259,8 +275,9 @@ class _GroupRewrite:
             write_id=self._context.write_id,
             roll_at=self._roll_at(),
             row_group_rows=row_group_rows,
-            row_width=row_width,
+            row_width=codecs.width,
             row_size=self._group.input_size / max(1, self._group.rows),
+            large=codecs.large,
         )
         return FileWriter(self._table, settings, self._written)
 
@@ -279,6 +296,16 @@ class _GroupRewrite:
         if self._layout.files < self._group.expected_output_files:
             return size
         return size + row_group_size(self._table)
+
+
+def _check_values(codecs: Codecs, schema: pa.Schema, most: int) -> None:
+    """Refuse values that have no room."""
+    place, size = max(codecs.large.items(), key=itemgetter(1), default=(0, 0))
+    if size > most:
+        raise LargeValuesError(
+            f"column '{schema.names[place]}' holds a value of {size:,} bytes, which memory-limit-bytes of {most:,} "
+            f"cannot hold: raise it to {size:,}"
+        )
 
 
 def _dealt(tasks: Sequence[DataFileTask], streams: int) -> list[list[DataFileTask]]:

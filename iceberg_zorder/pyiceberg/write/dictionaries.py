@@ -44,7 +44,7 @@ def worth_a_dictionary(batches: Sequence[pa.RecordBatch], limit: int) -> list[st
     found = []
     for place, field in enumerate(batches[0].schema):
         if pa.types.is_nested(field.type):
-            found += list(_leaves(field.name, field.type))
+            found += [path for path, _ in leaves(field.name, field.type)]
         elif _pays([_every(batch.column(place), step) for batch in batches], rows, limit):
             found.append(field.name)
     return found
@@ -103,8 +103,10 @@ def _every(column: pa.Array, step: int) -> pa.Array:
 
 def _pays(sampled: Sequence[pa.Array], rows: int, limit: int) -> bool:
     values = pa.chunked_array(sampled)
-    distinct = estimated_distinct(len(values), pc.count_distinct(values, mode="all").as_py(), rows)
     width = _width(values)
+    if width > limit:
+        return False
+    distinct = estimated_distinct(len(values), pc.count_distinct(values, mode="all").as_py(), rows)
     # Where long values come again and again, and short ones once, different values are shorter than those of rows.
     size = distinct * _width(pa.chunked_array([values.unique()]))
     return size <= limit and size + rows * math.log2(max(2, distinct)) / 8 <= _LARGEST_SHARE * rows * width
@@ -140,15 +142,21 @@ def _width(values: pa.ChunkedArray) -> float:
     return 4.0 + float(pc.mean(pc.binary_length(values)).as_py() or 0)
 
 
-def _leaves(path: str, kind: pa.DataType) -> Iterator[str]:
-    """Name the columns that Parquet makes of a nested one."""
+def leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
+    """Name the columns that Parquet makes of one, with their types.
+
+    Examples
+    --------
+    >>> list(leaves("a", pa.list_(pa.struct([("b", pa.int8())]))))
+    [('a.list.element.b', DataType(int8))]
+    """
     if pa.types.is_struct(kind):
         for field in kind:
-            yield from _leaves(f"{path}.{field.name}", field.type)
+            yield from leaves(f"{path}.{field.name}", field.type)
     elif pa.types.is_map(kind):
-        yield from _leaves(f"{path}.key_value.{kind.key_field.name}", kind.key_type)
-        yield from _leaves(f"{path}.key_value.{kind.item_field.name}", kind.item_type)
+        yield from leaves(f"{path}.key_value.{kind.key_field.name}", kind.key_type)
+        yield from leaves(f"{path}.key_value.{kind.item_field.name}", kind.item_type)
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        yield from _leaves(f"{path}.list.element", kind.value_type)
+        yield from leaves(f"{path}.list.element", kind.value_type)
     else:
-        yield path
+        yield path, kind

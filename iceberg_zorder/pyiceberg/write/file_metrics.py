@@ -86,10 +86,11 @@ class FileMetrics:
             seen.nulls[column.field_id] = sum(array.null_count for array in arrays)
             if isinstance(column.type, FloatType | DoubleType):
                 seen.nans[column.field_id] = sum(pc.sum(pc.is_nan(array)).as_py() or 0 for array in arrays)
-            elif column.mode.keeps_bounds and isinstance(column.type, StringType | BinaryType):
-                if column.path[0] in self.large or not all(_has_statistics(array) for array in arrays):
-                    seen.bounded.add(column.field_id)
-                    self._widen(column, arrays)
+            elif not (column.mode.keeps_bounds and isinstance(column.type, StringType | BinaryType)):
+                continue
+            elif column.path[0] in self.large or not all(_has_statistics(array) for array in arrays):
+                seen.bounded.add(column.field_id)
+                self._widen(column, arrays)
         self._row_groups.append(seen)
 
     def _widen(self, column: _Column, arrays: Sequence[pa.Array]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +22,7 @@ from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_names import data_file_name
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
 from iceberg_zorder.pyiceberg.progress import WRITE, Progress, silent
-from iceberg_zorder.pyiceberg.write.dictionaries import compacted, worth_a_dictionary
+from iceberg_zorder.pyiceberg.write.dictionaries import compacted, leaves, worth_a_dictionary
 from iceberg_zorder.pyiceberg.write.file_metrics import FileMetrics
 from iceberg_zorder.pyiceberg.write.parquet_settings import parquet_settings, row_group_limit, row_group_size
 
@@ -51,6 +51,8 @@ class FileSettings:
         Bytes of a row in memory, about.
     row_size : float
         Bytes of a row on disk as far as known, by which the first row group is sized.
+    large : collection of int, optional
+        The places of columns that have values of more than 1 MiB.
     """
 
     spec_id: int
@@ -61,6 +63,7 @@ class FileSettings:
     row_group_rows: int
     row_width: int
     row_size: float
+    large: Collection[int] = ()
 
 
 class FileWriter:
@@ -138,19 +141,26 @@ class FileWriter:
         # Dictionaries are written as they are; the file's schema knows of values only.
         types = [field.with_type(column.type) for field, column in zip(self._arrow, batches[0].columns, strict=True)]
         named = [pa.RecordBatch.from_arrays(batch.columns, self._arrow.names) for batch in batches]
-        dictionaries = worth_a_dictionary(named, self._parquet["dictionary_pagesize_limit"])
-        return _OpenFile(self._table, path, pa.schema(types), {**self._parquet, "use_dictionary": dictionaries})
+        large = self._settings.large
+        settings = {
+            **self._parquet,
+            "use_dictionary": worth_a_dictionary(named, self._parquet["dictionary_pagesize_limit"]),
+            "write_statistics": _with_statistics(self._arrow, large) if large else True,
+        }
+        return _OpenFile(self._table, path, pa.schema(types), settings, large)
 
 
 class _OpenFile:
     """One data file while it is written."""
 
-    def __init__(self, table: Table, path: str, schema: pa.Schema, settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self, table: Table, path: str, schema: pa.Schema, settings: Mapping[str, Any], large: Collection[int]
+    ) -> None:
         self._path = path
         self._output = table.io.new_output(path)
         self._stream = self._output.create()
         self._schema = schema
-        self._metrics = FileMetrics(table.schema(), metrics_config(table))
+        self._metrics = FileMetrics(table.schema(), metrics_config(table), large)
         self._writer = pq.ParquetWriter(self._stream, schema, **settings)
 
     def tell(self) -> int:
@@ -193,6 +203,16 @@ class _OpenFile:
                 self._writer.close()
         except Exception:
             _LOG.debug("Closing %s failed", self._path, exc_info=True)
+
+
+def _with_statistics(schema: pa.Schema, large: Collection[int]) -> list[str]:
+    """Find the columns whose statistics are worth it: Arrow copies long values for theirs, and leaves them out."""
+    return [
+        path
+        for place, field in enumerate(schema)
+        for path, kind in leaves(field.name, field.type)
+        if place not in large or not (pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
+    ]
 
 
 def delete_files(table: Table, paths: Iterable[str]) -> None:
