@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from functools import cache
 from typing import Any
 
 import pytest
@@ -42,6 +43,7 @@ def hostile(value: Any) -> Any:
     return json.loads(json.dumps(value).replace("lake.db", json.dumps(f"{HOSTILE}\n")[1:-1]))
 
 
+@cache
 def report() -> dict[str, Any]:
     case = next(each for each in report_cases() if each.name == "report_endless")
     found = json.loads(json.dumps(report_of(case).to_dict()).replace('"t"', '"lake.db"'))
