@@ -96,4 +96,4 @@ def test_what_the_command_line_says() -> None:
 def test_json_keeps_every_character() -> None:
     stdout, stderr = outputs()
     JsonOutput(stdout=stdout, stderr=stderr).remembered(HOSTILE, {"a": HOSTILE})
-    assert json.loads(stdout.file.getvalue()) == {"table": HOSTILE, "properties": {"a": HOSTILE}}  # type: ignore[attr-defined]
+    assert json.loads(stdout.file.getvalue()) == {"version": 1, "table": HOSTILE, "properties": {"a": HOSTILE}}  # type: ignore[attr-defined]
