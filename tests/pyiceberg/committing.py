@@ -206,9 +206,13 @@ def read(files: Sequence[DataFile], table: Table) -> pa.Table:
     return pa.concat_tables(tables, promote_options="permissive").cast(schema_to_pyarrow(table.schema()))
 
 
-def commit(table: Table, replacement: Replacement, start: int, **options: Any) -> int:
+def commit(table: Table, replacement: Replacement, start: int | Snapshot, **options: Any) -> int:
+    known = start
+    if isinstance(start, int):
+        known = table.snapshot_by_id(start) or table.catalog.load_table(table.name()).snapshot_by_id(start)
+    assert isinstance(known, Snapshot)
     return commit_replacement(
-        table, replacement, starting_snapshot_id=start, **{"snapshot_properties": {"zorder.columns": "id"}, **options}
+        table, replacement, start=known, **{"snapshot_properties": {"zorder.columns": "id"}, **options}
     )
 
 

@@ -65,6 +65,7 @@ class BatchCommits:
         self._branch = branch
         self._options = options
         self._tally = tally
+        self._ours: list[int] = []
 
     def commit(self, snapshot: Snapshot, batch: Batch, properties: Mapping[str, str]) -> bool:
         """Commit a batch of file groups.
@@ -101,7 +102,8 @@ class BatchCommits:
             committed = commit_replacement(
                 self._table,
                 Replacement(removed, added),
-                starting_snapshot_id=snapshot.snapshot_id,
+                start=snapshot,
+                ours=self._ours,
                 branch=self._branch,
                 use_starting_sequence_number=self._options.use_starting_sequence_number,
                 snapshot_properties=properties,
@@ -121,6 +123,7 @@ class BatchCommits:
             tally.failed_commits.append(error)
             tally.failed_files += len(removed)
             return False
+        self._ours.append(committed)
         tally.commits += 1
         tally.rewritten_files += len(removed)
         tally.added_files += len(added)

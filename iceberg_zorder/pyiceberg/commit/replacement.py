@@ -7,7 +7,7 @@ deleted, because the new files may be the table's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from pyiceberg.exceptions import (
@@ -27,8 +27,8 @@ from iceberg_zorder.pyiceberg.commit.validation import (
     ConflictError,
     check_deletes,
     check_files,
+    check_history,
     check_input,
-    starting_snapshot,
 )
 from iceberg_zorder.pyiceberg.compat.manifests import avro_codec
 from iceberg_zorder.pyiceberg.display import display_name
@@ -59,7 +59,8 @@ def commit_replacement(
     table: Table,
     replacement: Replacement,
     *,
-    starting_snapshot_id: int,
+    start: Snapshot,
+    ours: Collection[int] = (),
     branch: str = "main",
     use_starting_sequence_number: bool = True,
     snapshot_properties: Mapping[str, str],
@@ -74,8 +75,10 @@ def commit_replacement(
         The table; afterwards it has the new metadata.
     replacement : Replacement
         The files.
-    starting_snapshot_id : int
-        The snapshot that the new files were made from.
+    start : pyiceberg.table.snapshots.Snapshot
+        The snapshot that the new files were made from; it may be expired.
+    ours : collection of int, optional
+        Snapshots that the same rewrite has committed since.
     branch : str
         The branch to commit to.
     use_starting_sequence_number : bool
@@ -112,8 +115,8 @@ def commit_replacement(
     >>> table = catalog.create_table("db.t", pa.schema([("a", pa.int64())]))
     >>> table.append(pa.table({"a": [1, 2, 3]}))
     >>> files = tuple(task.file for task in table.scan().plan_files())
-    >>> start = table.current_snapshot().snapshot_id
-    >>> new = commit_replacement(table, Replacement(files, ()), starting_snapshot_id=start, snapshot_properties={})
+    >>> start = table.current_snapshot()
+    >>> new = commit_replacement(table, Replacement(files, ()), start=start, snapshot_properties={})
     >>> table.snapshot_by_id(new).summary.operation, table.scan().count()
     (Operation.REPLACE, 0)
     >>> catalog.close(); directory.cleanup()
@@ -128,7 +131,7 @@ def commit_replacement(
         metadata = table.metadata
         # First of all, for it finds the new files where they must not be deleted.
         head = reader.read(snapshot, table.io)
-        start = starting_snapshot(metadata, snapshot, starting_snapshot_id, branch)
+        check_history(metadata, snapshot, (start.snapshot_id, *ours), branch)
         check_files(head, replacement.removed, start)
         check_deletes(
             head,

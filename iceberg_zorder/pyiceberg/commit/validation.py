@@ -114,8 +114,8 @@ def check_lease(name: str, metadata: TableMetadata, write_id: str) -> None:
         )
 
 
-def starting_snapshot(metadata: TableMetadata, head: Snapshot, starting_snapshot_id: int, branch: str) -> Snapshot:
-    """Find the snapshot that a rewrite started from in the history of a branch.
+def check_history(metadata: TableMetadata, head: Snapshot, ours: Collection[int], branch: str) -> None:
+    """Check that a branch goes on from the snapshot that a rewrite started from, though that may be expired.
 
     Parameters
     ----------
@@ -123,26 +123,21 @@ def starting_snapshot(metadata: TableMetadata, head: Snapshot, starting_snapshot
         The table's.
     head : pyiceberg.table.snapshots.Snapshot
         The head of the branch.
-    starting_snapshot_id : int
-        The snapshot to find.
+    ours : collection of int
+        The starting snapshot, and those that the rewrite has committed since.
     branch : str
         The branch's name.
-
-    Returns
-    -------
-    pyiceberg.table.snapshots.Snapshot
-        The snapshot.
 
     Raises
     ------
     ConflictError
-        When it is not there: the branch was rolled back or replaced, or snapshots in between are expired.
+        When it does not, or nobody knows: the branch was rolled back or replaced, or snapshots since are expired.
     """
     for snapshot in ancestors_of(head, metadata):
-        if snapshot.snapshot_id == starting_snapshot_id:
-            return snapshot
+        if snapshot.snapshot_id in ours or snapshot.parent_snapshot_id in ours:
+            return
     raise ConflictError(
-        f"snapshot {starting_snapshot_id}, which the rewrite started from, is no longer in the known history of branch"
+        f"snapshot {next(iter(ours))}, which the rewrite started from, is no longer in the known history of branch"
         f" {branch}"
     )
 

@@ -435,10 +435,11 @@ def test_what_cannot_be_right_is_refused_and_deletes_nothing(catalog: SqlCatalog
 @pytest.mark.parametrize("expired", [False, True])
 def test_a_commit_cannot_be_repeated_and_then_delete_its_files(catalog: SqlCatalog, expired: bool) -> None:
     table = make_table(catalog, rows_of([1]), rows_of([2]))
-    start, replacement = head_id(table), rewritten(table, files_of(table))
+    start, replacement = table.current_snapshot(), rewritten(table, files_of(table))
+    assert start is not None
     commit(table, replacement, start)
     if expired:
-        table.maintenance.expire_snapshots().by_id(start).commit()
+        table.maintenance.expire_snapshots().by_id(start.snapshot_id).commit()
     path = replacement.added[0].file_path
     with pytest.raises(InvalidInputError, match=f"because new data file {path} is in the table already"):
         commit(table, replacement, start)

@@ -13,6 +13,7 @@ from pyiceberg.manifest import DataFile, ManifestContent
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import RewriteConflictError, UnknownOutcomeError
+from iceberg_zorder.pyiceberg.commit.validation import ConflictError, check_history
 from tests.pyiceberg.committing import (
     Interrupted,
     avro_files,
@@ -264,6 +265,23 @@ def test_expired_snapshots_in_between_conflict(race: Callable[..., Race], during
         this.run(append_and_expire)
     assert ids(this.mine) == [1, 2, 3, 4, 5, 6, 7, 8]
     assert not any(exists(file) for file in this.replacement.added)
+
+
+def test_an_expired_starting_snapshot_is_known_by_the_one_that_came_next(race: Callable[..., Race]) -> None:
+    """Catalogs in Java keep what snapshot another came from, though it is expired."""
+    this = race(False)
+    for value in (7, 8):
+        this.append([value])
+    metadata, head = this.other.refresh().metadata, this.other.current_snapshot()
+    assert head is not None
+    *_, after, _ = metadata.snapshots
+    without = metadata.model_copy(update={"snapshots": metadata.snapshots[-2:]})
+    check_history(without, head, [this.start], "main")
+    without = metadata.model_copy(update={"snapshots": metadata.snapshots[-1:]})
+    with pytest.raises(ConflictError, match=f"snapshot {this.start}, which the rewrite started from"):
+        check_history(without, head, [this.start], "main")
+    # What the rewrite has committed itself came from it.
+    check_history(without, head, [this.start, after.snapshot_id], "main")
 
 
 def test_an_expired_starting_snapshot_conflicts(race: Callable[..., Race]) -> None:

@@ -6,10 +6,13 @@ import java.lang.reflect.Proxy;
 import java.util.function.BiConsumer;
 import org.apache.iceberg.BaseTable;
 import org.apache.iceberg.HasTableOperations;
+import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableOperations;
 import org.apache.iceberg.exceptions.CleanableFailure;
+import org.apache.iceberg.metrics.LoggingMetricsReporter;
+import org.apache.iceberg.metrics.MetricsReporter;
 
 /**
  * One commit on its way to the catalog, Iceberg's own retries included: it is checked against the very metadata that it is to
@@ -21,16 +24,19 @@ import org.apache.iceberg.exceptions.CleanableFailure;
  */
 final class CommitAttempt {
   private final Table table;
+  private final Snapshot start;
   private final BiConsumer<TableMetadata, TableMetadata> check;
   private boolean mayBeCommitted;
 
   /**
    * Prepares a commit.
    *
+   * @param start what the rewrite began from; null if it is none
    * @param check throws whatever speaks against replacing some metadata, its first argument, by other
    */
-  CommitAttempt(Table table, BiConsumer<TableMetadata, TableMetadata> check) {
+  CommitAttempt(Table table, Snapshot start, BiConsumer<TableMetadata, TableMetadata> check) {
     this.table = table;
+    this.start = start;
     this.check = check;
   }
 
@@ -47,9 +53,15 @@ final class CommitAttempt {
                     method.getName().equals("commit")
                         ? commit(operations, method, arguments)
                         : invoke(operations, method, arguments));
-    return table instanceof BaseTable base
-        ? new BaseTable(watched, table.name(), base.reporter())
-        : new BaseTable(watched, table.name());
+    MetricsReporter reporter = table instanceof BaseTable base ? base.reporter() : LoggingMetricsReporter.instance();
+    return new BaseTable(watched, table.name(), reporter) {
+      @Override
+      public Snapshot snapshot(long id) {
+        // Iceberg asks for the number of the starting snapshot, which may be expired between two commits.
+        Snapshot known = super.snapshot(id);
+        return known == null && start != null && id == start.snapshotId() ? start : known;
+      }
+    };
   }
 
   /** Whether the catalog was asked to commit, and did not clearly refuse. */

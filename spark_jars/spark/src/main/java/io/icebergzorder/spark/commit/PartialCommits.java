@@ -20,6 +20,7 @@ public final class PartialCommits {
   private final int groupsPerCommit;
   private final List<RewriteFileGroup> pending = new ArrayList<>();
   private final List<RewriteFileGroup> committed = new ArrayList<>();
+  private final List<RewriteFileGroup> lost = new ArrayList<>();
   private final List<Throwable> failures = new ArrayList<>();
   private final List<RuntimeException> unknown = new ArrayList<>();
   private final ExecutorService committer = Executors.newSingleThreadExecutor();
@@ -77,6 +78,7 @@ public final class PartialCommits {
       unknown.add(e);
     } catch (Throwable e) {
       LOG.error("Cannot commit {} rewritten file groups; going on with the others", batch.size(), e);
+      lost.addAll(batch);
       failures.add(e);
     }
   }
@@ -86,7 +88,12 @@ public final class PartialCommits {
     return List.copyOf(committed);
   }
 
-  /** How many commits that took. */
+  /** The file groups whose commits failed for certain. */
+  public List<RewriteFileGroup> lost() {
+    return List.copyOf(lost);
+  }
+
+  /** How many commits the others took. */
   public int succeeded() {
     return succeeded;
   }

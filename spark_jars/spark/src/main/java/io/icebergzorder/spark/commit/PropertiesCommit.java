@@ -18,7 +18,7 @@ public final class PropertiesCommit {
    * @throws RuntimeException if the commit failed; the message says why
    */
   public static void set(Table table, Map<String, String> properties) {
-    CommitAttempt attempt = new CommitAttempt(table, (base, replacement) -> {});
+    CommitAttempt attempt = new CommitAttempt(table, null, (base, replacement) -> {});
     try {
       UpdateProperties update = attempt.table().updateProperties();
       properties.forEach(update::set);

@@ -69,7 +69,7 @@ public final class RewriteCommit {
    * @throws RuntimeException if the commit failed; the message says why, and what to do
    */
   public void commit(Collection<RewriteFileGroup> groups) {
-    CommitAttempt attempt = new CommitAttempt(table, check(groups));
+    CommitAttempt attempt = new CommitAttempt(table, start, check(groups));
     try {
       Map<String, String> properties = new HashMap<>(summary.apply(groups));
       if (!areAllDone) {

@@ -134,11 +134,7 @@ final class GroupExecution {
     public void failed(RewriteFileGroup group, Throwable failure) {
       LOG.error("Cannot rewrite file group {} of {}", group.info(), table.name(), failure);
       reasons.add(failure);
-      failures.add(
-          ImmutableRewriteDataFiles.FileGroupFailureResult.builder()
-              .info(group.info())
-              .dataFilesCount(group.inputFileNum())
-              .build());
+      failures.add(failure(group));
     }
 
     @Override
@@ -161,7 +157,15 @@ final class GroupExecution {
     check(commits, groups.size(), outcomes.reasons, progress.maxFailedCommits());
     return ImmutableRewriteDataFiles.Result.builder()
         .rewriteResults(commits.committed().stream().map(RewriteFileGroup::asResult).toList())
-        .rewriteFailures(outcomes.failures)
+        .addAllRewriteFailures(outcomes.failures)
+        .addAllRewriteFailures(commits.lost().stream().map(GroupExecution::failure).toList())
+        .build();
+  }
+
+  private static RewriteDataFiles.FileGroupFailureResult failure(RewriteFileGroup group) {
+    return ImmutableRewriteDataFiles.FileGroupFailureResult.builder()
+        .info(group.info())
+        .dataFilesCount(group.inputFileNum())
         .build();
   }
 
