@@ -55,7 +55,7 @@ class KeptBounds:
 
     def fixed(self, weak: Sequence[WeakBounds]) -> KeptBounds:
         """Tell what is kept once some columns have the modes that they want."""
-        wanted = {each.field: MetricsMode.of(each.wanted) for each in weak}
+        wanted = {each.field: MetricsMode.of(each.wanted or "") for each in weak}
         pairs = zip(self.columns, self.modes, strict=True)
         return replace(self, modes=tuple(wanted.get(_full_name(column)) or mode for column, mode in pairs))
 
@@ -122,7 +122,7 @@ class KeptBounds:
                     yield weak
             elif kept is not None:
                 found = separation(column.type, kept, pools(place))
-                wanted = weak.wanted if found.wanted is None else str(MetricsMode("truncate", found.wanted))
+                wanted = None if found.wanted is None else str(MetricsMode("truncate", found.wanted))
                 if not kept:
                     yield replace(weak, wanted=wanted)
                 elif not found.is_enough:
@@ -142,7 +142,7 @@ def serves(mode: MetricsMode, weak: WeakBounds) -> bool:
     """
     if not mode.keeps_bounds or mode.length is None or not is_truncated(weak.type):
         return mode.keeps_bounds
-    wanted = MetricsMode.of(weak.wanted)
+    wanted = MetricsMode.of(weak.wanted or "")
     return wanted is not None and wanted.length is not None and mode.length >= wanted.length
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from iceberg_zorder.report.clustering_report import ClusteringReport, Finding
-from iceberg_zorder.request.metrics_check import set_mode
+from iceberg_zorder.request.metrics_check import least_mode, longest_mode, set_mode
 
 LOOSE = 1.2
 """How many times the attainable scan fraction is found fault with."""
@@ -44,7 +44,6 @@ def find(report: ClusteringReport, rewrite: RewriteCommand, table_in_sql: str) -
 
 def _of_columns(report: ClusteringReport, rewrite: RewriteCommand, table: str) -> Iterator[Finding]:
     for column in report.columns:
-        in_full = set_mode(table, column.field, "full")
         mode = {"column": column.name, "metrics_mode": column.metrics_mode}
         if column.metrics_mode in ("none", "counts"):
             yield Finding(
@@ -52,18 +51,20 @@ def _of_columns(report: ClusteringReport, rewrite: RewriteCommand, table: str) -
                 "error",
                 f"The table keeps no lower/upper bounds of {column.name}, so that no file can be skipped by it.",
                 mode,
-                in_full,
+                set_mode(table, column.field, least_mode(column.type)),
             )
             continue
+        longer = longest_mode(column.metrics_mode) if column.metrics_mode != "full" else None
+        command = None if longer is None else set_mode(table, column.field, longer)
+        how = "keep longer ones, then rewrite" if longer else "longer ones would fill the manifests"
         if column.files_with_alike_bounds:
             yield Finding(
                 "bounds-alike",
                 "error",
                 f"The bounds of {column.name} are cut before its values differ in "
-                f"{_files(column.files_with_alike_bounds)}, which cannot be skipped by it: keep them in full, then "
-                "rewrite.",
+                f"{_files(column.files_with_alike_bounds)}, which cannot be skipped by it: {how}.",
                 {**mode, "files": column.files_with_alike_bounds, "bytes": column.bytes_with_alike_bounds},
-                in_full,
+                command,
             )
         endless, bytes_endless = column.files_without_upper_bounds, column.bytes_without_upper_bounds
         if endless:
@@ -71,9 +72,9 @@ def _of_columns(report: ClusteringReport, rewrite: RewriteCommand, table: str) -
                 "bounds-missing",
                 "warning",
                 f"{_files(endless)} have no upper bounds of {column.name}, because nothing as short as these are cut "
-                "lies above their values, which begin with U+10FFFF or 0xFF: keep them in full, then rewrite.",
+                f"lies above their values, which begin with U+10FFFF or 0xFF: {how}.",
                 {**mode, "files": endless, "bytes": bytes_endless},
-                in_full,
+                command,
             )
         if missing := column.files_without_bounds - endless:
             yield Finding(

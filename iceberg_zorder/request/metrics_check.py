@@ -20,7 +20,7 @@ WARN, FAIL, FIX = "warn", "fail", "fix"
 COLUMN_MODE = "write.metadata.metrics.column."
 """What the table properties of metrics modes begin with; the full name of a column follows."""
 LONGEST = 256
-"""Longer beginnings are not asked for: bounds are kept in full then."""
+"""Longer beginnings are not asked for: every entry of a manifest has two of them."""
 _ENOUGH = 95
 _DEFAULT = 16
 _CODINGS = {"string": "utf-8", "binary": "latin-1"}
@@ -61,6 +61,29 @@ def is_truncated(type_name: str) -> bool:
     (True, False)
     """
     return type_name in _CODINGS
+
+
+def least_mode(type_name: str) -> str:
+    """Name the mode that keeps bounds of a type, and of strings and binaries no more than Iceberg's default.
+
+    Examples
+    --------
+    >>> least_mode("string"), least_mode("long")
+    ('truncate(16)', 'full')
+    """
+    return f"truncate({_DEFAULT})" if is_truncated(type_name) else "full"
+
+
+def longest_mode(mode: str) -> str | None:
+    """Name the mode that keeps the longest bounds that are asked for; None if a mode keeps as much.
+
+    Examples
+    --------
+    >>> longest_mode("truncate(16)"), longest_mode("truncate(300)")
+    ('truncate(256)', None)
+    """
+    kept = int(mode.removeprefix("truncate(").removesuffix(")"))
+    return f"truncate({LONGEST})" if kept < LONGEST else None
 
 
 def beginning(key: bytes, length: int, type_name: str) -> bytes:
@@ -233,8 +256,8 @@ class WeakBounds:
         Its type.
     mode : str
         Its metrics mode.
-    wanted : str
-        The mode that is enough.
+    wanted : str or None
+        The mode that is enough; None if no beginning of up to 256 characters or bytes is known to be.
     kept : int
         The characters or bytes that are kept; 0 if there are no bounds.
     share : int
@@ -255,7 +278,7 @@ by it as well as they could."
     field: str
     type: str
     mode: str
-    wanted: str
+    wanted: str | None
     kept: int = 0
     share: int = 0
 
@@ -267,15 +290,23 @@ by it as well as they could."
     @property
     def warning(self) -> str:
         """What a rewrite warns of."""
+        if self.wanted is None:
+            return f"{self.futility}, or set option metrics-check to {FIX}, which samples longer beginnings."
         how = f"rewrite again with option rewrite-all, or set option metrics-check to {FIX} beside it"
         return f"{self._reason} {self._command} and {how}."
+
+    @property
+    def futility(self) -> str:
+        """What is said, without a stop, of a column that no mode is named for."""
+        return f"{self._reason} Files cannot be pruned by it, because {self._unknown}: choose another column"
 
     @property
     def refusal(self) -> str:
         """Why it is not clustered by, if its bounds are kept."""
         return (
             f"Cannot cluster by column {self.column}, because the {self._length} that {self.table} keeps of its "
-            f"lower/upper bounds tell {self.share}% of its sampled rows apart: {self._command} first"
+            f"lower/upper bounds tell {self.share}% of its sampled rows apart"
+            f"{', and ' + self._unknown if self.wanted is None else f': {self._command} first'}"
         )
 
     def setting(self, *, would: bool = False) -> str:
@@ -300,8 +331,12 @@ by it as well as they could."
         return f"{self.kept} {_UNITS[self.type]}"
 
     @property
+    def _unknown(self) -> str:
+        return f"no beginning of up to {LONGEST} {_UNITS[self.type]} is known to tell enough rows apart"
+
+    @property
     def _command(self) -> str:
-        return set_mode(self.sql_name, self.field, self.wanted)
+        return set_mode(self.sql_name, self.field, self.wanted or "")
 
 
 @dataclass(frozen=True)
@@ -322,7 +357,7 @@ class CheckedMetrics:
     @property
     def fixes(self) -> tuple[WeakBounds, ...]:
         """The columns that get the wanted modes."""
-        return self.weak if self.option == FIX else ()
+        return tuple(each for each in self.weak if each.wanted) if self.option == FIX else ()
 
     @property
     def intended(self) -> list[str]:
@@ -331,11 +366,13 @@ class CheckedMetrics:
 
     def without_fixes(self) -> CheckedMetrics:
         """Set nothing, for nothing is rewritten."""
-        return replace(self, weak=()) if self.fixes else self
+        return replace(self, weak=tuple(each for each in self.weak if each not in self.fixes))
 
     @property
     def warnings(self) -> list[str]:
         """What is warned of: columns that nothing is done about."""
+        if self.option == FIX:
+            return [f"{each.futility}." for each in self.weak if each.wanted is None]
         return [each.warning for each in self.weak] if self.option == WARN else []
 
     def check(self) -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iceberg_zorder.request.metrics_check import KeyPool, WeakBounds, separation
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.request.metrics_check import CheckedMetrics, KeyPool, WeakBounds, separation
 from tests.golden.generate import DIRECTORY
 from tests.golden.metrics_check_cases import metrics_cases, metrics_document
 
@@ -115,3 +116,18 @@ def test_what_is_said_of_a_column_whose_bounds_are_too_short() -> None:
         "sampled rows apart: ALTER TABLE lake.db.t SET TBLPROPERTIES ('write.metadata.metrics.column.b' = "
         "'truncate(7)') first"
     )
+
+
+def test_what_is_said_of_a_column_that_no_short_bounds_serve() -> None:
+    weak = WeakBounds("lake.db.t", "lake.db.t", "doc", "doc", "string", "truncate(16)", None, 16, 0)
+    told = (
+        "The 16 characters that lake.db.t keeps of lower/upper bounds of clustering column doc tell 0% of its sampled rows "
+        "apart: files cannot be skipped by it as well as they could. Files cannot be pruned by it, because no beginning "
+        "of up to 256 characters is known to tell enough rows apart: choose another column"
+    )
+    assert weak.warning == f"{told}, or set option metrics-check to fix, which samples longer beginnings."
+    fixed = CheckedMetrics("fix", (weak,))
+    assert (fixed.fixes, fixed.intended, fixed.warnings) == ((), [], [f"{told}."])
+    assert fixed.without_fixes() == fixed
+    with pytest.raises(InvalidInputError, match="apart, and no beginning of up to 256 characters is known to tell"):
+        CheckedMetrics("fail", (weak,)).check()

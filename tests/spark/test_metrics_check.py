@@ -107,6 +107,10 @@ def mended(table: Table, mode: str, column: str = "c") -> str:
     return f"{alter(table, mode, column)} and rewrite again with option rewrite-all, or set option metrics-check to fix beside it."
 
 
+UNKNOWN = "no beginning of up to 256 characters is known to tell enough rows apart"
+FUTILE = f"Files cannot be pruned by it, because {UNKNOWN}: choose another column"
+
+
 def share_apart(values: Sequence[Any], length: int) -> int:
     neighbours = list(pairwise(sorted(set(values))))
     apart = sum(bool(low[:length] != high[:length]) for low, high in neighbours)
@@ -183,7 +187,7 @@ def test_bounds_that_are_cut_too_short(spark: SparkSession, kind: str) -> None:
     assert share < 95
     wanted = f"truncate({shortest(values, length)})"
     # What is cut in the sample is not known to differ, unless it is to be fixed.
-    told = "full" if kind == "emoji" else wanted
+    told = None if kind == "emoji" else wanted
     reason = cut(table, f"{length} {unit}", share)
 
     before = metadata(table)
@@ -192,13 +196,14 @@ def test_bounds_that_are_cut_too_short(spark: SparkSession, kind: str) -> None:
             rewrite(table, "fail", **{"dry-run": dry_run})
         assert str(refused.value) == (
             f"Cannot cluster by column c, because the {length} {unit} that {table.full_name} keeps of its lower/upper "
-            f"bounds tell {share}% of its sampled rows apart: {alter(table, told)} first"
+            f"bounds tell {share}% of its sampled rows apart"
+            f"{f': {alter(table, told)} first' if told else f', and {UNKNOWN}'}"
         )
     assert metadata(table) == before
 
     with unchanged(table):
         warned = rewrite(table)
-    assert f"{reason} {mended(table, told)}" in (warned.message or "")
+    assert f"{reason} {mended(table, told) if told else FUTILE}" in (warned.message or "")
     poor = fraction(table)
     assert warned.scan_fractions[0].predicted == pytest.approx(poor, rel=0.1)
     assert modes(table) == ({"c": mode} if mode else {})
@@ -227,8 +232,8 @@ HIDDEN = {
         "truncate(32)",
     ),
     "a default": (f"IF(id % 25 = 0, concat('https://www.example.com/items/', {RARE}), '')", 0, None),
-    "one long beginning": (f"concat(repeat('x', 99), {RARE})", 0, "full"),
-    "two long beginnings": (f"concat(id % 2, repeat('x', 99), {RARE})", 0, "full"),
+    "one long beginning": (f"concat(repeat('x', 99), {RARE})", 0, ""),
+    "two long beginnings": (f"concat(id % 2, repeat('x', 99), {RARE})", 0, ""),
 }
 
 
@@ -236,13 +241,14 @@ HIDDEN = {
 def test_what_could_hide_that_most_rows_begin_alike(spark: SparkSession, kind: str) -> None:
     column, share, wanted = HIDDEN[kind]
     table = table_of(spark, column)
-    wanted = wanted or f"truncate({shortest(values_of(table, 'c'), 16)})"
+    wanted = f"truncate({shortest(values_of(table, 'c'), 16)})" if wanted is None else wanted
     warned = rewrite(table)
-    assert f"{cut(table, '16 characters', share)} {mended(table, wanted)}" in (warned.message or "")
+    told = mended(table, wanted) if wanted else f"{FUTILE}, or set option metrics-check to fix"
+    assert f"{cut(table, '16 characters', share)} {told}" in (warned.message or "")
     with pytest.raises(InvalidInputError, match=f"tell {share}% of its sampled rows apart"):
         rewrite(table, "fail")
     poor = fraction(table)
-    spark.sql(alter(table, wanted))
+    spark.sql(alter(table, wanted or "truncate(105)"))
     rewrite(table)
     # Of so few files one has all that are not the default.
     assert fraction(table) < poor or kind == "a default"
@@ -254,14 +260,14 @@ def test_long_values_that_differ_early_are_told_apart(spark: SparkSession) -> No
     assert "bounds" not in (rewrite(table, "fail", ("c", "id")).message or "")
 
 
-def test_whole_values_are_kept_where_no_beginning_is_enough(spark: SparkSession) -> None:
+def test_nothing_is_set_where_no_beginning_is_enough(spark: SparkSession) -> None:
     table = table_of(spark, f"concat(repeat('u', 300), cast({NUMBER} AS string))")
     reason = cut(table, "16 characters", 0)
     with unchanged(table):
         fixed = rewrite(table, "fix")
-    assert f"Set {METRICS}c = 'full' on {table.full_name}: {reason}" in (fixed.message or "")
-    assert modes(table) == {"c": "full"}
-    assert fraction(table) < 1.5 / FILES
+    assert f"{reason} {FUTILE}." in (fixed.message or "")
+    assert "Set" not in (fixed.message or "")
+    assert modes(table) == {}
 
 
 def test_nothing_is_told_of_bounds_that_serve(spark: SparkSession) -> None:

@@ -236,7 +236,7 @@ def test_upper_bounds_that_no_cut_one_can_be(spark: SparkSession, catalog: Catal
     found = same(spark, catalog, full, "t, b")
     assert [column.files_without_upper_bounds for column in found.columns] == [4, 0]
     assert {each.command for each in found.findings if each.code == "bounds-missing"} == {
-        f"ALTER TABLE {full} SET TBLPROPERTIES ('write.metadata.metrics.column.t' = 'full')"
+        f"ALTER TABLE {full} SET TBLPROPERTIES ('write.metadata.metrics.column.t' = 'truncate(256)')"
     }
 
 

@@ -40,7 +40,7 @@ from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.report.scan_fraction import scan_fraction_of_rows
 from iceberg_zorder.report.spread_rows import spread_rows
 from iceberg_zorder.request.arguments import option_text
-from iceberg_zorder.request.metrics_check import set_mode
+from iceberg_zorder.request.metrics_check import least_mode, set_mode
 from iceberg_zorder.request.predicate import Name
 from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
@@ -220,7 +220,8 @@ def _table_facts(
 ) -> TableFacts:
     schema = table.schema()
     fields = [schema.find_column_name(each.source_id) for each in partition_fields(schema, table.spec())]
-    full_names = {each.name: ".".join(each.parts) for each in columns}
+    kept = KeptBounds.of(table, columns)
+    unkept = [each for each in columns if each.name in kept.missing]
     return TableFacts(
         table.catalog.name,
         table.name(),
@@ -231,7 +232,7 @@ def _table_facts(
         options,
         tuple(_laid_out_by(table, snapshots)),
         tuple(dict.fromkeys(name for name in fields if name is not None)),
-        {name: set_mode(sql_name(table), full_names[name], "full") for name in KeptBounds.of(table, columns).missing},
+        {each.name: set_mode(sql_name(table), ".".join(each.parts), least_mode(each.type)) for each in unkept},
     )
 
 

@@ -39,7 +39,7 @@ def fix_metrics(table: Table, weak: Sequence[WeakBounds]) -> list[WeakBounds]:
     config = metrics_config(now)
     missing = [each for each in weak if not serves(config.mode(each.field), each)]
     if missing:
-        change_properties(now, {each.key: each.wanted for each in missing})
+        change_properties(now, {each.key: each.wanted for each in missing if each.wanted})
     # What others changed of the schema meanwhile is for the commit of the files to judge.
     table.metadata = table.metadata.model_copy(update={"properties": dict(now.metadata.properties)})
     return missing

@@ -254,8 +254,9 @@ def test_bounds_that_are_not_kept_are_told_with_what_to_do(catalog: SqlCatalog) 
     found = report(table, ["s", "x"])
     assert (codes(found)["bounds-alike"], codes(found)["bounds-not-kept"]) == ("error", "error")
     commands = {finding.code: finding.command for finding in found.findings}
-    expected = "ALTER TABLE lake.db.days SET TBLPROPERTIES ('write.metadata.metrics.column.{}' = 'full')"
-    assert (commands["bounds-alike"], commands["bounds-not-kept"]) == (expected.format("s"), expected.format("x"))
+    expected = "ALTER TABLE lake.db.days SET TBLPROPERTIES ('write.metadata.metrics.column.{}' = '{}')"
+    assert commands["bounds-alike"] == expected.format("s", "truncate(256)")
+    assert commands["bounds-not-kept"] == expected.format("x", "full")
     x = found.columns[1]
     assert (x.scan_fraction, x.attainable, x.files_without_bounds) == (1.0, None, 2)
     with table.transaction() as transaction:
@@ -269,7 +270,7 @@ def test_bounds_that_are_not_kept_are_told_with_what_to_do(catalog: SqlCatalog) 
     assert later.columns[1].files_without_bounds == 2
 
 
-def test_upper_bounds_that_no_cut_one_can_be_are_to_be_kept_in_full(catalog: SqlCatalog) -> None:
+def test_upper_bounds_that_no_cut_one_can_be_are_to_be_longer(catalog: SqlCatalog) -> None:
     table = catalog.create_table("db.last", pa.schema([("t", pa.string())]))
     for number in range(3):
         last = chr(0x10FFFF) * 20
@@ -278,7 +279,7 @@ def test_upper_bounds_that_no_cut_one_can_be_are_to_be_kept_in_full(catalog: Sql
     assert (found.columns[0].files_without_bounds, found.columns[0].files_without_upper_bounds) == (2, 2)
     [finding] = [each for each in found.findings if each.code == "bounds-missing"]
     assert finding.command == (
-        "ALTER TABLE lake.db.last SET TBLPROPERTIES ('write.metadata.metrics.column.t' = 'full')"
+        "ALTER TABLE lake.db.last SET TBLPROPERTIES ('write.metadata.metrics.column.t' = 'truncate(256)')"
     )
     rewrite_data_files(table, "t", options={"rewrite-all": True})
     assert report(table, ["t"]).columns[0].files_without_upper_bounds == 1

@@ -36,8 +36,8 @@ class Kind:
     """Its metrics mode, if that is set."""
     wanted: str | None = None
     name: str = "v"
-    warned: str | None = None
-    """What is told to be wanted, if that is not as much: samples show little more of values than bounds keep."""
+    hidden: bool = False
+    """Whether samples do not show what is wanted unless it is to be set: they show little more than bounds keep."""
     properties: Mapping[str, str] = field(default_factory=dict)
 
     def table(self, catalog: SqlCatalog, name: str = "db.t", **properties: str) -> Table:
@@ -74,7 +74,7 @@ UNKEPT = {
     "strings, none": Kind("{:05d}".format, pa.string(), "none", "truncate(16)"),
     "strings, counts": Kind("{:05d}".format, pa.string(), "counts", "truncate(16)"),
     "urls, counts": Kind("https://www.example.com/items/{:05d}".format, pa.string(), "counts", "truncate(35)"),
-    "binaries, none": Kind(lambda number: number.to_bytes(300, "big"), pa.binary(), "none", "full"),
+    "binaries, none": Kind(lambda number: number.to_bytes(300, "big"), pa.binary(), "none"),
     "nested": Kind("{:05d}".format, pa.string(), "counts", "truncate(16)", "p.v"),
     "beyond the inferred": Kind(
         *(int, pa.int64(), None, "full"), properties={"write.metadata.metrics.max-inferred-column-defaults": "2"}
@@ -83,11 +83,11 @@ UNKEPT = {
 CUT = {
     "urls": Kind("https://www.example.com/items/{:05d}".format, pa.string(), None, "truncate(35)"),
     "urls, nested": Kind("https://www.example.com/items/{:05d}".format, pa.string(), None, "truncate(35)", "p.v"),
-    "far into the text": Kind(("x" * 100 + "{:05d}").format, pa.string(), None, "truncate(105)", warned="full"),
+    "far into the text": Kind(("x" * 100 + "{:05d}").format, pa.string(), None, "truncate(105)", hidden=True),
     "binaries": Kind(lambda number: b"\xff" * 20 + number.to_bytes(2, "big"), pa.binary(), None, "truncate(22)"),
     "binaries, three bytes": Kind(lambda number: number.to_bytes(4, "big"), pa.binary(), "truncate(3)", "truncate(4)"),
-    "emoji": Kind(letters, pa.string(), None, "truncate(22)", warned="full"),
-    "longer than 256": Kind(("x" * 254 + "{:05d}").format, pa.string(), None, "full"),
+    "emoji": Kind(letters, pa.string(), None, "truncate(22)", hidden=True),
+    "longer than 256": Kind(("x" * 254 + "{:05d}").format, pa.string()),
 }
 FINE = {
     "strings": Kind("{:05d}".format, pa.string()),
@@ -131,6 +131,11 @@ def snapshots(table: Table) -> int:
     return len(table.refresh().snapshots())
 
 
+def unknown(kind: Kind) -> str:
+    unit = "bytes" if kind.type == pa.binary() else "characters"
+    return f"no beginning of up to 256 {unit} is known to tell enough rows apart"
+
+
 def reason(kind: Kind) -> str:
     unkept = (
         "lake.db.t keeps no lower/upper bounds of clustering column {} (metrics mode {}): no file can be skipped by it."
@@ -149,10 +154,12 @@ def test_warn_tells_and_rewrites(catalog: SqlCatalog, caplog: pytest.LogCaptureF
     result = rewrite(table, kind)
     message = str(result.message)
     assert reason(kind) in message
-    wanted = kind.warned or kind.wanted
     assert (
-        f" ALTER TABLE lake.db.t SET TBLPROPERTIES ('{OF}{kind.name}' = '{wanted}') and rewrite again with option rewrite-all, or set option "
-        "metrics-check to fix beside it."
+        f" Files cannot be pruned by it, because {unknown(kind)}: choose another column, or set option metrics-check to "
+        "fix, which samples longer beginnings."
+        if kind.hidden or not kind.wanted
+        else f" ALTER TABLE lake.db.t SET TBLPROPERTIES ('{OF}{kind.name}' = '{kind.wanted}') and rewrite again with option "
+        "rewrite-all, or set option metrics-check to fix beside it."
     ) in message
     assert any(record.levelno == logging.WARNING and reason(kind) in record.message for record in caplog.records)
     assert result.rewritten_data_files_count == 5
@@ -186,7 +193,7 @@ def test_fail_refuses_what_is_not_kept_before_anything_is_read(catalog: SqlCatal
     assert str(refused.value) == (
         f"Cannot cluster by column {kind.name}, because lake.db.t keeps no lower/upper bounds for it (metrics mode "
         f"{kind.mode or 'none'}), so no file could be skipped: ALTER TABLE ... SET TBLPROPERTIES ('{OF}{kind.name}' = "
-        "'full') first"
+        f"'{'full' if kind.type == pa.int64() else 'truncate(16)'}') first"
     )
     with pytest.raises(InvalidInputError):
         rewrite(table, kind, "fail")
@@ -213,15 +220,19 @@ def test_fail_refuses_what_is_cut_too_short_before_anything_is_written(
             f"Cannot cluster by column {kind.name}, because the {length} {unit} that lake.db.t keeps of its lower/upper "
             "bounds tell "
         )
-        wanted = kind.warned or kind.wanted
         assert found.endswith(
-            f"% of its sampled rows apart: ALTER TABLE lake.db.t SET TBLPROPERTIES ('{OF}{kind.name}' = '{wanted}') first"
+            f"% of its sampled rows apart, and {unknown(kind)}"
+            if kind.hidden or not kind.wanted
+            else f"% of its sampled rows apart: ALTER TABLE lake.db.t SET TBLPROPERTIES ('{OF}{kind.name}' = '{kind.wanted}') first"
         )
     assert table.refresh().metadata_location == location
     assert sorted(tmp_path.rglob("*")) == files
 
 
-@pytest.mark.parametrize("kind", [*UNKEPT.values(), *CUT.values()], ids=[*UNKEPT, *CUT])
+FIXED = {name: kind for name, kind in {**UNKEPT, **CUT}.items() if kind.wanted}
+
+
+@pytest.mark.parametrize("kind", FIXED.values(), ids=FIXED)
 def test_fix_sets_what_is_enough_and_files_are_skipped(
     counting: Counting, caplog: pytest.LogCaptureFixture, kind: Kind
 ) -> None:
@@ -248,6 +259,23 @@ def test_fix_sets_what_is_enough_and_files_are_skipped(
     assert "Set " not in str(again.message)
     assert counting.calls.count(["set-properties"]) == 1
     assert snapshots(table) == before + 2
+    counting.close()
+
+
+@pytest.mark.parametrize("kind", [UNKEPT["binaries, none"], CUT["longer than 256"]], ids=["none", "cut"])
+def test_fix_sets_nothing_where_only_long_beginnings_would_do(counting: Counting, kind: Kind) -> None:
+    table = kind.table(counting)
+    properties = dict(table.properties)
+    for dry_run in (True, False):
+        result = rewrite(table, kind, "fix", **{"dry-run": dry_run})
+        assert reason(kind) in str(result.message)
+        told = f" Files cannot be pruned by it, because {unknown(kind)}: choose another column."
+        assert told in str(result.message)
+        assert "et write.metadata" not in str(result.message)
+    assert result.rewritten_data_files_count == 5
+    assert table.refresh().properties == properties
+    lengths = [len(bound) for file in data_files(table) for bound in (file.lower_bounds or {}).values()]
+    assert max(lengths) <= 16
     counting.close()
 
 
@@ -402,7 +430,7 @@ def test_values_that_differ_after_their_sampled_keys_are_seen(
     table = kind.table(catalog)
     message = str(rewrite(table, kind).message)
     assert f"{reason(kind)}0% of its sampled rows apart" in message
-    assert f"('{OF}v' = 'full')" in message
+    assert f"Files cannot be pruned by it, because {unknown(kind)}" in message
     with pytest.raises(InvalidInputError, match="tell 0% of its sampled rows apart"):
         rewrite(table, kind, "fail")
     rewrite(table, kind, "fix")
@@ -413,14 +441,14 @@ def test_values_exactly_as_long_as_sampled_keys_do_not_hide_it(catalog: SqlCatal
     kind = Kind(lambda number: "p" * 68 + (f"{number:06d}" if number % 50 else ""), pa.string())
     message = str(rewrite(kind.table(catalog), kind).message)
     assert f"{reason(kind)}0% of its sampled rows apart" in message
-    assert f"('{OF}v' = 'full')" in message
+    assert f"Files cannot be pruned by it, because {unknown(kind)}" in message
 
 
 @pytest.mark.parametrize("values", [1, 2, 7])
 def test_long_values_that_differ_early_are_told_apart(catalog: SqlCatalog, values: int) -> None:
     """Each is in many rows: nobody has to know how they end."""
     kind = Kind(lambda number: str(number % values) + "x" * 99, pa.string())
-    assert rewrite(kind.table(catalog), kind, "fail").message is None
+    assert "bounds" not in str(rewrite(kind.table(catalog), kind, "fail").message)
 
 
 def test_tables_remember_it(catalog: SqlCatalog) -> None:

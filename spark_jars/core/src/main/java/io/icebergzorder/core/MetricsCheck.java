@@ -25,13 +25,13 @@ import java.util.stream.IntStream;
  *
  * @param rows how many sampled rows nothing would tell apart if nothing was kept, of all file groups
  * @param apart how many of them what is kept tells apart
- * @param wanted the shortest beginning that would do, longer than what is kept and at most {@link #MOST}; empty if only whole values do
+ * @param wanted the shortest beginning that would do, longer than what is kept and at most {@link #MOST}; empty if none is known to
  */
 public record MetricsCheck(long rows, long apart, OptionalInt wanted) {
   /** What the table properties of metrics modes begin with; the full name of a column follows. */
   public static final String COLUMN_MODE = "write.metadata.metrics.column.";
 
-  /** The longest beginning that is worth keeping instead of whole values. */
+  /** The longest beginning that is asked for: every entry of a manifest has two of them. */
   public static final int MOST = 256;
 
   /** The shortest beginning that is wanted where nothing is kept: what Iceberg keeps by default. */
@@ -49,6 +49,21 @@ public record MetricsCheck(long rows, long apart, OptionalInt wanted) {
   public static String setMode(String table, String field, String mode) {
     return "ALTER TABLE %s SET TBLPROPERTIES (%s = '%s')"
         .formatted(table, ClusteringColumn.quotedText(COLUMN_MODE + field), mode);
+  }
+
+  /** The mode that keeps bounds of a type, and of strings and binaries no more than Iceberg's default. */
+  public static String leastMode(String type) {
+    return isCut(type) ? truncate(LEAST) : "full";
+  }
+
+  /** Whether bounds of a type may be cut to a beginning. */
+  public static boolean isCut(String type) {
+    return type.equals("string") || type.equals("binary");
+  }
+
+  /** The mode that keeps a beginning. */
+  public static String truncate(int length) {
+    return "truncate(" + length + ")";
   }
 
   /**

@@ -18,6 +18,8 @@ import java.util.function.Function;
 /** What is wrong with a table's layout, what shows it, and the command that mends it. */
 final class Findings {
   /** How many times the attainable scan fraction is found fault with. */
+  private static final String LONGER = "keep longer ones, then rewrite";
+  private static final String FUTILE = "longer ones would fill the manifests";
   private static final double LOOSE = 1.2;
 
   private static final double MANY = 0.05;
@@ -60,7 +62,6 @@ final class Findings {
 
   private void addOfColumn(ColumnReport column, String table) {
     String name = column.name();
-    String inFull = MetricsCheck.setMode(table, column.field(), "full");
     boolean areKept = !WITHOUT_BOUNDS.contains(column.metricsMode());
     if (!areKept) {
       add(
@@ -68,17 +69,17 @@ final class Findings {
           ERROR,
           "The table keeps no lower/upper bounds of %s, so that no file can be skipped by it.".formatted(name),
           evidence("column", name, "metrics_mode", column.metricsMode()),
-          inFull);
+          MetricsCheck.setMode(table, column.field(), MetricsCheck.leastMode(column.type())));
     } else if (column.filesWithAlikeBounds() > 0) {
       add(
           "bounds-alike",
           ERROR,
-          "The bounds of %s are cut before its values differ in %s, which cannot be skipped by it: keep them in full, then rewrite."
-              .formatted(name, files(column.filesWithAlikeBounds())),
+          "The bounds of %s are cut before its values differ in %s, which cannot be skipped by it: %s."
+              .formatted(name, files(column.filesWithAlikeBounds()), areLongest(column) ? FUTILE : LONGER),
           evidence(
               "column", name, "metrics_mode", column.metricsMode(), "files", column.filesWithAlikeBounds(), "bytes",
               column.bytesWithAlikeBounds()),
-          inFull);
+          longerBounds(column, table));
     }
     int endless = column.filesWithoutUpperBounds();
     if (endless > 0) {
@@ -86,11 +87,11 @@ final class Findings {
           BOUNDS_MISSING,
           WARNING,
           ("%s have no upper bounds of %s, because nothing as short as these are cut lies above their values, which begin with U+10FFFF or"
-                  + " 0xFF: keep them in full, then rewrite.")
-              .formatted(files(endless), name),
+                  + " 0xFF: %s.")
+              .formatted(files(endless), name, areLongest(column) ? FUTILE : LONGER),
           evidence(
               "column", name, "metrics_mode", column.metricsMode(), "files", endless, "bytes", column.bytesWithoutUpperBounds()),
-          inFull);
+          longerBounds(column, table));
     }
     int missing = column.filesWithoutBounds() - endless;
     if (areKept && missing > 0) {
@@ -103,6 +104,15 @@ final class Findings {
               "column", name, "files", missing, "bytes", column.bytesWithoutBounds() - column.bytesWithoutUpperBounds()),
           rewrite.apply(ALL));
     }
+  }
+
+  /** Whether bounds that are cut are as long as any that is asked for. */
+  private static boolean areLongest(ColumnReport column) {
+    return Integer.parseInt(column.metricsMode().replaceAll("\\D", "")) >= MetricsCheck.MOST;
+  }
+
+  private static String longerBounds(ColumnReport column, String table) {
+    return areLongest(column) ? null : MetricsCheck.setMode(table, column.field(), MetricsCheck.truncate(MetricsCheck.MOST));
   }
 
   private void addOfLayout() {

@@ -72,7 +72,7 @@ public final class KeptBounds {
 
   /** Whether values are of a type that is cut. */
   public static boolean isCut(ClusteringColumn column) {
-    return isText(column) || column.type().equals("binary");
+    return MetricsCheck.isCut(column.type());
   }
 
   /** Whether lengths are counted in characters, not in bytes. */

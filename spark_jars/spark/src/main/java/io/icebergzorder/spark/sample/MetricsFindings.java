@@ -32,11 +32,22 @@ public final class MetricsFindings {
    * A column that was found.
    *
    * @param column the column
-   * @param wanted the mode that would do
+   * @param wanted the mode that would do; null if no beginning that is short enough is known to
    * @param reason what is wrong, as a sentence
    * @param refusal why no layout can be by it
+   * @param unit what beginnings are counted in
    */
-  private record Finding(ClusteringColumn column, String wanted, String reason, String refusal) {}
+  private record Finding(ClusteringColumn column, String wanted, String reason, String refusal, String unit) {
+    /** Why no mode is wanted. */
+    String unknown() {
+      return "no beginning of up to %d %s is known to tell enough rows apart".formatted(MetricsCheck.MOST, unit);
+    }
+
+    /** What is said, without a stop, of a column that no mode is named for. */
+    String futility() {
+      return "%s Files cannot be pruned by it, because %s: choose another column".formatted(reason, unknown());
+    }
+  }
 
   /**
    * A property to set.
@@ -63,7 +74,8 @@ public final class MetricsFindings {
     }
     if (!findings.found.isEmpty() && plan.options().layout().refusesBadMetrics()) {
       Finding first = findings.found.get(0);
-      throw new IllegalArgumentException(first.refusal() + ": " + findings.command(first) + " first");
+      throw new IllegalArgumentException(
+          first.refusal() + (first.wanted() == null ? ", and " + first.unknown() : ": " + findings.command(first) + " first"));
     }
     return findings;
   }
@@ -74,21 +86,22 @@ public final class MetricsFindings {
       return;
     }
     if (!KeptBounds.isCut(column)) {
-      found.add(notKept(column, "full"));
+      found.add(notKept(column, "full", ""));
       return;
     }
     boolean isText = KeptBounds.isText(column);
     int length = kept.length(column).orElse(0);
     MetricsCheck check = MetricsCheck.of(isText, length, groups);
-    String wanted = check.wanted().isPresent() ? "truncate(" + check.wanted().getAsInt() + ")" : "full";
+    String wanted = check.wanted().isPresent() ? MetricsCheck.truncate(check.wanted().getAsInt()) : null;
+    String unit = isText ? "characters" : "bytes";
     if (!areKept) {
-      found.add(notKept(column, wanted));
+      found.add(notKept(column, wanted, unit));
     } else if (!check.isEnough()) {
-      found.add(cutTooShort(column, length + (isText ? " characters" : " bytes"), check.share(), wanted));
+      found.add(cutTooShort(column, length, unit, check.share(), wanted));
     }
   }
 
-  private Finding notKept(ClusteringColumn column, String wanted) {
+  private Finding notKept(ClusteringColumn column, String wanted, String unit) {
     String mode = kept.mode(column);
     return new Finding(
         column,
@@ -98,22 +111,24 @@ public final class MetricsFindings {
             table(), column.name(), mode),
         String.format(
             "Cannot cluster by column %s, because %s keeps no lower/upper bounds for it (metrics mode %s), so no file could be skipped",
-            column.name(), table(), mode));
+            column.name(), table(), mode),
+        unit);
   }
 
-  private Finding cutTooShort(ClusteringColumn column, String length, long share, String wanted) {
+  private Finding cutTooShort(ClusteringColumn column, int length, String unit, long share, String wanted) {
     return new Finding(
         column,
         wanted,
         String.format(
             Locale.ROOT,
-            "The %s that %s keeps of lower/upper bounds of clustering column %s tell %d%% of its sampled rows apart: files cannot"
+            "The %d %s that %s keeps of lower/upper bounds of clustering column %s tell %d%% of its sampled rows apart: files cannot"
                 + " be skipped by it as well as they could.",
-            length, table(), column.name(), share),
+            length, unit, table(), column.name(), share),
         String.format(
             Locale.ROOT,
-            "Cannot cluster by column %s, because the %s that %s keeps of its lower/upper bounds tell %d%% of its sampled rows apart",
-            column.name(), length, table(), share));
+            "Cannot cluster by column %s, because the %d %s that %s keeps of its lower/upper bounds tell %d%% of its sampled rows apart",
+            column.name(), length, unit, table(), share),
+        unit);
   }
 
   private String table() {
@@ -129,31 +144,35 @@ public final class MetricsFindings {
     return plan.options().layout().fixesMetrics();
   }
 
+  /** The columns that get the modes that they want. */
+  private List<Finding> fixable() {
+    return areFixed() ? found.stream().filter(finding -> finding.wanted() != null).toList() : List.of();
+  }
+
   /** What the new files will keep. */
   KeptBounds ofNewFiles() {
     Map<ClusteringColumn, String> wanted = new LinkedHashMap<>();
-    if (areFixed()) {
-      found.forEach(finding -> wanted.put(finding.column(), finding.wanted()));
-    }
+    fixable().forEach(finding -> wanted.put(finding.column(), finding.wanted()));
     return kept.with(wanted);
   }
 
   /** What to warn of, with the commands that mend it; nothing if the rewrite itself does. */
   List<String> warnings() {
     return areFixed()
-        ? List.of()
-        : found.stream()
-            .map(
-                finding ->
-                    String.format(
-                        "%s %s and rewrite again with option rewrite-all, or set option %s to %s beside it.",
-                        finding.reason(), command(finding), ZOrderOptions.METRICS_CHECK, ZOrderOptions.METRICS_CHECK_FIX))
-            .toList();
+        ? found.stream().filter(finding -> finding.wanted() == null).map(finding -> finding.futility() + ".").toList()
+        : found.stream().map(this::warning).toList();
+  }
+
+  private String warning(Finding finding) {
+    String fix = "set option %s to %s".formatted(ZOrderOptions.METRICS_CHECK, ZOrderOptions.METRICS_CHECK_FIX);
+    return finding.wanted() == null
+        ? "%s, or %s, which samples longer beginnings.".formatted(finding.futility(), fix)
+        : "%s %s and rewrite again with option rewrite-all, or %s beside it.".formatted(finding.reason(), command(finding), fix);
   }
 
   /** What a rewrite will set, in sentences; empty if nothing. */
   List<String> intentions() {
-    return areFixed() ? found.stream().map(finding -> told("Would set", finding)).toList() : List.of();
+    return fixable().stream().map(finding -> told("Would set", finding)).toList();
   }
 
   private String told(String verb, Finding finding) {
@@ -167,11 +186,11 @@ public final class MetricsFindings {
    * has set a mode meanwhile that keeps more than what would do, theirs stands.
    */
   public List<Fix> fixes() {
-    if (!areFixed() || found.isEmpty()) {
+    if (fixable().isEmpty()) {
       return List.of();
     }
     KeptBounds now = KeptBounds.of(plan.target().table(), plan.order().named());
-    return found.stream()
+    return fixable().stream()
         .filter(finding -> !now.keepsAsMuchAs(finding.wanted(), finding.column()))
         .map(finding -> new Fix(KeptBounds.property(finding.column()), finding.wanted(), told("Set", finding)))
         .toList();
