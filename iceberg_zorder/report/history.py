@@ -51,7 +51,8 @@ class SnapshotFacts:
     @property
     def sort_order(self) -> str:
         """What a rewrite of ours was by."""
-        curve, columns = self.summary.get(_CURVE, "zorder").partition(",")[0], self.summary[_COLUMNS]
+        # Earlier versions told the curves that were fitted: two are of what was asked for as zorder.
+        curve, columns = self.summary.get(_CURVE, "zorder").rpartition(",")[2], self.summary[_COLUMNS]
         prefix = f"{self.summary[_PREFIX]}, " if _PREFIX in self.summary else ""
         spaced = _COMMA_OR_QUOTED.sub(lambda found: found[1] or ", ", columns)
         return f"{prefix}{curve}({spaced})"
@@ -64,7 +65,7 @@ class SnapshotFacts:
     def is_by(self, columns: str, prefix: str, curve: str) -> bool:
         """Tell whether a rewrite of ours was by the columns, prefix and curve that another asks for.
 
-        With adaptive cuts what was asked for as ``zorder`` may have come out as ``hilbert``.
+        With adaptive cuts a rewrite by ``hilbert`` is one by ``zorder``, too, which takes the tighter curve.
 
         Examples
         --------

@@ -71,6 +71,17 @@ class Branch:
         return history(self.snapshots[kept:], self.files if files is None else files)
 
 
+@pytest.mark.parametrize(
+    ("curves", "sort_order"),
+    [("zorder", "zorder(a, b)"), ("hilbert", "hilbert(a, b)"), ("hilbert,zorder", "zorder(a, b)")],
+)
+def test_the_curve_is_the_one_that_was_asked_for(curves: str, sort_order: str) -> None:
+    """Summaries of earlier versions have the curves that were fitted, of which ``hilbert(...)`` gets one only."""
+    last = SnapshotFacts(1, 0, "replace", {**OURS, "zorder.curve": curves})
+    assert last.sort_order == sort_order
+    assert last.is_by("a,b", "", sort_order.partition("(")[0])
+
+
 def history(snapshots: Sequence[SnapshotFacts], files: Sequence[File]) -> LayoutHistory:
     arrays = [
         np.array([(each.partition, each.rows, each.size)[place] for each in files], np.int64) for place in range(3)

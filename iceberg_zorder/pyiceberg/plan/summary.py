@@ -35,8 +35,8 @@ def snapshot_properties(
     Returns
     -------
     dict of str to str
-        Columns, curves, cuts, hash, version and target; and the prefix and the workload, where there is one. The hash
-        of several layouts is the SHA-256 of their own hashes, sorted, one a line.
+        Columns, curve as asked for, cuts, hash, version and target; and the prefix and the workload, where there is
+        one. The hash of several layouts is the SHA-256 of their own hashes, sorted, one a line.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def snapshot_properties(
     hashes = sorted(layout_hash(layout) for layout in layouts)
     properties = {
         "zorder.columns": order.names(","),
-        "zorder.curve": ",".join(sorted({layout.curve for layout in layouts})),
+        "zorder.curve": order.curve,
         "zorder.cuts": ADAPTIVE if isinstance(layouts[0].cuts, BoxTree) else EVEN,
         "zorder.layout-hash": hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest(),
         "zorder.version": __version__,

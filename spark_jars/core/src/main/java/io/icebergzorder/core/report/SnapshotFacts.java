@@ -42,12 +42,13 @@ public record SnapshotFacts(long id, long timestampMillis, String operation, Map
         COMMA_OR_QUOTED
             .matcher(summary.get(COLUMNS))
             .replaceAll(found -> found.group(1) == null ? ", " : Matcher.quoteReplacement(found.group(1)));
-    return prefix + curves().split(",", 2)[0] + "(" + columns + ")";
+    // Earlier versions told the curves that were fitted: two are of what was asked for as z-order.
+    return prefix + curves().substring(curves().lastIndexOf(',') + 1) + "(" + columns + ")";
   }
 
   /**
-   * Whether a rewrite of ours was by the columns, prefix and curve that another asks for. With adaptive cuts what was asked for as
-   * z-order may have come out as Hilbert.
+   * Whether a rewrite of ours was by the columns, prefix and curve that another asks for. With adaptive cuts a rewrite by
+   * Hilbert is one by z-order, too, which takes the tighter curve.
    */
   public boolean isBy(String columns, String prefix, Curve curve) {
     String hilbert = Curve.HILBERT.label();

@@ -22,7 +22,7 @@ public final class LayoutSummary {
   public static Map<String, String> properties(RowOrder order, List<Layout> layouts) {
     Map<String, String> properties = new HashMap<>();
     properties.put("zorder.columns", order.names(","));
-    properties.put("zorder.curve", curves(layouts));
+    properties.put("zorder.curve", order.curve().label());
     properties.put("zorder.cuts", layouts.get(0).cuts().kind());
     properties.put("zorder.layout-hash", hash(layouts));
     properties.put("zorder.version", version());
@@ -30,11 +30,6 @@ public final class LayoutSummary {
       properties.put("zorder.prefix", order.prefixText());
     }
     return properties;
-  }
-
-  /** The curves that order the rows: one, unless different ones are tighter in different file groups. */
-  private static String curves(List<Layout> layouts) {
-    return layouts.stream().map(layout -> layout.curve().label()).distinct().sorted().collect(Collectors.joining(","));
   }
 
   /** The layout's own hash; of several, the SHA-256 of their hashes, sorted, one a line. */
