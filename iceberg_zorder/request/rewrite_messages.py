@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 ERROR = 0.05
 """How far predictions may be off: what gains or loses no more is not told from what gains nothing."""
@@ -84,6 +84,22 @@ rewrite-all to true.'
         f"Nothing to rewrite in {table}: a rewrite of its {groups + earlier:,} file groups "
         f"{_not_less(before, predicted, over)}{last}. To rewrite them anyway, set option rewrite-all to true."
     )
+
+
+def left_out(table: str, partitioned: Sequence[str], alike: Sequence[str]) -> list[str]:
+    """Say which clustering columns do not count: those that the table is partitioned by, and those of one value.
+
+    Examples
+    --------
+    >>> left_out("lake.db.t", ["day"], ["a"])
+    ['Ignored clustering column day of lake.db.t: the table is partitioned by it.', \
+'Left clustering column a of lake.db.t out: it has one value only, only NULLs, or long values that begin alike.']
+    """
+    why = "it has one value only, only NULLs, or long values that begin alike"
+    return [
+        *(f"Ignored clustering column {each} of {table}: the table is partitioned by it." for each in partitioned),
+        *(f"Left clustering column {each} of {table} out: {why}." for each in alike),
+    ]
 
 
 def by_no_column() -> str:

@@ -312,14 +312,7 @@ def _is_of_clusters(sample: DrawnSample, layout: Layout) -> bool:
 def _log_left_out(table: Table, columns: Sequence[ClusteringColumn], layouts: Sequence[Layout]) -> None:
     for column in columns:
         groups = sum(column.name in layout.left_out for layout in layouts)
-        if groups and groups == len(layouts):
-            _LOG.warning(
-                "Left clustering column %s of %s out: it has one value only, only NULLs, or long values that begin "
-                "alike",
-                column.name,
-                display_name(table),
-            )
-        elif groups:
+        if 0 < groups < len(layouts):
             _LOG.info(
                 "Left clustering column %s of %s out in %s of %s file groups: it has one value only there",
                 column.name,

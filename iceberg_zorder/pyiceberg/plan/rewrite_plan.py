@@ -34,7 +34,7 @@ from iceberg_zorder.report.history import SnapshotFacts, expected_seconds
 from iceberg_zorder.request.metrics_check import CheckedMetrics
 from iceberg_zorder.request.plan_text import plan_text
 from iceberg_zorder.request.result import PredicateScan
-from iceberg_zorder.request.rewrite_messages import other_layout
+from iceberg_zorder.request.rewrite_messages import left_out, other_layout
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 
 _LOG = logging.getLogger(__name__)
@@ -205,15 +205,19 @@ class RewritePlan:
         """Say what the user should know, in sentences."""
         options = self.request.options
         measured = [each.measured for each in self.layouts]
-        found = self.measure.gains_and_losses(measured, rewrite_all=options.rewrite_all) if self.measure else []
+        name, order = display_name(self.request.table), self.order
+        found = []
+        if order:
+            layouts = [each.layout for each in self.layouts]
+            alike = [each.name for each in order.named if all(each.name in layout.left_out for layout in layouts)]
+            found += left_out(name, order.ignored, alike)
+        found += self.measure.gains_and_losses(measured, rewrite_all=options.rewrite_all) if self.measure else []
         found += [*self.metrics.warnings, *self.metrics.intended]
         last = next((each for each in reversed(self._snapshots) if each.is_layout), None)
         files, all_files = len(self._tasks), self._all_files
         # Who rewrites everything on purpose knows of it.
         is_asked_for = files == all_files and options.rewrite_all
-        order = None if is_asked_for else self.order
-        if last and order and not last.is_by(order.names(","), order.prefix_text, order.curve):
-            name = display_name(self.request.table)
+        if last and order and not is_asked_for and not last.is_by(order.names(","), order.prefix_text, order.curve):
             found.append(other_layout(name, last.sort_order, order.sort_order, files, all_files))
         return tuple(found)
 

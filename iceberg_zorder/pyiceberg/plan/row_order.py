@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,11 +18,9 @@ from iceberg_zorder.pyiceberg.metrics_config import MetricsConfig, metrics_confi
 from iceberg_zorder.pyiceberg.partitions import identity_sources
 from iceberg_zorder.request.arguments import spelled_alike
 from iceberg_zorder.request.layout_options import ZOrderOptions
-from iceberg_zorder.request.metrics_check import set_mode
+from iceberg_zorder.request.metrics_check import least_mode, set_mode
 from iceberg_zorder.request.sort_order import PrefixColumn, SortOrder, parse_sort_order
 from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY
-
-_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -46,6 +43,8 @@ class RowOrder:
         The fields of all columns, those of the prefix first.
     partition : tuple of ClusteringColumn
         The keys of the partition fields, to cut by before all else, where the partition spec of files changes.
+    ignored : tuple of str
+        Names of columns that do not count, because the table is partitioned by them.
 
     Examples
     --------
@@ -62,6 +61,7 @@ class RowOrder:
     curve: str
     field_ids: tuple[int, ...]
     partition: tuple[ClusteringColumn, ...] = ()
+    ignored: tuple[str, ...] = ()
 
     @property
     def all(self) -> tuple[ClusteringColumn, ...]:
@@ -153,7 +153,7 @@ def resolve(
         Weights of some of the clustering columns.
     output_spec : pyiceberg.partitioning.PartitionSpec, optional
         The spec of the files to be written, by default the current one. Its identity columns are constant in a file
-        and therefore ignored, with a warning where one was to cluster by.
+        and therefore ignored.
     case_sensitive : bool, optional
         Whether names differ by case.
     needs_bounds : bool, optional
@@ -177,6 +177,7 @@ def resolve(
         if column:
             prefix.append((column, resolver.find(asked.parts)[-1].field_id, asked))
     columns: list[tuple[ClusteringColumn, int]] = []
+    ignored: list[str] = []
     place_of: dict[int, int | None] = {}
     for parts in sort_order.columns:
         field_id = resolver.find(parts)[-1].field_id
@@ -185,11 +186,7 @@ def resolve(
         if column:
             columns.append((column, field_id))
         else:
-            _LOG.warning(
-                "Ignored clustering column %s of %s: the table is partitioned by it",
-                ".".join(parts),
-                display_name(table),
-            )
+            ignored.append(".".join(parts))
     if not columns:
         raise InvalidInputError(
             f"Cannot cluster by {', '.join('.'.join(parts) for parts in sort_order.columns)}, because "
@@ -202,6 +199,7 @@ def resolve(
         resolver.weights(weights, place_of, len(columns)),
         sort_order.curve,
         tuple(field_id for _, field_id, _ in prefix) + tuple(field_id for _, field_id in columns),
+        ignored=tuple(ignored),
     )
 
 
@@ -305,7 +303,7 @@ class _Resolver:
             raise InvalidInputError(
                 f"Cannot cluster by column {column.name}, because {display_name(self._table)} keeps no lower/upper "
                 f"bounds for it (metrics mode {mode}), so no file could be skipped: "
-                f"{set_mode('...', name, 'full')} first"
+                f"{set_mode('...', name, least_mode(column.type))} first"
             )
 
     def weights(

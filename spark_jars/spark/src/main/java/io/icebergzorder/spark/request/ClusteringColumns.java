@@ -28,16 +28,11 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.TypeUtil;
 import org.apache.iceberg.types.Types;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** Resolves the names of a sort order against a table, and refuses what cannot be clustered by. */
 public final class ClusteringColumns {
-  private static final Logger LOG = LoggerFactory.getLogger(ClusteringColumns.class);
-
   /** The place of a clustering column that files are partitioned by. */
   private static final int IGNORED = -1;
-
 
   private final Table table;
   private final boolean caseSensitive;
@@ -137,17 +132,13 @@ public final class ClusteringColumns {
               });
     }
     List<ClusteringColumn> columns = new ArrayList<>();
+    List<String> ignored = new ArrayList<>();
     Map<Integer, Integer> placeOf = new HashMap<>();
     for (List<String> parts : sortOrder.columns()) {
       int field = fieldId(parts);
       Optional<ClusteringColumn> column = resolve(parts);
       placeOf.put(field, column.isPresent() ? columns.size() : IGNORED);
-      column.ifPresentOrElse(
-          columns::add,
-          () ->
-              LOG.warn(
-                  "Ignored clustering column {} of {}: the table is partitioned by it",
-                  String.join(".", parts), table.name()));
+      column.ifPresentOrElse(columns::add, () -> ignored.add(String.join(".", parts)));
     }
     if (columns.isEmpty()) {
       throw new IllegalArgumentException(
@@ -157,7 +148,7 @@ public final class ClusteringColumns {
               table.name()));
     }
     return new RowOrder(
-        List.of(), prefix, prefixOrders, columns, weights(weights, placeOf, columns.size()), sortOrder.curve());
+        List.of(), prefix, prefixOrders, columns, weights(weights, placeOf, columns.size()), sortOrder.curve(), ignored);
   }
 
   /** The column of a name, or nothing if files are partitioned by it. */
@@ -276,7 +267,7 @@ public final class ClusteringColumns {
           String.format(
               "Cannot cluster by column %s, because %s keeps no lower/upper bounds for it (metrics mode %s), so no file"
                   + " could be skipped: %s first",
-              column.name(), table.name(), mode, MetricsCheck.setMode("...", name, "full")));
+              column.name(), table.name(), mode, MetricsCheck.setMode("...", name, MetricsCheck.leastMode(column.type()))));
     }
   }
 

@@ -22,6 +22,7 @@ import java.util.stream.Stream;
  * @param columns the clustering columns, at least one
  * @param weights their weights, in the same order
  * @param curve the curve that was asked for
+ * @param ignored names of columns that do not count, because the table is partitioned by them
  */
 public record RowOrder(
     List<PartitionColumn> partition,
@@ -29,11 +30,12 @@ public record RowOrder(
     List<PrefixOrder> prefixOrders,
     List<ClusteringColumn> columns,
     double[] weights,
-    Curve curve) {
+    Curve curve,
+    List<String> ignored) {
 
   /** The same order, within each partition of the files to be written. */
   public RowOrder within(List<PartitionColumn> fields) {
-    return new RowOrder(fields, prefix, prefixOrders, columns, weights, curve);
+    return new RowOrder(fields, prefix, prefixOrders, columns, weights, curve, ignored);
   }
 
   /**
@@ -55,7 +57,8 @@ public record RowOrder(
         prefixOrders,
         columns.stream().map(renamed).toList(),
         weights,
-        curve);
+        curve,
+        ignored);
   }
 
   /** The partition fields, the columns of the prefix, then the clustering columns: what a layout is fitted to. */

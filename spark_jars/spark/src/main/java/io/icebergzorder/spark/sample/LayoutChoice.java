@@ -95,12 +95,11 @@ final class LayoutChoice {
     Map<String, Double> before = FittedLayouts.before(order, chosen.values());
     Map<String, Double> predicted = FittedLayouts.predicted(metrics.ofNewFiles(), order, chosen.values());
     boolean isNothing = chosen.isEmpty() && failures.isEmpty();
-    int rewritten = files(chosen.values());
     RewriteMessages.Means average = means(chosen.values(), before, predicted);
     UnaryOperator<List<String>> messages =
         isNothing
             ? ofMetrics -> ofMetrics
-            : ofMetrics -> new RewriteMessages(plan, order).of(before, predicted, average, ofMetrics, rewritten);
+            : ofMetrics -> new RewriteMessages(plan, order).of(before, predicted, average, ofMetrics, chosen.values());
     return new FittedLayouts(
         chosen, failures, left, before, predicted, metrics, messages, isNothing ? whyNothing(leftGroups) : null, bounds);
   }
@@ -110,10 +109,6 @@ final class LayoutChoice {
         means.of(before, groups.stream().map(FittedGroup::readBefore)),
         means.of(predicted, groups.stream().map(FittedGroup::readPredicted)),
         means.over());
-  }
-
-  private static int files(Collection<FittedGroup> groups) {
-    return groups.stream().mapToInt(group -> group.group().files().size()).sum();
   }
 
   /**

@@ -183,7 +183,7 @@ public final class LayoutFitter {
       // One that cannot be read this time has no layout any more.
       clusters.forEach(scan -> layouts.computeIfPresent(scan.group(), (group, sparse) -> again.get(group)));
     }
-    warnOfLeftOut(layouts.values().stream().map(SampledLayout::layout).toList());
+    tellOfLeftOut(layouts.values().stream().map(SampledLayout::layout).toList());
     return layouts.values();
   }
 
@@ -249,15 +249,11 @@ public final class LayoutFitter {
     return Math.max(1, Math.min(wanted, plan.groups().stream().mapToLong(PlannedGroup::rows).sum()));
   }
 
-  /** Warns of columns that separate nothing in any file group. */
-  private void warnOfLeftOut(List<Layout> layouts) {
+  /** Tells of columns that separate nothing in some file groups. */
+  private void tellOfLeftOut(List<Layout> layouts) {
     for (ClusteringColumn column : order.named()) {
       long groups = layouts.stream().filter(layout -> layout.leftOut().contains(column.name())).count();
-      if (groups > 0 && groups == layouts.size()) {
-        LOG.warn(
-            "Left clustering column {} of {} out: it has one value only, only NULLs, or long values that begin alike",
-            column.name(), table.name());
-      } else if (groups > 0) {
+      if (groups > 0 && groups < layouts.size()) {
         LOG.info(
             "Left clustering column {} of {} out in {} of {} file groups: it has one value only there",
             column.name(), table.name(), groups, layouts.size());

@@ -4,6 +4,7 @@ import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -38,10 +39,12 @@ final class RewriteMessages {
    * @param predicted the one that the new files are predicted to have
    * @param means what is read on average
    * @param ofMetrics what is told of columns whose lower/upper bounds do not serve
-   * @param files how many data files are rewritten
+   * @param groups what is rewritten
    */
-  List<String> of(Map<String, Double> before, Map<String, Double> predicted, Means means, List<String> ofMetrics, int files) {
+  List<String> of(
+      Map<String, Double> before, Map<String, Double> predicted, Means means, List<String> ofMetrics, Collection<FittedGroup> groups) {
     List<String> messages = new ArrayList<>();
+    addLeftOut(messages, groups);
     addLosers(messages, before, predicted, means);
     if (plan.isRewriteAll()
         && means.predicted() > means.before()
@@ -49,8 +52,22 @@ final class RewriteMessages {
       messages.add("The rewrite makes the scan fraction worse " + text(means, ":"));
     }
     messages.addAll(ofMetrics);
+    int files = groups.stream().mapToInt(group -> group.group().files().size()).sum();
     plan.lastLayout().flatMap(last -> lastLayout(last, files)).ifPresent(messages::add);
     return messages;
+  }
+
+  private void addLeftOut(List<String> messages, Collection<FittedGroup> groups) {
+    String table = plan.target().table().name();
+    order.ignored().forEach(
+        column -> messages.add("Ignored clustering column %s of %s: the table is partitioned by it.".formatted(column, table)));
+    order.named().stream()
+        .filter(column -> !groups.isEmpty() && groups.stream().allMatch(group -> group.layout().leftOut().contains(column.name())))
+        .forEach(
+            column ->
+                messages.add(
+                    "Left clustering column %s of %s out: it has one value only, only NULLs, or long values that begin alike."
+                        .formatted(column.name(), table)));
   }
 
   private static String text(Means means, String colon) {
