@@ -74,6 +74,14 @@ def test_columns(table: Table, sort_order: str, parts: list[str]) -> None:
         assert part in message
 
 
+@pytest.mark.parametrize("name", ["_file", "_POS", "_deleted"])
+def test_columns_named_as_metadata(spark: SparkSession, name: str) -> None:
+    made = create(spark, f"SELECT id, id AS {name} FROM range(0, 100, 1, 2)")
+    message = refusal(made, "zorder(id)")
+    assert made.operations() == ["append"]
+    assert f"its column {name} has the name of a metadata column of Iceberg" in message
+
+
 @pytest.mark.parametrize("sort_order", ["zorder(unkept)", "unkept DESC, hilbert(a, b)"])
 def test_columns_without_bounds_where_they_are_refused(table: Table, sort_order: str) -> None:
     message = refusal(table, sort_order, {"metrics-check": "fail"})

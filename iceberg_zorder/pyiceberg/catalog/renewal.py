@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from threading import Lock
 
 from pyiceberg.io import FileIO, InputFile, OutputFile
-from pyiceberg.table import Table
+from pyiceberg.table import StaticTable, Table
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog.retry import load
@@ -46,8 +46,13 @@ def refresh(table: Table) -> None:
     Raises
     ------
     InvalidInputError
-        When another table has its name.
+        When another table has its name, or no catalog has it.
     """
+    if isinstance(table, StaticTable):
+        raise InvalidInputError(
+            f"Cannot use {table.metadata_location}, because a table that is loaded from its metadata file has no "
+            "catalog: load it from one"
+        )
     fresh = load(table)
     if fresh.metadata.table_uuid != table.metadata.table_uuid:
         raise InvalidInputError(

@@ -27,7 +27,7 @@ from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
-from iceberg_zorder.pyiceberg.write.file_writer import check_writable
+from iceberg_zorder.pyiceberg.write.file_writer import check_honoured, check_writable
 from iceberg_zorder.request.arguments import option_text
 from iceberg_zorder.request.metrics_check import FAIL, FIX
 from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
@@ -189,6 +189,8 @@ class PlanRequest:
 
     def check_may_write(self) -> None:
         """Refuse what the table's properties, or the machine, do not allow; raises InvalidInputError."""
+        if not self.any_format:
+            check_honoured(self.table)
         check_writable(self.table)
         if self.options.spill_directory is not None:
             check_directory(self.options.spill_directory)

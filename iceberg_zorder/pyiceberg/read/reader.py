@@ -267,7 +267,7 @@ class _OpenFile:
         """Tell how many rows a batch may have, as wide as those of a row group are."""
         if (largest := max(map(_large_dictionary, _chunks(group, columns)), default=0)) > _LARGE_DICTIONARY:
             # All rows may have the same value; no more of them are expected where there are many.
-            return max(1, self._batch_bytes // largest, min(BATCH_ROWS, group.num_rows // _MOST_BATCHES))
+            return max(1, self._batch_bytes // largest, min(BATCH_ROWS, int(group.num_rows) // _MOST_BATCHES))
         rows: int = self._batch_bytes * group.num_rows // max(1, group.total_byte_size)
         if rows < _FEWEST_ROWS:
             # So few take longer to read; they are worth it where what is read of more would be large itself.

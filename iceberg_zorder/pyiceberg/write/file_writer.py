@@ -27,6 +27,8 @@ from iceberg_zorder.pyiceberg.write.file_metrics import FileMetrics
 from iceberg_zorder.pyiceberg.write.parquet_settings import parquet_settings, row_group_limit, row_group_size
 
 _LOG = logging.getLogger(__name__)
+_FORMAT = "write.format.default"
+_LOCATIONS, _OWN_LOCATIONS = "write.location-provider.impl", "write.py-location-provider.impl"
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,6 +248,29 @@ def try_to_write(table: Table) -> None:
             f"{error}. Nothing was begun."
         ) from error
     _delete_file(table, path)
+
+
+def check_honoured(table: Table) -> None:
+    """Refuse a table whose properties ask for files that PyIceberg does not write.
+
+    Parameters
+    ----------
+    table : pyiceberg.table.Table
+        The table.
+
+    Raises
+    ------
+    InvalidInputError
+        When they are of another format, or a class of Java says where they lie.
+    """
+    kind = table.properties.get(_FORMAT, "parquet")
+    if kind.lower() != "parquet":
+        why = f"{_FORMAT} is '{kind}' and this engine writes Parquet: use the Spark engine"
+    elif _LOCATIONS in table.properties and _OWN_LOCATIONS not in table.properties:
+        why = f"{_LOCATIONS} names a class of Java: use the Spark engine, or set {_OWN_LOCATIONS}, too"
+    else:
+        return
+    raise InvalidInputError(f"Cannot rewrite data files of {display_name(table)}, because its property {why}")
 
 
 def check_writable(table: Table) -> None:

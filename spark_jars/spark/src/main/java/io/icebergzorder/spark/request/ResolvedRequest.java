@@ -8,17 +8,20 @@ import io.icebergzorder.spark.internals.SupportedVersions;
 import io.icebergzorder.spark.queries.Condition;
 import io.icebergzorder.spark.queries.Workload;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Function;
 import org.apache.iceberg.IcebergBuild;
+import org.apache.iceberg.MetadataColumns;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.Expressions;
+import org.apache.iceberg.types.Types;
 import org.apache.spark.sql.AnalysisException;
 
 /**
@@ -60,6 +63,7 @@ public record ResolvedRequest(
   static ResolvedRequest ofCompleted(
       CatalogTable target, RewriteRequest request, Function<ZOrderOptions, Optional<Workload>> workload) {
     Table table = target.table();
+    checkColumns(table);
     RewriteOptions options = RewriteOptions.of(request.options());
     SortOrder sortOrder = sortOrder(target, request);
     String branch = branchToRewrite(target, request);
@@ -73,6 +77,19 @@ public record ResolvedRequest(
   /** Asks for the same without columns: of a plan that has none. */
   public ResolvedRequest without(UnnamedColumns request) {
     return new ResolvedRequest(target, request.written(), request.options(), branch, order, scope, workload);
+  }
+
+  /** Refuses names that Iceberg's metadata columns have: Spark reads those in place of the table's own. */
+  private static void checkColumns(Table table) {
+    for (Types.NestedField column : table.schema().columns()) {
+      if (MetadataColumns.isMetadataColumn(column.name().toLowerCase(Locale.ROOT))) {
+        throw new IllegalArgumentException(
+            String.format(
+                "Cannot rewrite data files of %s, because its column %s has the name of a metadata column of Iceberg, which Spark reads"
+                    + " in its place: rename it",
+                table.name(), column.name()));
+      }
+    }
   }
 
   static String branchToRewrite(CatalogTable target, RewriteRequest request) {
