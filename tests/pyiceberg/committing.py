@@ -207,10 +207,10 @@ def read(files: Sequence[DataFile], table: Table) -> pa.Table:
 
 
 def commit(table: Table, replacement: Replacement, start: int | Snapshot, **options: Any) -> int:
-    known = start
+    known: Snapshot | None = None if isinstance(start, int) else start
     if isinstance(start, int):
         known = table.snapshot_by_id(start) or table.catalog.load_table(table.name()).snapshot_by_id(start)
-    assert isinstance(known, Snapshot)
+    assert known is not None
     return commit_replacement(
         table, replacement, start=known, **{"snapshot_properties": {"zorder.columns": "id"}, **options}
     )

@@ -179,7 +179,7 @@ def test_executors_that_may_come_count_as_cores(spark: SparkSession, tmp_path: P
         "spark.dynamicAllocation.enabled": "true",
         "spark.sql.shuffle.partitions": "200",
     }
-    before = spark.conf.get("spark.sql.shuffle.partitions")
+    before = spark.conf.get("spark.sql.shuffle.partitions") or ""
     for name, value in settings.items():
         spark.conf.set(name, value)
     try:
