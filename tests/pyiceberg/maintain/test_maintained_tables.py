@@ -275,9 +275,8 @@ def test_no_file_group_begins_once_the_minutes_are_over(catalog: Catalog, policy
     found = passed(policy, clock=clock, work=lambda stage, *_: begun.append(stage))
     assert found.error is None
     assert found.done is not None
-    assert (found.done.rewritten_files, found.done.message) == (
-        8, "11 file groups were not begun, because there was no time left."
-    )  # fmt: skip
+    assert found.done.rewritten_files == 8
+    assert (found.done.message or "").endswith("11 file groups were not begun, because there was no time left.")
     rest = passed(policy)
     assert rest.done is not None
     assert rest.done.rewritten_files == 88
