@@ -40,7 +40,7 @@ SORT_ORDERS = [
     "zorder(bin, long)",
     "some DESC, zorder(fine, s.`a b`)",
     "zorder(holey, fine)",
-    "zorder(part, url)",
+    "zorder(part, p, url)",
     "zorder(two, one)",
     "zorder(rare, empty)",
 ]
