@@ -1,7 +1,7 @@
 package io.icebergzorder.spark.api;
 
+import io.icebergzorder.spark.internals.PhysicalTypeCheck;
 import io.icebergzorder.spark.internals.RewriteSession;
-import io.icebergzorder.spark.jobs.PhysicalTypeCheck;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Condition;

@@ -1,8 +1,6 @@
-package io.icebergzorder.spark.jobs;
+package io.icebergzorder.spark.internals;
 
-import io.icebergzorder.spark.internals.JobDescription;
-import io.icebergzorder.spark.internals.RewriteSession;
-import io.icebergzorder.spark.jobs.PhysicalTypes.Reading;
+import io.icebergzorder.spark.internals.PhysicalTypes.Reading;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.Serializable;

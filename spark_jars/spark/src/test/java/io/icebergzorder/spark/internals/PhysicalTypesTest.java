@@ -1,8 +1,8 @@
-package io.icebergzorder.spark.jobs;
+package io.icebergzorder.spark.internals;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.icebergzorder.spark.jobs.PhysicalTypes.Reading;
+import io.icebergzorder.spark.internals.PhysicalTypes.Reading;
 import java.util.Locale;
 import org.apache.iceberg.shaded.org.apache.parquet.schema.MessageTypeParser;
 import org.apache.iceberg.types.Types;

@@ -1,4 +1,4 @@
-package io.icebergzorder.spark.jobs;
+package io.icebergzorder.spark.internals;
 
 import org.apache.iceberg.shaded.org.apache.parquet.schema.LogicalTypeAnnotation;
 import org.apache.iceberg.shaded.org.apache.parquet.schema.LogicalTypeAnnotation.DecimalLogicalTypeAnnotation;
