@@ -291,8 +291,10 @@ class PyIcebergTables:
 
     def _engine(self, name: TableName, groups: Sequence[FileGroup], settings: TableSettings) -> str:
         """Choose the engine for some file groups; raises InvalidInputError where there is none."""
-        version = self._loaded[name].format_version
-        beyond = formats(groups) - {"PARQUET"} | ({f"format version {version}"} if version > NEWEST_FORMAT else set())
+        table = self._loaded[name]
+        files = formats(groups) | {table.properties.get("write.format.default", "parquet").upper()}
+        is_newer = table.format_version > NEWEST_FORMAT
+        beyond = files - {"PARQUET"} | ({f"format version {table.format_version}"} if is_newer else set())
         size = sum(group.input_size for group in groups)
         return choose_engine(settings.engine, size, beyond, has_spark=self._spark is not None)
 
