@@ -81,18 +81,6 @@ class TestFailingGroups:
         healthy = spark.sql(f"SELECT count(*) FROM {table.full_name} WHERE p <> 2").collect()[0][0]
         assert healthy == 30_000
 
-    def test_where_nothing_can_be_written_nothing_is_begun(self, spark: SparkSession, tmp_path: Path) -> None:
-        table = create(spark, "SELECT id AS a FROM range(10)")
-        (tmp_path / "file").write_text("no directory")
-        spark.sql(
-            f"ALTER TABLE {table.full_name} SET TBLPROPERTIES ('write.data.path' = 'file://{tmp_path}/file/data')"
-        )
-        message = (
-            f"Cannot rewrite {table.full_name}, because no file can be written to file://{tmp_path}/file/data: .* begun"
-        )
-        with pytest.raises(Exception, match=message):
-            table.call("zorder(a)", options={"rewrite-all": "true"})
-
     def test_what_other_tasks_of_a_failed_group_had_finished_is_deleted(self, spark: SparkSession) -> None:
         select = "SELECT id, cast(id % 8 AS int) AS p, cast(id % 8 AS int) AS k, uuid() AS payload FROM range(0, 160000, 1, 4)"
         table = create(spark, select)

@@ -238,7 +238,8 @@ def try_to_write(table: Table) -> None:
     """Write a small file where data files go, and delete it; raises RewriteFailedError where that cannot be done."""
     path = table.location_provider().new_data_location(f"zorder-{uuid4()}.tried")
     try:
-        with table.io.new_output(path).create() as stream:
+        # To look whether it is there would take a right that writers do not need.
+        with table.io.new_output(path).create(overwrite=True) as stream:
             stream.write(bytes(4096))
     except Exception as error:
         with suppress(Exception):

@@ -296,7 +296,6 @@ public final class RewritePlan {
         // Otherwise sampling looks at them.
         PhysicalTypeCheck.check(session, target().table(), plan.inputFiles());
       }
-      RewriteRun.tryToWrite(target());
       return run(session, since);
     } catch (InterruptedException e) {
       interrupted = true;

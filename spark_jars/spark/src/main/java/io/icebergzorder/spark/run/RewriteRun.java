@@ -10,22 +10,17 @@ import io.icebergzorder.spark.jobs.JobPlanner;
 import io.icebergzorder.spark.jobs.LaidOutGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.WorkloadReads;
-import io.icebergzorder.spark.request.CatalogTable;
 import io.icebergzorder.spark.sample.FittedLayouts;
 import io.icebergzorder.spark.sample.MetricsFindings;
-import java.io.IOException;
-import java.io.OutputStream;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.UUID;
 import java.util.stream.Collectors;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
-import org.apache.iceberg.exceptions.RuntimeIOException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -55,36 +50,6 @@ public final class RewriteRun {
       Map<String, Double> actual,
       Optional<WorkloadReads> workload,
       List<String> messages) {}
-
-  /**
-   * Writes a small file where data files go, and deletes it, before anything else is done.
-   *
-   * @throws RuntimeException if that cannot be done, as on a disk that is full or read-only
-   */
-  public static void tryToWrite(CatalogTable target) {
-    Table table = target.table();
-    String path = table.locationProvider().newDataLocation("zorder-" + UUID.randomUUID() + ".tried");
-    try (OutputStream stream = table.io().newOutputFile(path).create()) {
-      stream.write(new byte[4096]);
-    } catch (IOException | RuntimeException e) {
-      delete(table, path);
-      Throwable cause = e instanceof RuntimeIOException && e.getCause() != null ? e.getCause() : e;
-      throw new RuntimeException(
-          String.format(
-              "Cannot rewrite %s, because no file can be written to %s: %s. Nothing was begun.",
-              target.name(), path.substring(0, path.lastIndexOf('/')), cause.getMessage()),
-          e);
-    }
-    delete(table, path);
-  }
-
-  private static void delete(Table table, String path) {
-    try {
-      table.io().deleteFile(path);
-    } catch (RuntimeException e) {
-      LOG.debug("Cannot delete {}", path, e);
-    }
-  }
 
   /**
    * Rewrites the file groups of a plan.
