@@ -315,8 +315,11 @@ class TestPartialProgress:
         thread.start()
         thread.join()
         spark.sql(f"REFRESH TABLE {table.full_name}")
-        assert "because it was interrupted. 2 of 4 file groups were committed in 1 commits" in failures[0]
-        assert table.operations() == ["append", "replace"]
+        # While the first two were committed, the others may have been rewritten, too.
+        told = re.search(r"it was interrupted\. (\d) of 4 file groups were committed in (\d) commits", failures[0])
+        assert told is not None, failures[0]
+        groups, commits = map(int, told.groups())
+        assert (groups, table.operations()) == (2 * commits, ["append", *["replace"] * commits])
         assert table.orphans() == set()
 
     def test_caches_are_refreshed_after_a_failure(self, spark: SparkSession, server: RestServer, table: Table) -> None:
