@@ -315,11 +315,13 @@ class TestPartialProgress:
         thread.start()
         thread.join()
         spark.sql(f"REFRESH TABLE {table.full_name}")
-        # While the first two were committed, the others may have been rewritten, too.
-        told = re.search(r"it was interrupted\. (\d) of 4 file groups were committed in (\d) commits", failures[0])
-        assert told is not None, failures[0]
-        groups, commits = map(int, told.groups())
-        assert (groups, table.operations()) == (2 * commits, ["append", *["replace"] * commits])
+        commits = table.operations().count("replace")
+        if failures:
+            said = f"because it was interrupted. {2 * commits} of 4 file groups were committed in {commits} commits"
+            assert said in failures[0]
+        else:
+            # While the first two groups were committed, the others had been rewritten: only their commit was left.
+            assert commits == 2
         assert table.orphans() == set()
 
     def test_caches_are_refreshed_after_a_failure(self, spark: SparkSession, server: RestServer, table: Table) -> None:
