@@ -121,7 +121,7 @@ class PassReport:
             "dry_run": self.dry_run,
             "rewritten_bytes": self.rewritten_bytes,
             "tables": [described(each) for each in self.tables],
-            "errors": [*self.errors, *self.unmatched],
+            "errors": list(self.problems),
         }
 
     def summary(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ class PassReport:
             "tables": len(self.tables),
             "conflicts": sum(each.is_conflict for each in self.tables),
             "failures": sum(each.error is not None and not each.is_conflict for each in self.tables),
-            "errors": [*self.errors, *self.unmatched],
+            "errors": list(self.problems),
         }
 
     @property
@@ -141,13 +141,15 @@ class PassReport:
         return sum(each.done.rewritten_bytes for each in self.tables if each.done)
 
     @property
+    def problems(self) -> tuple[str, ...]:
+        """What went wrong with catalogs, and what is wrong with rules."""
+        return (*self.errors, *self.unmatched)
+
+    @property
     def failures(self) -> tuple[str, ...]:
-        """What went wrong with catalogs and tables, which it names; that writers have won is no failure."""
-        return (
-            *self.errors,
-            *self.unmatched,
-            *(each.error for each in self.tables if each.error is not None and not each.is_conflict),
-        )
+        """What went wrong with catalogs, rules and tables, which it names; that writers have won is no failure."""
+        of_tables = (each.error for each in self.tables if each.error is not None and not each.is_conflict)
+        return (*self.problems, *of_tables)
 
     @property
     def has_failed(self) -> bool:

@@ -53,6 +53,7 @@ from iceberg_zorder.pyiceberg.maintain.table_notes import CONFLICTS, conflicts_o
 from iceberg_zorder.pyiceberg.plan.planner import NEWEST_FORMAT
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.progress import Progress, silent
+from iceberg_zorder.pyiceberg.write.file_writer import format_of_new_files
 from iceberg_zorder.request.rewrite_options import MEMORY_LIMIT, SPILL_DIRECTORY
 from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY, OPTIONS_PROPERTY, remembered_options
 
@@ -292,7 +293,7 @@ class PyIcebergTables:
     def _engine(self, name: TableName, groups: Sequence[FileGroup], settings: TableSettings) -> str:
         """Choose the engine for some file groups; raises InvalidInputError where there is none."""
         table = self._loaded[name]
-        files = formats(groups) | {table.properties.get("write.format.default", "parquet").upper()}
+        files = formats(groups) | {format_of_new_files(table).upper()}
         is_newer = table.format_version > NEWEST_FORMAT
         beyond = files - {"PARQUET"} | ({f"format version {table.format_version}"} if is_newer else set())
         size = sum(group.input_size for group in groups)

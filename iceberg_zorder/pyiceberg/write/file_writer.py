@@ -251,6 +251,11 @@ def try_to_write(table: Table) -> None:
     _delete_file(table, path)
 
 
+def format_of_new_files(table: Table) -> str:
+    """Name the format that a table's properties ask for, as they write it."""
+    return table.properties.get(_FORMAT, "parquet")
+
+
 def check_honoured(table: Table) -> None:
     """Refuse a table whose properties ask for files that PyIceberg does not write.
 
@@ -264,7 +269,7 @@ def check_honoured(table: Table) -> None:
     InvalidInputError
         When they are of another format, or a class of Java says where they lie.
     """
-    kind = table.properties.get(_FORMAT, "parquet")
+    kind = format_of_new_files(table)
     if kind.lower() != "parquet":
         why = f"{_FORMAT} is '{kind}' and this engine writes Parquet: use the Spark engine"
     elif _LOCATIONS in table.properties and _OWN_LOCATIONS not in table.properties:

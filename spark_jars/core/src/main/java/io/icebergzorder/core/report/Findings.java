@@ -18,9 +18,10 @@ import java.util.function.Function;
 /** What is wrong with a table's layout, what shows it, and the command that mends it. */
 final class Findings {
   /** How many times the attainable scan fraction is found fault with. */
+  private static final double LOOSE = 1.2;
+
   private static final String LONGER = "keep longer ones, then rewrite";
   private static final String FUTILE = "longer ones would fill the manifests";
-  private static final double LOOSE = 1.2;
 
   private static final double MANY = 0.05;
   private static final String ERROR = "error";

@@ -12,7 +12,6 @@ import java.util.Comparator;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
-import java.util.stream.Stream;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.SerializableTable;
@@ -24,6 +23,7 @@ import org.apache.iceberg.io.IOUtil;
 import org.apache.iceberg.io.SeekableInputStream;
 import org.apache.iceberg.mapping.NameMappingParser;
 import org.apache.iceberg.parquet.ParquetSchemaUtil;
+import org.apache.iceberg.shaded.org.apache.parquet.column.ColumnDescriptor;
 import org.apache.iceberg.shaded.org.apache.parquet.format.FileMetaData;
 import org.apache.iceberg.shaded.org.apache.parquet.format.Util;
 import org.apache.iceberg.shaded.org.apache.parquet.format.converter.ParquetMetadataConverter;
@@ -114,7 +114,9 @@ public final class PhysicalTypeCheck {
       while (locations.hasNext()) {
         String location = locations.next();
         try {
-          columns(withIds(readSchema(location))).filter(column -> column.getId() != null).forEach(column -> addIfMismatched(found, location, column));
+          for (ColumnDescriptor column : withIds(readSchema(location)).getColumns()) {
+            addIfMismatched(found, location, column.getPrimitiveType());
+          }
         } catch (IOException | NotFoundException | RuntimeIOException e) {
           // Sampling reports damaged and missing files, and fails their file group only.
         }
@@ -157,11 +159,10 @@ public final class PhysicalTypeCheck {
           : ParquetSchemaUtil.applyNameMapping(schema, NameMappingParser.fromJson(mapping));
     }
 
-    private static Stream<PrimitiveType> columns(MessageType schema) {
-      return schema.getColumns().stream().map(column -> column.getPrimitiveType());
-    }
-
     private void addIfMismatched(List<Mismatch> found, String location, PrimitiveType column) {
+      if (column.getId() == null) {
+        return;
+      }
       int id = column.getId().intValue();
       Type type = table.schema().findType(id);
       Reading reading = type != null && type.isPrimitiveType() ? PhysicalTypes.of(type.asPrimitiveType(), column) : Reading.ANY;
