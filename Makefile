@@ -46,10 +46,10 @@ test-airflow: .venv-airflow-$(AIRFLOW)/.installed ## The operator and the sensor
 test-recipes: $(INSTALLED) $(JAR) .venv-recipes/.installed ## Run docs/recipes.md: cron, systemd, Kubernetes, dbt, Dagster, about 4 minutes
 	$(BIN)/python -m pytest tests/recipes
 
-test-polaris: $(INSTALLED) $(JAR) ## Roll-back and policies on a real Polaris, about 2 minutes: POLARIS_SERVER=.../quarkus-run.jar [POLARIS_JAVA=...]
+test-polaris: $(INSTALLED) $(JAR) ## Roll-back on a real Polaris, about 2 minutes: POLARIS_SERVER=.../quarkus-run.jar [POLARIS_JAVA=...]
 	@test -f "$(POLARIS_SERVER)" || { echo "Cannot test with Polaris, because there is none: set POLARIS_SERVER to the file" \
 	  "server/quarkus-run.jar of its binary distribution, and POLARIS_JAVA to a Java of at least 21"; exit 1; }
-	POLARIS_SERVER="$(abspath $(POLARIS_SERVER))" $(BIN)/python -m pytest -m full tests/pyiceberg/maintain/test_roll_back.py tests/pyiceberg/maintain/test_polaris_policies.py
+	POLARIS_SERVER="$(abspath $(POLARIS_SERVER))" $(BIN)/python -m pytest -m full tests/pyiceberg/maintain/test_roll_back.py
 
 stack: $(INSTALLED) $(JAR) ## Start PostgreSQL, a REST catalog, S3, a Spark cluster and maintenance on this machine, until Ctrl-C
 	@$(BIN)/python -m tests.stack

@@ -15,8 +15,7 @@ from typing import Literal
 
 from iceberg_zorder.maintain.new_layout import workload_text
 from iceberg_zorder.maintain.observation import FileGroupNeed, Observation, TableName
-from iceberg_zorder.maintain.policy.policy import Budget
-from iceberg_zorder.maintain.policy.settings import TableSettings
+from iceberg_zorder.maintain.policy.settings import Budget, TableSettings
 from iceberg_zorder.maintain.triggers_met import triggers_met
 
 Action = Literal["rewrite", "leave"]
@@ -143,7 +142,7 @@ def _judged(found: Observation, settings: TableSettings, circumstances: Circumst
     now = circumstances.now
     if not settings.enabled:
         return leave(settings.disabled_because)
-    if not settings.allowed_hours.allows(now):
+    if not settings.allows(now):
         return leave("it is outside of allowed-hours")
     until = circumstances.not_before.get(found.table)
     if until is not None and now < until:

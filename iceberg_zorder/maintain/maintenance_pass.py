@@ -250,7 +250,7 @@ class MaintenancePass:
             settings = self._tables.settings(name)
             if settings is None:
                 return None
-            if not settings.enabled or not settings.allowed_hours.allows(now):
+            if not settings.enabled or not settings.allows(now):
                 return TableReport(name, observation=Observation(name, None, None)), settings
             self._say(f"Looking at {name}")
             return TableReport(name, observation=self._tables.observe(name, settings, now)), settings
@@ -302,7 +302,7 @@ class MaintenancePass:
             return "the pass was ended early"
         if self._is_over(began):
             return f"the budget of this pass has no time left for it: {self._policy.budget.minutes:g} minutes"
-        if not settings.allowed_hours.allows(self._clock()):
+        if not settings.allows(self._clock()):
             return "its allowed hours were over when its turn came"
         return None
 

@@ -313,7 +313,7 @@ def test_a_missing_extra_is_told_with_how_to_install_it(tmp_path: Path) -> None:
         "import sys\n"
         "from typer.testing import CliRunner\n"
         "from iceberg_zorder.cli.app import app\n"
-        "for module in ('jsonschema', 'prometheus_client'):\n"
+        "for module in ('cronsim', 'prometheus_client'):\n"
         "    sys.modules[module] = None\n"
         f"    result = CliRunner().invoke(app, ['maintain', {str(policy)!r}, '--metrics-textfile', 'x.prom'])\n"
         "    print(result.exit_code, result.stderr, end='')\n"
@@ -321,7 +321,7 @@ def test_a_missing_extra_is_told_with_how_to_install_it(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.stderr) == (
-        f"2 Error: Cannot use {policy}, because jsonschema is not installed: pip install '.[maintain]'\n"
+        f"2 Error: Cannot use {policy}, because cronsim is not installed: pip install '.[maintain]'\n"
         "2 Error: Cannot write metrics, because prometheus-client is not installed: pip install '.[maintain]'\n",
         "",
     )

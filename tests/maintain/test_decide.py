@@ -10,9 +10,8 @@ import pytest
 
 from iceberg_zorder.maintain.decide import Circumstances, Decision, decide
 from iceberg_zorder.maintain.observation import Arrivals, FileGroupNeed, Observation, TableName, WorkloadNeed
-from iceberg_zorder.maintain.policy.policy import Budget
-from iceberg_zorder.maintain.policy.schedule import AllowedHours, HourRange
-from iceberg_zorder.maintain.policy.settings import TableSettings, Triggers
+from iceberg_zorder.maintain.policy.schedule import HourRange
+from iceberg_zorder.maintain.policy.settings import Budget, TableSettings, Triggers
 
 ANY = TableSettings(triggers=Triggers(commit_count=1))
 NOW = datetime(2026, 11, 23, 12, tzinfo=timezone.utc)
@@ -106,7 +105,7 @@ def test_what_pays_by_the_options_may_not_by_the_trigger() -> None:
     [
         (TableSettings(enabled=False, disabled_because="its owner says so"), None, "its owner says so"),
         (
-            TableSettings(allowed_hours=AllowedHours((HourRange.parse("22:00-06:00"),))),
+            TableSettings(allowed_hours=(HourRange.parse("22:00-06:00"),)),
             None,
             "it is outside of allowed-hours",
         ),
@@ -139,7 +138,7 @@ def group(index: int, size: int, saved: float, *, is_due: bool = False) -> FileG
         (Budget(bytes=150), {"c": [2], "b": [1]}),
         # What does not fit leaves its room to others that are worth less.
         (Budget(bytes=450), {"c": [2], "b": [1], "a": [1]}),
-        (Budget(bytes=0), {}),
+        (Budget(bytes=1), {}),
         (Budget(tables=1), {"c": [2, 1]}),
         (Budget(tables=2), {"c": [2, 1], "b": [1]}),
         (Budget(bytes=150, tables=1), {"c": [2]}),

@@ -52,13 +52,6 @@ class PolarisLake:
         for _ in range(8):
             table.append(pa.table({name: draw.integers(0, 1 << 40, 2_000) for name in "xy"}))
 
-    def attach(self, name: str, content: str, *target: str) -> None:
-        """Make a policy of compaction, and attach it to the catalog, to ``db``, or to a table of it."""
-        if self.real is not None:
-            self.real.policy(self.properties["warehouse"], name, content, *target)
-        if self.ours is not None:
-            self.ours.attached[target] = (name, content)
-
     def run(
         self,
         sections: Mapping[str, Any],

@@ -1,4 +1,4 @@
-"""A server of ours that does what Apache Polaris documents: it rolls marked rewrites back, and has policies of tables.
+"""A server of ours that does what Apache Polaris documents: it rolls marked rewrites back.
 
 Written after the source of Polaris 1.4 and 1.7 (``CatalogHandlerUtils``, the policy API) and of Lakekeeper
 (``transparent_commit``), which decide alike but for what is said below. It is no proof that they do.
@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
@@ -28,14 +26,13 @@ from pyiceberg.table.update import (
     update_table_metadata,
 )
 
-from tests.stack.rest import Handler, RestServer, serving
+from tests.stack.rest import RestServer, serving
 
 _KEY = "polaris.internal.conflict-resolution.by-operation-type.replace"
-_TYPE = "system.data-compaction"
 
 
 class PolarisLikeServer(RestServer):
-    """A server that rolls rewrites back, if told to, and has policies.
+    """A server that rolls rewrites back, if told to.
 
     Parameters
     ----------
@@ -47,12 +44,6 @@ class PolarisLikeServer(RestServer):
         super().__init__(catalog)
         self.rolls_back = True
         """Whether commits roll marked rewrites back: ICEBERG_ROLLBACK_COMPACTION_ON_CONFLICTS."""
-        self.attached: dict[tuple[str, ...], tuple[str, str]] = {}
-        """Names and contents of policies, by what they are attached to: nothing, a namespace, and its table."""
-        self.policies: Callable[[Mapping[str, str]], tuple[int, Any]] | None = None
-        """Answers to who asks for policies instead, if set, by what stands after ``?``."""
-        self.token: str | None = None
-        """What who asks for policies must have as a token, if set; it is given to whoever asks for one."""
         self._one_at_a_time = threading.Lock()
 
     def commit(self, table: Table, request: CommitTableRequest) -> None:
@@ -73,43 +64,6 @@ class PolarisLikeServer(RestServer):
         ToOutputFile.table_metadata(metadata, table.io.new_output(location))
         self.catalog.drop_table(table.name())
         self.catalog.register_table(table.name(), location)
-
-    def other(self, handler: Handler) -> bool:
-        """Answer to who asks for policies, or for a token."""
-        address = urlsplit(handler.path)
-        if address.path.endswith("/oauth/tokens"):
-            handler.reply(200, {"access_token": self.token, "token_type": "bearer"})
-        elif not address.path.endswith("/polaris/v1/applicable-policies"):
-            return False
-        elif self.token is not None and handler.headers["Authorization"] != f"Bearer {self.token}":
-            handler.reply(401, {"error": {"message": "no", "type": "NotAuthorizedException", "code": 401}})
-        else:
-            said = {key: values[0] for key, values in parse_qs(address.query).items()}
-            handler.reply(*(self.policies or self._applicable)(said))
-        return True
-
-    def _applicable(self, said: Mapping[str, str]) -> tuple[int, Any]:
-        """The policy that is attached closest; what is attached further up is overridden."""
-        target = (said["namespace"], said["target-name"])
-        if said["policyType"] != _TYPE:
-            return 200, {"applicable-policies": [], "next-page-token": None}
-        levels = [level for level in (target, target[:1], ()) if level in self.attached]
-        found = [policy(*self.attached[level], inherited=level != target) for level in levels[:1]]
-        return 200, {"applicable-policies": found, "next-page-token": None}
-
-
-def policy(name: str, content: str, *, inherited: bool = False) -> dict[str, Any]:
-    """A policy as Polaris answers it."""
-    return {
-        "policy-type": _TYPE,
-        "inheritable": True,
-        "name": name,
-        "description": None,
-        "content": content,
-        "version": 0,
-        "inherited": inherited,
-        "namespace": ["db"],
-    }
 
 
 def rolled_back(metadata: TableMetadata, request: CommitTableRequest) -> TableMetadata | None:

@@ -55,13 +55,6 @@ class Polaris:
             "header.X-Iceberg-Access-Delegation": "",
         }
 
-    def policy(self, catalog: str, name: str, content: str, *target: str) -> None:
-        """Make a policy of compaction in the namespace ``db``, and attach it to the catalog, a namespace or a table."""
-        policies = f"catalog/polaris/v1/{catalog}/namespaces/db/policies"
-        self._ask("POST", policies, {"name": name, "type": "system.data-compaction", "content": content})
-        kind = {0: "catalog", 1: "namespace", 2: "table-like"}[len(target)]
-        self._ask("PUT", f"{policies}/{name}/mappings", {"target": {"type": kind, "path": list(target)}})
-
     def _ask(self, method: str, path: str, body: Any) -> None:
         said = {"grant_type": "client_credentials", "scope": "PRINCIPAL_ROLE:ALL"}
         said |= {"client_id": _ROOT[0], "client_secret": _ROOT[1]}

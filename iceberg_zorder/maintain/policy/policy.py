@@ -11,29 +11,10 @@ from typing import Any
 
 from iceberg_zorder.maintain.policy.catalogs import CatalogProperties, masked
 from iceberg_zorder.maintain.policy.problems import Problems
-from iceberg_zorder.maintain.policy.settings import TableSettings
+from iceberg_zorder.maintain.policy.settings import Budget, TableSettings
 from iceberg_zorder.maintain.policy.settings_reader import merged, settings_of
 
 _WILD = re.compile(r"[*?[]")
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What a pass may take; None is without limit.
-
-    Parameters
-    ----------
-    bytes : int or None
-        Bytes of data files rewritten.
-    minutes : float or None
-        Minutes since the pass began.
-    tables : int or None
-        Tables rewritten.
-    """
-
-    bytes: int | None = None
-    minutes: float | None = None
-    tables: int | None = None
 
 
 @dataclass(frozen=True)
@@ -85,8 +66,6 @@ class Policy:
         Settings of all tables, as written.
     namespaces, tables : tuple of Rule
         Rules over the dotted names of namespaces, and over those of tables with their namespaces.
-    polaris_policies : tuple of str
-        The catalogs that are asked for policies of Polaris.
 
     Examples
     --------
@@ -94,8 +73,6 @@ class Policy:
     >>> policy.settings("lake", ("sales",), "orders").by
     'a, b'
     >>> policy.settings("lake", ("hr",), "people") is None
-    True
-    >>> policy.settings("lake", ("hr",), "people", {"enabled": True}).enabled
     True
     """
 
@@ -106,11 +83,8 @@ class Policy:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     namespaces: tuple[Rule, ...] = ()
     tables: tuple[Rule, ...] = ()
-    polaris_policies: tuple[str, ...] = ()
 
-    def settings(
-        self, catalog: str, namespace: Sequence[str], table: str, polaris: Mapping[str, Any] | None = None
-    ) -> TableSettings | None:
+    def settings(self, catalog: str, namespace: Sequence[str], table: str) -> TableSettings | None:
         """Find what the policy says of a table.
 
         Parameters
@@ -121,14 +95,11 @@ class Policy:
             The parts of the namespace.
         table : str
             The table's name.
-        polaris : mapping, optional
-            What :func:`~iceberg_zorder.maintain.policy.polaris.from_polaris` read of the table's policies: a rule for
-            this table, which wins over the defaults; the other rules win over it.
 
         Returns
         -------
         TableSettings or None
-            The settings; None where no rule matches, and there is no policy of Polaris.
+            The settings; None where no rule matches.
 
         Raises
         ------
@@ -142,15 +113,13 @@ class Policy:
             *(rule for rule in self.namespaces if rule.matches(catalog, of_namespace, default)),
             *(rule for rule in self.tables if rule.matches(catalog, of_table, default)),
         ]
-        if not matching and not polaris:
+        if not matching:
             return None
-        found = merged(self.defaults, polaris or {})
+        found = dict(self.defaults)
         for rule in matching:
             found = merged(found, rule.settings)
         problems = Problems(f"{self.name} for {catalog}.{of_table}")
-        settings = settings_of(found, problems)
-        problems.raise_any()
-        return settings
+        return settings_of(found, problems)
 
     def may_be_for(self, catalog: str, namespace: Sequence[str]) -> bool:
         """Tell whether any rule may be for a table of a namespace, or of one inside it: if not, nobody need list them.

@@ -38,7 +38,8 @@ def unknown_key(key: str, known: Sequence[str]) -> str:
     'is unknown: known are triggers, where'
     """
     near = get_close_matches(key, known, n=1)
-    return f"is unknown: did you mean '{near[0]}'?" if near else f"is unknown: known are {', '.join(known)}"
+    known_keys = f"known are {', '.join(known)}" if known else "it has no settings"
+    return f"is unknown: did you mean '{near[0]}'?" if near else f"is unknown: {known_keys}"
 
 
 def reason(error: Exception) -> str:

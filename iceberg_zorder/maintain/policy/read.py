@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path as File
-from typing import Any
+from typing import Any, cast
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.maintain.policy.catalogs import catalog_of
-from iceberg_zorder.maintain.policy.policy import Budget, Policy, Rule
-from iceberg_zorder.maintain.policy.problems import Path, Problems, reason, unknown_key
-from iceberg_zorder.maintain.policy.settings_reader import merged, names_of, settings_of
-from iceberg_zorder.request.measures import duration, size
+from iceberg_zorder.maintain.policy.policy import Policy, Rule
+from iceberg_zorder.maintain.policy.problems import Path, Problems, unknown_key
+from iceberg_zorder.maintain.policy.settings import PolicyFile
+from iceberg_zorder.maintain.policy.settings_reader import check_options, check_together, merged, policy_file
 
-_LIBRARIES = {"yaml": "PyYAML", "jsonschema": "jsonschema", "cronsim": "cronsim"}
+_LIBRARIES = {"yaml": "PyYAML", "cronsim": "cronsim"}
 
 
 def read_policy(path: str | PathLike[str], environment: Mapping[str, str]) -> Policy:
@@ -83,43 +83,27 @@ def parse_policy(text: str, name: str, environment: Mapping[str, str]) -> Policy
             raise InvalidInputError(f"Cannot use {name}, because {library} is not installed: pip install '.[maintain]'")
     # Here, as they need the libraries.
     from iceberg_zorder.maintain.policy.document import read_document
-    from iceberg_zorder.maintain.policy.schema import schema_problems
 
     document = read_document(text, name)
     problems = document.problems
-    for path, problem in schema_problems(document.value):
-        # A key that stands twice, or holds itself, is wrong by that alone.
-        if not (path and problems.has(path)):
-            problems.add(path, problem)
     raw = document.value if isinstance(document.value, Mapping) else {}
-    policy = _policy(raw, name, environment, problems)
-    problems.raise_any()
-    return policy
-
-
-def _policy(raw: Mapping[str, Any], name: str, environment: Mapping[str, str], problems: Problems) -> Policy:
+    found = policy_file(document.value, problems)
     catalogs = {
         each: catalog_of(each, properties, environment, problems, ("catalogs", each))
         for each, properties in _mapping(raw, "catalogs").items()
         if isinstance(properties, Mapping)
     }
     defaults = _mapping(raw, "defaults")
-    settings_of(defaults, problems, ("defaults",))
-    policy = Policy(
-        name,
-        catalogs,
-        _budget(_mapping(raw, "budget"), problems),
-        _read(raw, ("interval",), duration, problems) or Policy("", {}).interval,
-        defaults,
-        _rules(raw, "namespaces", defaults, problems),
-        _rules(raw, "tables", defaults, problems),
-        _read(raw, ("polaris-policies",), names_of, problems) or (),
-    )
+    check_options(defaults, problems, ("defaults",))
+    namespaces, tables = (_rules(raw, section, defaults, problems) for section in ("namespaces", "tables"))
     # Where something else is wrong, a section of tables may be meant by it.
-    if not (policy.namespaces or policy.tables or policy.polaris_policies) and not problems.has(()):
+    if not (namespaces or tables) and not problems.has(()):
         problems.add(("tables",), 'no table is named: write rules under namespaces or tables, such as "*": {} for all')
-    _check_catalogs(policy, problems)
-    return policy
+    _check_catalogs(raw, catalogs, problems)
+    problems.raise_any()
+    # None only where there were problems.
+    read = cast("PolicyFile", found)
+    return Policy(name, catalogs, read.budget, read.interval, defaults, namespaces, tables)
 
 
 def _mapping(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -127,45 +111,28 @@ def _mapping(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _read(raw: Mapping[str, Any], path: Path, parse: Any, problems: Problems) -> Any:
-    value = raw.get(str(path[-1]))
-    if value is None or problems.has(path):
-        return None
-    try:
-        return parse(value)
-    except InvalidInputError as error:
-        problems.add(path, reason(error))
-        return None
-
-
-def _budget(raw: Mapping[str, Any], problems: Problems) -> Budget:
-    size_limit = _read(raw, ("budget", "bytes"), size, problems)
-    minutes = _read(raw, ("budget", "minutes"), float, problems)
-    return Budget(size_limit, minutes, _read(raw, ("budget", "tables"), int, problems))
-
-
 def _rules(raw: Mapping[str, Any], section: str, defaults: Mapping[str, Any], problems: Problems) -> tuple[Rule, ...]:
-    found = []
-    for pattern, value in _mapping(raw, section).items():
-        settings = value if isinstance(value, Mapping) else {}
-        # With the defaults, as some options are wrong only together; what is wrong with those is told once.
-        together = settings if problems.has(("defaults",)) else merged(defaults, settings)
-        settings_of(together, problems, (section, pattern))
-        found.append(Rule(pattern, settings))
-    return tuple(found)
+    rules = tuple(Rule(pattern, _mapping(raw[section], pattern)) for pattern in _mapping(raw, section))
+    for rule in rules:
+        path = (section, rule.pattern)
+        check_options(rule.settings, problems, path)
+        # With the defaults, as some settings are wrong only together; what is wrong with those is told once.
+        if not (problems.has(("defaults",)) or problems.has(path)):
+            check_together(merged(defaults, rule.settings), problems, path)
+    return rules
 
 
-def _check_catalogs(policy: Policy, problems: Problems) -> None:
-    places: list[tuple[Path, Sequence[str]]] = [(("polaris-policies",), policy.polaris_policies)]
-    settings: list[tuple[Path, Mapping[str, Any]]] = [(("defaults",), policy.defaults)]
-    settings += [(("namespaces", rule.pattern), rule.settings) for rule in policy.namespaces]
-    settings += [(("tables", rule.pattern), rule.settings) for rule in policy.tables]
-    for path, said in settings:
-        if "catalog" in said and not problems.has((*path, "catalog")):
-            places.append(((*path, "catalog"), names_of(said["catalog"])))
-    if problems.has(("catalogs",)):
-        return
-    for path, names in places:
-        for each in names:
-            if each not in policy.catalogs:
-                problems.add(path, f"catalog '{each}' {unknown_key(each, list(policy.catalogs))}")
+def _check_catalogs(raw: Mapping[str, Any], catalogs: Collection[str], problems: Problems) -> None:
+    places: list[Path] = [("defaults",)]
+    places += [(section, each) for section in ("namespaces", "tables") for each in _mapping(raw, section)]
+    for path in places:
+        settings: Mapping[str, Any] = raw
+        for key in path:
+            settings = _mapping(settings, str(key))
+        inside = (*path, "catalog")
+        named = settings.get("catalog", ())
+        if problems.has(inside) or problems.has(("catalogs",)):
+            continue
+        for each in [named] if isinstance(named, str) else named:
+            if each not in catalogs:
+                problems.add(inside, f"catalog '{each}' {unknown_key(each, list(catalogs))}")

@@ -161,30 +161,3 @@ def _days(text: str) -> tuple[int, ...]:
         start, end = _DAYS.index(first), _DAYS.index(last or first)
         found |= {(start + step) % 7 for step in range((end - start) % 7 + 1)}
     return tuple(sorted(found))
-
-
-@dataclass(frozen=True)
-class AllowedHours:
-    """When work may begin; always, where there are no hours.
-
-    Parameters
-    ----------
-    hours : tuple of HourRange
-        The hours.
-    zone : str
-        The name of their time zone.
-
-    Examples
-    --------
-    >>> night = AllowedHours((HourRange.parse("22:00-06:00"),), "Europe/Berlin")
-    >>> [night.allows(datetime(2026, 7, 1, hour, tzinfo=timezone.utc)) for hour in (3, 4, 19, 20)]
-    [True, False, False, True]
-    """
-
-    hours: tuple[HourRange, ...] = ()
-    zone: str = "UTC"
-
-    def allows(self, moment: datetime) -> bool:
-        """Tell whether work may begin at a moment, which has a time zone."""
-        local = moment.astimezone(ZoneInfo(self.zone))
-        return not self.hours or any(each.has(local) for each in self.hours)

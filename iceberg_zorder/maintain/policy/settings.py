@@ -1,58 +1,62 @@
-"""What a policy says of one table, as values."""
+"""What a policy says of one table: values, which pydantic reads from what is written."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta, tzinfo
+from typing import Annotated
 from zoneinfo import ZoneInfo
 
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
+from pydantic.dataclasses import dataclass
+
+from iceberg_zorder.maintain.policy import written
 from iceberg_zorder.maintain.policy.relative_dates import folded
-from iceberg_zorder.maintain.policy.schedule import AllowedHours, cron_due
+from iceberg_zorder.maintain.policy.schedule import cron_due
 
 DISABLED_PROPERTY = "maintenance.disabled"
 """The table property by which owners opt out; OpenHouse's."""
 
+AS_WRITTEN = ConfigDict(
+    extra="forbid",
+    alias_generator=lambda name: name.replace("_", "-"),
+    populate_by_name=True,
+    use_attribute_docstrings=True,
+)
+"""Keys are written in kebab case, and unknown ones refused."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, config=AS_WRITTEN)
 class Triggers:
-    """When a table is due: where any of them is met. None is not set; if all are, it is due where a rewrite pays.
+    """When a table is due: where any of them is met. None is not set; if all are, it is due where a rewrite pays."""
 
-    Parameters
-    ----------
-    scan_ratio : float or None
-        Filters read so many times what they would read after a rewrite of everything.
-    depth : float or None
-        A point of the clustering columns lies in so many files, on average.
-    commit_count, data_file_count : int or None
-        Snapshots and data files since the last rewrite.
-    data_file_size : int or None
-        Bytes of data files added since the last rewrite.
-    pos_delete_file_count, pos_delete_record_count, eq_delete_file_count, eq_delete_record_count : int or None
-        Delete files added since the last rewrite, and deletes in them.
-    small_file_count : int or None
-        Data files below the size that is in order.
-    bytes_appended : int or None
-        Bytes appended since the last rewrite.
-    interval : datetime.timedelta or None
-        Time since the last rewrite.
-    cron : str or None
-        A cron expression.
-    """
-
-    scan_ratio: float | None = None
-    depth: float | None = None
-    commit_count: int | None = None
-    data_file_count: int | None = None
-    data_file_size: int | None = None
-    pos_delete_file_count: int | None = None
-    pos_delete_record_count: int | None = None
-    eq_delete_file_count: int | None = None
-    eq_delete_record_count: int | None = None
-    small_file_count: int | None = None
-    bytes_appended: int | None = None
-    interval: timedelta | None = None
-    cron: str | None = None
+    scan_ratio: written.Ratio = None
+    """Filters read so many times what they would read after a rewrite of everything."""
+    depth: written.Ratio = None
+    """A point of the clustering columns lies in so many files, on average."""
+    commit_count: written.Count = None
+    """So many snapshots since the last rewrite."""
+    data_file_count: written.Count = None
+    """So many data files added since the last rewrite."""
+    data_file_size: written.Size = None
+    """Data files of so many bytes added since the last rewrite."""
+    pos_delete_file_count: written.Count = None
+    """So many position delete files added since the last rewrite, deletion vectors among them."""
+    pos_delete_record_count: written.Count = None
+    """So many position deletes."""
+    eq_delete_file_count: written.Count = None
+    """So many equality delete files."""
+    eq_delete_record_count: written.Count = None
+    """So many equality deletes."""
+    small_file_count: written.Count = None
+    """So many data files below the size that is in order."""
+    bytes_appended: written.Size = None
+    """So many bytes appended since the last rewrite."""
+    interval: written.Interval = None
+    """So long since the last rewrite."""
+    cron: written.Cron = None
+    """A time of this cron expression has come since the last rewrite, in time-zone."""
 
     def cron_due(self, last: datetime, now: datetime, zone: tzinfo) -> bool:
         """Tell whether a time of the cron expression lies in (last, now]; never where there is no expression.
@@ -67,73 +71,55 @@ class Triggers:
         return self.cron is not None and cron_due(self.cron, last, now, zone)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=AS_WRITTEN)
 class RewritePositionDeleteFiles:
     """Compact position delete files, and drop deletes of files that are gone."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=AS_WRITTEN)
 class RewriteManifests:
     """Sort manifests by partition, and merge small ones."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=AS_WRITTEN)
 class ExpireSnapshots:
-    """Drop old snapshots. None leaves it to the table's own properties, else to Iceberg's defaults.
+    """Drop old snapshots, and the files that only they need."""
 
-    Parameters
-    ----------
-    older_than : datetime.timedelta or None
-        Age of the snapshots dropped.
-    retain_last : int or None
-        So many are kept, whatever their age.
-    """
-
-    older_than: timedelta | None = None
-    retain_last: int | None = None
+    older_than: written.Interval = None
+    """Age of the snapshots dropped; without it the table's history.expire.max-snapshot-age-ms, else 5 days."""
+    retain_last: written.Count = None
+    """So many are kept whatever their age; without it the table's history.expire.min-snapshots-to-keep, else 1."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=AS_WRITTEN)
 class RemoveOrphanFiles:
-    """Delete files that no snapshot knows.
+    """Delete files that no snapshot knows."""
 
-    Parameters
-    ----------
-    older_than : datetime.timedelta
-        Age of the files deleted, at least one day: younger ones may be of commits under way.
-    """
-
-    older_than: timedelta = timedelta(days=3)
+    older_than: written.OrphanAge = timedelta(days=3)
+    """Age of the files deleted, at least 1 day: younger ones may be of commits under way."""
 
 
 FollowUp = RewritePositionDeleteFiles | RewriteManifests | ExpireSnapshots | RemoveOrphanFiles
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=AS_WRITTEN)
 class FollowUps:
-    """What is done after rewrites of a table; None is not done.
+    """What is done after rewrites of a table; ``{}`` where it has no settings, and false or None where it is not done.
 
     Each leaves behind what a later one takes away. Deletes that a rewrite has applied are dropped before manifests are
     written, so that these do not list them; both are done before snapshots expire, so that what they have replaced is
     kept by old snapshots only, and goes when these do. Orphans are looked for last, when everything that has a
     snapshot is settled.
-
-    Parameters
-    ----------
-    rewrite_position_delete_files : RewritePositionDeleteFiles or None
-        The first.
-    rewrite_manifests : RewriteManifests or None
-        The second.
-    expire_snapshots : ExpireSnapshots or None
-        The third.
-    remove_orphan_files : RemoveOrphanFiles or None
-        The last.
     """
 
-    rewrite_position_delete_files: RewritePositionDeleteFiles | None = None
-    rewrite_manifests: RewriteManifests | None = None
-    expire_snapshots: ExpireSnapshots | None = None
-    remove_orphan_files: RemoveOrphanFiles | None = None
+    rewrite_position_delete_files: Annotated[RewritePositionDeleteFiles | None, written.UNSET] = None
+    """Compact position delete files, and drop deletes of files that are gone."""
+    rewrite_manifests: Annotated[RewriteManifests | None, written.UNSET] = None
+    """Sort manifests by partition, and merge small ones."""
+    expire_snapshots: Annotated[ExpireSnapshots | None, written.UNSET] = None
+    """Drop old snapshots, and the files that only they need."""
+    remove_orphan_files: Annotated[RemoveOrphanFiles | None, written.UNSET] = None
+    """Delete files that no snapshot knows."""
 
     @property
     def in_order(self) -> tuple[FollowUp, ...]:
@@ -153,29 +139,28 @@ class FollowUps:
         return tuple(each for each in of_all if each is not None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=AS_WRITTEN)
 class Conflicts:
-    """How writers are let win.
+    """How writers are let win."""
 
-    Parameters
-    ----------
-    markers : bool
-        Whether snapshots are marked so that Polaris and Lakekeeper roll them back for a writer.
-    back_off : datetime.timedelta
-        How long a table is left alone after a conflict.
-    max_back_off : datetime.timedelta
-        How long at most.
-    lease : bool
-        Whether maintainers take turns at a table, by a property of it.
-    abandoned_files_older_than : datetime.timedelta
-        Age of the files deleted that a maintainer which was killed has left, at least one hour.
-    """
+    markers: written.Flag = True
+    """Mark snapshots so that Polaris and Lakekeeper roll them back for a writer that conflicts."""
+    back_off: written.Duration = timedelta(minutes=10)
+    """How long a table is left alone after a conflict; doubled by each further one."""
+    max_back_off: written.Duration = timedelta(hours=6)
+    """How long at most; where it is not set, at least back-off."""
+    lease: written.Flag = True
+    """Have maintainers take turns at a table, by its property zorder.maintained-by."""
+    abandoned_files_older_than: written.AbandonedAge = timedelta(days=1)
+    """Age of the files deleted that a maintainer which was killed has left; at least 1 hour."""
 
-    markers: bool = True
-    back_off: timedelta = timedelta(minutes=10)
-    max_back_off: timedelta = timedelta(hours=6)
-    lease: bool = True
-    abandoned_files_older_than: timedelta = timedelta(days=1)
+    @field_validator("max_back_off")
+    @classmethod
+    def _at_least_back_off(cls, most: timedelta, info: ValidationInfo) -> timedelta:
+        back_off = info.data.get("back_off", most)
+        if most < back_off:
+            raise ValueError(f"{most} is less than back-off, which is {back_off}")
+        return most
 
     def wait(self, conflicts: int) -> timedelta:
         """Tell how long a table is left alone after so many conflicts in a row: twice as long after each.
@@ -188,68 +173,35 @@ class Conflicts:
         if conflicts < 1:
             return timedelta()
         # Larger powers are of no use, and too large for a duration.
-        return min(self.max_back_off, self.back_off * (1 << min(conflicts - 1, 20)))
+        return min(max(self.max_back_off, self.back_off), self.back_off * (1 << min(conflicts - 1, 20)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=AS_WRITTEN)
 class QueryFiles:
-    """Where the queries on a table stand, and how soon a new layout for them has to pay.
+    """Where the queries on a table stand, and how soon a new layout for them has to pay."""
 
-    Parameters
-    ----------
-    sources : tuple of str
-        Files and directories, or globs over them, relative to the policy; at least one.
-    days : float
-        Of how many days the queries are, above 0.
-    format : str or None
-        What the files are, one of :data:`iceberg_zorder.workload.readers.files.FORMATS`; None for what each looks like.
-    dialect : str or None
-        The dialect of SQL in them; None for what most dialects agree in.
-    pays_within : datetime.timedelta
-        Within which time queries have to save the bytes that a rewrite for them reads and writes.
-    """
+    sources: written.Sources = Field(default=(), alias="from")
+    """Files of queries, directories of them, or globs, relative to the policy; as the command workload takes them."""
+    days: written.Days = Field(default_factory=lambda: None, validate_default=True)
+    """Of how many days the queries are."""
+    format: written.QueryFormat = None
+    """What the files are; without it what each looks like."""
+    dialect: written.Dialect = None
+    """The dialect of SQL in them, one of sqlglot's."""
+    pays_within: written.Duration = timedelta(days=7)
+    """Within which time queries have to save the bytes that a rewrite for them reads and writes."""
 
-    sources: tuple[str, ...]
-    days: float
-    format: str | None = None
-    dialect: str | None = None
-    pays_within: timedelta = timedelta(days=7)
+    @field_validator("days")
+    @classmethod
+    def _days(cls, days: float | None, info: ValidationInfo) -> float:
+        if not days and info.data.get("sources"):
+            raise ValueError("is missing: of how many days the queries of from are")
+        return days or 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=AS_WRITTEN)
 class TableSettings:
     """What a policy says of one table.
-
-    Parameters
-    ----------
-    enabled : bool
-        Whether it is maintained.
-    disabled_because : str
-        Why not, if it is not.
-    catalog : tuple of str
-        The catalogs that the settings are for; all, where there are none.
-    by : str or None
-        The sort order; None leaves it to the table.
-    engine : str
-        ``auto``, ``pyiceberg`` or ``spark``.
-    branch : str or None
-        The branch, if not main.
-    where : str or None
-        What is rewritten, with relative dates as written; see :meth:`where_at`.
-    options : mapping of str to str
-        Options of the rewrite, as it takes them.
-    workload : QueryFiles or None
-        The queries that it is laid out for.
-    triggers : Triggers
-        When the table is due.
-    time_zone : str
-        The time zone of ``where``, the cron expression and the allowed hours.
-    allowed_hours : AllowedHours
-        When work on it may begin.
-    follow_ups : FollowUps
-        What is done after rewrites.
-    conflicts : Conflicts
-        How writers are let win.
 
     Examples
     --------
@@ -259,27 +211,57 @@ class TableSettings:
     "day < DATE '2026-01-24'"
     >>> settings.with_properties({"maintenance.disabled": "true"}).disabled_because
     'the table property maintenance.disabled is true'
+    >>> night = TableSettings(allowed_hours="22:00-06:00", time_zone="Europe/Berlin")
+    >>> [night.allows(datetime(2026, 7, 1, hour, tzinfo=timezone.utc)) for hour in (3, 4, 19, 20)]
+    [True, False, False, True]
     """
 
-    enabled: bool = True
-    disabled_because: str = ""
-    catalog: tuple[str, ...] = ()
-    by: str | None = None
-    engine: str = "auto"
-    branch: str | None = None
-    where: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-    workload: QueryFiles | None = None
+    enabled: written.Flag = True
+    """Whether the table is maintained."""
+    catalog: written.Catalogs = ()
+    """Only tables of this catalog, or of these."""
+    by: written.SortOrder = None
+    """Clustering columns, as a list of names or as a sort order such as zorder(user_id, ts). Without it the table's own
+    properties or its last rewrite decide."""
+    engine: written.Engine = "auto"
+    """What rewrites; auto goes by size and format."""
+    branch: written.Branch = None
+    """A branch in the place of main."""
+    where: written.Condition = None
+    """Rewrite only what may match this condition; now(), today() and intervals are those of the pass."""
+    options: written.Options = field(default_factory=dict)
+    """Options of the rewrite."""
+    workload: Annotated[QueryFiles | None, written.UNSET] = None
+    """The queries that the table is laid out for, read again by each pass."""
     triggers: Triggers = field(default_factory=Triggers)
-    time_zone: str = "UTC"
-    allowed_hours: AllowedHours = field(default_factory=AllowedHours)
+    """When a table is looked at for a rewrite: any that is met is enough."""
+    time_zone: written.TimeZone = "UTC"
+    """Of cron, allowed-hours and where."""
+    allowed_hours: written.AllowedHours = None
+    """Begin work only in these hours of time-zone."""
     follow_ups: FollowUps = field(default_factory=FollowUps)
+    """What is done after rewrites of the table, always in this order: rewrite-position-delete-files, rewrite-manifests,
+    expire-snapshots, remove-orphan-files."""
     conflicts: Conflicts = field(default_factory=Conflicts)
+    """What is done so that writers win over maintenance."""
+    disabled_because: written.Text = "the policy says enabled: false"
+    """Why it is not maintained, if it is not: for the report."""
+
+    @field_validator("workload")
+    @classmethod
+    def _workload(cls, found: QueryFiles | None) -> QueryFiles | None:
+        # A rule may have set no more than how soon a layout has to pay.
+        return found if found and found.sources else None
 
     @property
     def zone(self) -> ZoneInfo:
         """The time zone."""
         return ZoneInfo(self.time_zone)
+
+    def allows(self, now: datetime) -> bool:
+        """Return whether work may begin at a moment, which has a time zone."""
+        local = now.astimezone(self.zone)
+        return not self.allowed_hours or any(each.has(local) for each in self.allowed_hours)
 
     def where_at(self, now: datetime) -> str | None:
         """Write ``where`` with the dates of a moment, as a rewrite takes it."""
@@ -295,3 +277,40 @@ class TableSettings:
             return self
         why = f"the table property {DISABLED_PROPERTY} is true"
         return replace(self, enabled=False, disabled_because=why)
+
+
+@dataclass(frozen=True, config=AS_WRITTEN)
+class Budget:
+    """What a pass may take; None is without limit, and whichever is used up first ends it."""
+
+    bytes: written.Size = None
+    """Bytes of data files rewritten."""
+    minutes: written.Minutes = None
+    """Minutes from the start of the pass."""
+    tables: written.Count = None
+    """Tables rewritten."""
+
+
+@dataclass(frozen=True, config=AS_WRITTEN)
+class PolicyFile:
+    """Which Iceberg tables are kept clustered, when, and how.
+
+    Settings are merged key by key: defaults, then the rules of namespaces, then those of tables, each in the order of
+    the file.
+    """
+
+    version: written.Version
+    """The version of this form."""
+    catalogs: written.CatalogValues
+    """Catalogs by name, with PyIceberg's properties; ${VARIABLE} is taken from the environment. {} takes a catalog of
+    .pyiceberg.yaml or PYICEBERG_CATALOG__ variables."""
+    budget: Budget = field(default_factory=Budget)
+    """What a pass may take; whichever is used up first ends it."""
+    interval: written.Duration = timedelta(minutes=5)
+    """From the start of a pass to that of the next, with --watch."""
+    defaults: TableSettings = field(default_factory=TableSettings)
+    """Settings of all tables that a rule matches."""
+    namespaces: dict[written.Glob, TableSettings | None] | None = None
+    """Settings by glob over the dotted name of the namespace."""
+    tables: dict[written.Glob, TableSettings | None] | None = None
+    """Settings by glob over namespace.table."""

@@ -47,7 +47,6 @@ from iceberg_zorder.pyiceberg.maintain.clean_up import clean_up
 from iceberg_zorder.pyiceberg.maintain.lease import Lease, Leases, Maintainer
 from iceberg_zorder.pyiceberg.maintain.marked_writes import rolled_back
 from iceberg_zorder.pyiceberg.maintain.observe import formats, observe
-from iceberg_zorder.pyiceberg.maintain.polaris_policies import PolarisPolicies
 from iceberg_zorder.pyiceberg.maintain.remembered_columns import with_remembered_columns
 from iceberg_zorder.pyiceberg.maintain.table_notes import CONFLICTS, conflicts_of, conflicts_text
 from iceberg_zorder.pyiceberg.plan.planner import NEWEST_FORMAT
@@ -106,7 +105,6 @@ class PyIcebergTables:
         self._leases = Leases(maintainer or Maintainer.here(), clock)
         self._observed: dict[TableName, Observation] = {}
         self._catalogs: dict[str, Catalog] = {}
-        self._polaris: dict[str, PolarisPolicies | None] = {}
         self._loaded: dict[TableName, Table] = {}
         self._plans: dict[TableName, RewritePlan] = {}
         self._locations: dict[str, FileLocations] = {}
@@ -118,36 +116,20 @@ class PyIcebergTables:
         self._catalogs.clear()
 
     def names(self, catalog: str) -> Iterator[TableName]:
-        """List the tables of a catalog that rules are for, policies of Polaris among them."""
+        """List the tables of a catalog that rules are for."""
         self._loaded.clear()
         self._plans.clear()
         self._new_layouts.forget()
         self._locations.clear()
         with self._reaching(catalog):
-            source = self._catalog(catalog)
-            yield from self._names(catalog, source)
-
-    def _names(self, catalog: str, source: Catalog) -> Iterator[TableName]:
-        polaris = PolarisPolicies(catalog, source) if catalog in self.policy.polaris_policies else None
-        self._polaris[catalog] = polaris
-        is_wanted = (lambda _: True) if polaris is not None else partial(self.policy.may_be_for, catalog)
-        listed = (TableName(catalog, tuple(found[:-1]), found[-1]) for found in list_tables(source, is_wanted))
-        if polaris is None:
-            yield from (name for name in listed if self._has_rule(name))
-            return
-        # None is looked at where Polaris does not answer: it might be disabled.
-        names = [name for name in listed if polaris.ask(name) or self._has_rule(name)]
-        polaris.check()
-        yield from names
-
-    def _has_rule(self, name: TableName) -> bool:
-        return self.policy.settings(name.catalog, name.namespace, name.name) is not None
+            for found in list_tables(self._catalog(catalog), partial(self.policy.may_be_for, catalog)):
+                name = TableName(catalog, tuple(found[:-1]), found[-1])
+                if self.policy.settings(catalog, name.namespace, name.name) is not None:
+                    yield name
 
     def settings(self, name: TableName) -> TableSettings | None:
-        """Find what the policy says of a table, those of Polaris, and its properties."""
-        asked = self._polaris.get(name.catalog)
-        polaris = None if asked is None else asked.settings(name)
-        settings = self.policy.settings(name.catalog, name.namespace, name.name, polaris)
+        """Find what the policy says of a table, and its properties."""
+        settings = self.policy.settings(name.catalog, name.namespace, name.name)
         if settings is None:
             return None
         if settings.follow_ups.in_order and self._spark is None:

@@ -45,7 +45,7 @@ def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
         assert str(error.value).startswith(f"Cannot use {tmp_path / name}, because ")
 
 
-@pytest.mark.parametrize("missing", ["yaml", "jsonschema", "cronsim"])
+@pytest.mark.parametrize("missing", ["yaml", "cronsim"])
 def test_a_missing_library_is_told_with_the_way_to_install_it(missing: str) -> None:
     with (
         patch.object(read, "find_spec", lambda name: None if name == missing else object()),

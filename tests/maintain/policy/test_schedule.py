@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.maintain.policy.schedule import AllowedHours, HourRange, check_cron
+from iceberg_zorder.maintain.policy.schedule import HourRange, check_cron
 from iceberg_zorder.maintain.policy.settings import TableSettings, Triggers
 
 BERLIN = "Europe/Berlin"
@@ -109,7 +109,7 @@ def test_what_is_no_cron_expression_is_refused(expression: str) -> None:
 def test_work_begins_in_allowed_hours(
     hours: tuple[str, ...], zone: str, allowed: list[str], refused: list[str]
 ) -> None:
-    found = AllowedHours(tuple(map(HourRange.parse, hours)), zone)
+    found = TableSettings(allowed_hours=tuple(map(HourRange.parse, hours)), time_zone=zone)
     assert [each for each in [*allowed, *refused] if found.allows(utc(each))] == allowed
 
 

@@ -21,9 +21,9 @@ from iceberg_zorder.maintain.decide import Circumstances, Decision, decide
 from iceberg_zorder.maintain.maintenance_pass import LeftForNowError, MaintenancePass, Peace
 from iceberg_zorder.maintain.observation import TableName
 from iceberg_zorder.maintain.pass_report import TableReport
-from iceberg_zorder.maintain.policy.policy import Budget, Policy
+from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import parse_policy
-from iceberg_zorder.maintain.policy.settings import TableSettings
+from iceberg_zorder.maintain.policy.settings import Budget, TableSettings
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.commit import attempts
 from iceberg_zorder.pyiceberg.compat import catalogs
