@@ -315,8 +315,8 @@ def maintain(
     """Keep the tables of a policy clustered: one pass, or with --watch one after the other.
 
     The metadata of each table is read, and the budget goes to what saves filters most for its bytes.
-    Exit codes: 0 done, also where writers have won; 1 a table or a catalog failed, and the others are done; 2 the
-    policy was refused; 130 and 143 ended by Ctrl-C and SIGTERM.
+    Exit codes: 0 done, also where writers have won; 1 a table or a catalog failed, or a rule names no table that there
+    is, and the others are done; 2 the policy was refused; 130 and 143 ended by Ctrl-C and SIGTERM.
     """
     shown = output_of(output, quiet=quiet)
 

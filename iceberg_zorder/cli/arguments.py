@@ -19,7 +19,7 @@ from iceberg_zorder.cli.request import (
 )
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
-from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, catalog_properties
+from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, catalog_properties, has_tables
 from iceberg_zorder.request.arguments import name_parts
 from iceberg_zorder.request.predicate_values import as_timestamp
 from iceberg_zorder.request.sort_order import parse_sort_order
@@ -45,7 +45,7 @@ def checked_request(
     if by is not None:
         parse_sort_order(by)
     found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
-    parts = _identifier(table, "rewrite", found.name)
+    parts = _identifier(table, "rewrite", found)
     return RewriteRequest(
         table=quoted_name((found.name, *parts)),
         identifier=parts,
@@ -80,7 +80,7 @@ def checked_report_request(
     if by is not None:
         parse_sort_order(by)
     found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
-    parts = _identifier(table, "report on", found.name)
+    parts = _identifier(table, "report on", found)
     return ReportRequest(
         table=quoted_name((found.name, *parts)),
         identifier=parts,
@@ -107,7 +107,7 @@ def checked_defaults(
     """Check the arguments of ``set``; raises InvalidInputError for wrong usage."""
     parse_sort_order(by)
     found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
-    parts = _identifier(table, "change", found.name)
+    parts = _identifier(table, "change", found)
     return DefaultsRequest(quoted_name((found.name, *parts)), parts, by.strip(), dict(options), found)
 
 
@@ -124,7 +124,7 @@ def checked_history(
     if limit < 1:
         raise InvalidInputError(f"Cannot use --limit {limit}, because it must be at least 1")
     found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
-    parts = _identifier(table, "read the history of", found.name)
+    parts = _identifier(table, "read the history of", found)
     return HistoryRequest(quoted_name((found.name, *parts)), parts, branch or "main", limit, found)
 
 
@@ -149,7 +149,7 @@ def checked_workload(
             f"Cannot use --as-of {as_of}, because it is no date or timestamp: write 2024-05-17 10:30:00Z"
         )
     found = catalog_properties(catalog, uri=uri, warehouse=warehouse)
-    parts = _identifier(table, "read the workload of", found.name)
+    parts = _identifier(table, "read the workload of", found)
     name = quoted_name((found.name, *parts))
     return WorkloadRequest(name, parts, tuple(files), to, dialect, moment, kind, found)
 
@@ -194,10 +194,15 @@ def _check_page(page: Path) -> None:
         raise InvalidInputError(f"Cannot write --html {page}, because there is no directory {page.parent}")
 
 
-def _identifier(table: str, act: str, catalog: str) -> tuple[str, ...]:
+def _identifier(table: str, act: str, catalog: CatalogConfiguration) -> tuple[str, ...]:
     """Split a table's name, which may begin with the catalog's, as all output prints it."""
     parts = tuple(name_parts(table))
-    if len(parts) > 2 and parts[0] == catalog:
+    if len(parts) > 2 and parts[0] == catalog.name:
+        if has_tables(catalog, parts, parts[1:]):
+            raise InvalidInputError(
+                f"Cannot {act} {table}, because catalog {catalog.name} has a table of that name, and one of the name "
+                f"{'.'.join(parts[1:])}: write {catalog.name}.{table} or {'.'.join(parts[1:])}"
+            )
         parts = parts[1:]
     if len(parts) < 2:
         raise InvalidInputError(f"Cannot {act} {table}, because it names no namespace: write it as db.{table}")

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from difflib import get_close_matches
 
 from iceberg_zorder.errors import InvalidInputError
@@ -143,16 +142,22 @@ def option_text(name: object, value: object) -> str:
     ('true', '512000000', '7')
     >>> option_text("target-file-size-bytes", "128 MiB")
     '134217728'
+    >>> option_text("target-file-size-bytes", "128 mb")
+    Traceback (most recent call last):
+    iceberg_zorder.errors.InvalidInputError: Cannot set target-file-size-bytes, because '128 mb' is not a size: bytes, \
+or such as 10 GB or 512 MiB
     """
     if not isinstance(name, str):
         raise InvalidInputError(f"Cannot set the option {name!r}, because the name of an option is a text")
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        if name.endswith("-bytes"):
-            # What is none is refused as what is no number.
-            with suppress(InvalidInputError):
+        # Numbers alone are read with their domain.
+        if name.endswith("-bytes") and re.search("[A-Za-z]", value):
+            try:
                 return str(size(value))
+            except InvalidInputError as error:
+                raise InvalidInputError(f"Cannot set {name}, because {error}") from None
         return value
     if isinstance(value, Mapping):
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 
 from iceberg_zorder.errors import InvalidInputError
@@ -165,13 +166,16 @@ def check_remembered_workload(table: str, location: str, text: str) -> None:
     Examples
     --------
     >>> check_remembered_workload("db.t", "s3://lake/db/t", "s3://lake/db/t/workload.json")
+    >>> check_remembered_workload("db.t", "file:/lake/db/t", "file:///lake/db/t/workload.json")
     >>> check_remembered_workload("db.t", "s3://lake/db/t", "/etc/passwd")
     Traceback (most recent call last):
     iceberg_zorder.errors.InvalidInputError: Cannot use the workload that a property of db.t names, because \
 /etc/passwd is not below the table's location s3://lake/db/t: write its JSON there, or pass it as option workload
     """
     home = location.rstrip("/")
-    if text.lstrip().startswith("{") or (text.startswith(f"{home}/") and ".." not in text.split("/")):
+    # Of a local file, Hadoop writes file:/x where others write file:///x.
+    lies, below = (re.sub("^file:/+", "file:/", each) for each in (text, f"{home}/"))
+    if text.lstrip().startswith("{") or (lies.startswith(below) and ".." not in text.split("/")):
         return
     raise InvalidInputError(
         f"Cannot use the workload that a property of {table} names, because {text} is not below the table's location "

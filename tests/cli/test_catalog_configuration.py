@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyiceberg import catalog as pyiceberg_catalog
+from pyiceberg.catalog import load_catalog
 from pyiceberg.utils.config import Config
 
+from iceberg_zorder.cli.arguments import checked_defaults
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog.configuration import catalog_properties
 from tests.cli.processes import run_here
@@ -142,10 +146,27 @@ def test_malformed_file(home: Path) -> None:
     [
         ("http://127.0.0.1:9/", "http://127.0.0.1:9/, because Connection refused"),
         ("sqlite:////no/such/c.db?timeout=1", "sqlite:////no/such/c.db, because unable to open database file"),
-        ("http://me:secret@nosuch.invalid", "http://nosuch.invalid, because Name or service not known"),
+        ("http://me:secret@nosuch.invalid", "http://...@nosuch.invalid, because Name or service not known"),
     ],
 )
 def test_a_catalog_that_is_not_reached_is_told_in_a_line(tmp_path: Path, uri: str, why: str) -> None:
     asked = ("--catalog", "lake", "--uri", uri, "--warehouse", str(tmp_path), "--quiet")
     done = run_here(["history", "db.t", *asked], {})
     assert (done.returncode, done.stderr) == (1, f"Error: Cannot reach catalog lake at {why}\n")
+
+
+def test_a_name_that_two_tables_have_is_refused(tmp_path: Path) -> None:
+    where = {"uri": f"sqlite:///{tmp_path}/c.db", "warehouse": f"file://{tmp_path}/wh"}
+    with load_catalog("lake", type="sql", **where) as catalog:
+        for namespace in ("db", "lake.db"):
+            catalog.create_namespace(namespace)
+            catalog.create_table(f"{namespace}.events", pa.schema([("a", pa.int64())]))
+        asked: dict[str, Any] = {"by": "a", "options": {}, "catalog": "lake", **where}
+        for name in ("db.events", "lake.lake.db.events"):
+            assert checked_defaults(name, **asked).identifier == tuple(name.removeprefix("lake.").split("."))
+        with pytest.raises(
+            InvalidInputError, match=r"and one of the name db.events: write lake.lake.db.events or db.eve"
+        ):
+            checked_defaults("lake.db.events", **asked)
+        catalog.drop_table("lake.db.events")
+        assert checked_defaults("lake.db.events", **asked).identifier == ("db", "events")

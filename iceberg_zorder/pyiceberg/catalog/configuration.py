@@ -6,7 +6,7 @@ the home directory and the current directory), PYICEBERG_CATALOG__ variables, ar
 
 from __future__ import annotations
 
-import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
 
@@ -16,7 +16,7 @@ from pyiceberg.typedef import RecursiveDict
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
-from iceberg_zorder.pyiceberg.catalog.retry import load_first, reaching
+from iceberg_zorder.pyiceberg.catalog.retry import load_first, masked_address, reaching
 from iceberg_zorder.pyiceberg.compat.catalogs import catalog_types, configured, inferred_type, load_catalog, merged
 
 
@@ -78,7 +78,7 @@ def catalog_properties(
     properties: dict[str, object] = dict(all_properties)
     if "py-catalog-impl" not in properties:
         properties["type"] = _catalog_type(found.name, all_properties)
-    flags = [word for key, value in given.items() for word in (f"--{key}", re.sub("//.*@", "//...@", value))]
+    flags = [word for key, value in given.items() for word in (f"--{key}", masked_address(value))]
     return CatalogConfiguration(found.name, properties, tuple(flags))
 
 
@@ -105,6 +105,14 @@ def _catalog_type(name: str, properties: RecursiveDict) -> str:
             f"Cannot find catalog '{name}', because its uri starts with '{scheme}:', which tells no type: set 'type'"
         )
     return inferred
+
+
+def has_tables(catalog: CatalogConfiguration, *identifiers: tuple[str, ...]) -> bool:
+    """Return whether a catalog has all of some tables; not where it does not say, as loading one then says why."""
+    # Libraries of catalogs raise what they like.
+    with suppress(Exception), load_catalog(catalog.name, **cast(dict[str, str], catalog.properties)) as source:
+        return all(map(source.table_exists, identifiers))
+    return False
 
 
 def load_table(catalog: CatalogConfiguration, identifier: tuple[str, ...]) -> Table:

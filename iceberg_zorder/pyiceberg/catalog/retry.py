@@ -74,6 +74,10 @@ _TRANSIENT = (
 )
 _LASTING = (requests.exceptions.SSLError, requests.exceptions.InvalidProxyURL)
 """Among the former: what is configured wrongly."""
+_REFUSED_BY_SQLITE = {
+    *("database is locked", "database table is locked"),
+    *("attempt to write a readonly database", "database or disk is full"),
+}
 _REFUSED_BY_DISKS = {
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR),
     *(errno.EDQUOT, errno.EFBIG, errno.ENOSPC),
@@ -94,7 +98,7 @@ def is_transient(error: BaseException) -> bool:
 def is_not_committed(error: BaseException) -> bool:
     """Tell whether a commit that failed so was not made, so that it may be tried again.
 
-    The catalog says so, or it was not reached, or it is a file that another process had locked, or the disk refused the
+    The catalog says so, or it was not reached, or it is a file that could not be written, or the disk refused the
     metadata file that it was to point to.
 
     Examples
@@ -105,7 +109,7 @@ def is_not_committed(error: BaseException) -> bool:
     (True, False)
     """
     return isinstance(error, CommitFailedException | ConnectionRefusedError) or any(
-        test(error) for test in (_was_not_sent, _was_locked, _was_not_written)
+        test(error) for test in (_was_not_sent, _was_refused_by_sqlite, _was_not_written)
     )
 
 
@@ -117,9 +121,9 @@ def _was_not_sent(error: BaseException) -> bool:
     return isinstance(reason, MaxRetryError) and isinstance(reason.reason, NewConnectionError)
 
 
-def _was_locked(error: BaseException) -> bool:
-    """Tell whether SQLite did nothing, because another connection was writing."""
-    return str(getattr(error, "orig", "")) in ("database is locked", "database table is locked")
+def _was_refused_by_sqlite(error: BaseException) -> bool:
+    """Tell whether SQLite did nothing, because another connection was writing, or it may not write, or has no room."""
+    return str(getattr(error, "orig", "")) in _REFUSED_BY_SQLITE
 
 
 def _was_not_written(error: BaseException) -> bool:
@@ -146,6 +150,24 @@ def why(error: BaseException) -> str:
         error = inner
 
 
+def masked_address(address: str) -> str:
+    """Return an address with dots in the place of its user and password.
+
+    A password may hold slashes, as SQLAlchemy takes it; what looks like a port is none.
+
+    Examples
+    --------
+    >>> for address in ("pg://me:a/b@c@db/x", "https://me@db:80/x", "file:///a@b", "https://db:80/a@b", "s3://b/a@b"):
+    ...     print(masked_address(address))
+    pg://...@db/x
+    https://...@db:80/x
+    file:///a@b
+    https://db:80/a@b
+    s3://b/a@b
+    """
+    return re.sub(r"^([\w.+-]+://)[^/:@]*(:(?!\d+(/|$)).*)?@", r"\1...@", address)
+
+
 @contextmanager
 def reaching(catalog: str, uri: object) -> Iterator[None]:
     """Raise a RewriteFailedError of one line, without passwords, where a catalog is not reached.
@@ -155,13 +177,13 @@ def reaching(catalog: str, uri: object) -> Iterator[None]:
     >>> with reaching("lake", "postgresql://me:secret@host:5432/lake"):
     ...     raise ConnectionRefusedError(111, "Connection refused")
     Traceback (most recent call last):
-    iceberg_zorder.errors.RewriteFailedError: Cannot reach catalog lake at postgresql://host:5432/lake, because \
+    iceberg_zorder.errors.RewriteFailedError: Cannot reach catalog lake at postgresql://...@host:5432/lake, because \
 Connection refused
     """
     try:
         yield
     except _UNREACHED as error:
-        address = re.sub("//.*@", "//", str(uri)).partition("?")[0]
+        address = masked_address(str(uri)).partition("?")[0]
         raise RewriteFailedError(f"Cannot reach catalog {catalog} at {address}, because {why(error)}") from error
 
 

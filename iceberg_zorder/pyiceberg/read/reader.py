@@ -38,7 +38,7 @@ _FEWEST_BYTES = 1024 * 1024
 """A batch has no fewer rows, however small batches are to be, unless they would have more bytes in the file."""
 _PREBUFFERED = 32 * 1024 * 1024
 _SMALL_DICTIONARY = 32 * 1024
-_MOST_BATCHES = 1000
+_MOST_BATCHES = 100
 _PAGE_ROWS = 1024
 """Writers look so often whether a page is full."""
 _ALL = 0.9

@@ -26,6 +26,8 @@ from pyiceberg.exceptions import (
     UnauthorizedError,
 )
 from pyiceberg.table import CommitTableResponse, Table
+from sqlalchemy import create_engine, text
+from sqlalchemy.exc import DBAPIError
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg import rewrite_data_files
@@ -454,6 +456,16 @@ def test_a_server_that_restarts_is_waited_for(lake: Lake) -> None:
         thread.join()
     assert lake.is_rewritten()
     catalog.close()
+
+
+def test_a_file_of_sqlite_that_may_not_be_written_or_has_no_room_was_not(tmp_path: Path) -> None:
+    create_engine(f"sqlite:///{tmp_path}/c.db").connect().execute(text("CREATE TABLE t AS SELECT 1 a")).close()
+    for setting in ("query_only = ON", "max_page_count = 2"):
+        with create_engine(f"sqlite:///{tmp_path}/c.db").connect() as connection:
+            connection.execute(text(f"PRAGMA {setting}"))
+            with pytest.raises(DBAPIError) as refused:
+                connection.execute(text("INSERT INTO t SELECT randomblob(10000)"))
+        assert is_not_committed(refused.value), refused.value
 
 
 def test_what_was_not_sent_was_not_committed() -> None:
