@@ -33,8 +33,12 @@ def remove(file: Path) -> None:
     file.unlink()
 
 
-def truncate(file: Path) -> None:
-    os.truncate(file, file.stat().st_size // 2)
+def garble_schema(file: Path) -> None:
+    """Have the root of the schema, which Iceberg names ``table``, claim more columns than it has."""
+    content = bytearray(file.read_bytes())
+    name = content.rindex(b"\x05table")
+    content[name + len(b"\x05table") + 1] = 0x20
+    file.write_bytes(content)
 
 
 def zero_footer(file: Path) -> None:
@@ -81,12 +85,14 @@ def options(table: Table) -> dict[str, str]:
 
 
 class TestPartialProgress:
-    @pytest.mark.parametrize("how", [remove, truncate, zero_footer, empty, garble_key])
+    @pytest.mark.parametrize("how", [remove, garble_schema, zero_footer, empty, garble_key])
     def test_only_the_group_of_a_file_that_cannot_be_read_fails(
         self, spark: SparkSession, tmp_path: Path, how: Callable[[Path], None]
     ) -> None:
         table = create(spark, SELECT, partitioned_by="p")
         given = {**options(table), **PARTIAL}
+        # Footers of imported files are read before they are sampled.
+        spark.sql(f"ALTER TABLE {table.full_name} SET TBLPROPERTIES ('schema.name-mapping.default' = '[]')")
         snapshot = spark.sql(f"SELECT snapshot_id FROM {table.full_name}.snapshots").collect()[0][0]
         table.call("zorder(a, b)", options=given)
         laid_out = of_partitions_but(table, 3)
@@ -147,7 +153,7 @@ class TestPartialProgress:
         assert table.orphans() == set()
 
 
-@pytest.mark.parametrize("how", [remove, truncate, zero_footer])
+@pytest.mark.parametrize("how", [remove, garble_schema, zero_footer])
 def test_a_rewrite_of_one_commit_fails_in_words(spark: SparkSession, how: Callable[[Path], None]) -> None:
     table = create(spark, SELECT, partitioned_by="p")
     damage(table, 3, how)

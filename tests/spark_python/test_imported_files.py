@@ -59,9 +59,29 @@ def test_milliseconds_stay_what_they_are(
     assert written["at"].to_pylist() == moments.to_pylist()
 
 
+def test_columns_without_a_value_stay_so(spark: SparkSession, catalog: Catalog, tmp_path: Path) -> None:
+    rows = pa.table({"id": pa.array(range(400), pa.int64()), "v": pa.nulls(400), "w": [{"a": None}] * 400})
+    columns = "1L AS id, 'a' AS v, named_struct('a', 1.5D) AS w"
+    table = imported(catalog, spark, tmp_path / "nulls.parquet", columns, rows)
+    builder(table, sort_order="id", options={"rewrite-all": "true"}).plan().execute()
+    assert table.operations()[-1] == "replace"
+    written = catalog.load_table(table.name).scan().to_arrow().sort_by("id")
+    assert written.to_pylist() == rows.to_pylist()
+
+
 @pytest.mark.parametrize(
     ("columns", "values", "why"),
     [
+        (
+            "cast(1 AS int) AS v",
+            pa.array([65535], pa.uint16()),
+            r"column v of \S+\.parquet is int32 \(INTEGER\(16,false\)\) in Parquet.* as int",
+        ),
+        (
+            "'a' AS v",
+            pa.array([b"0123456789abcdef"]),
+            r"column v of \S+\.parquet is binary in Parquet.* as string",
+        ),
         (
             "array(timestamp_millis(0)) AS v",
             pa.array([[START]], pa.list_(pa.timestamp("ns", "UTC"))),

@@ -17,8 +17,6 @@ import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.SerializableTable;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
-import org.apache.iceberg.exceptions.NotFoundException;
-import org.apache.iceberg.exceptions.RuntimeIOException;
 import org.apache.iceberg.io.IOUtil;
 import org.apache.iceberg.io.SeekableInputStream;
 import org.apache.iceberg.mapping.NameMappingParser;
@@ -117,8 +115,8 @@ public final class PhysicalTypeCheck {
           for (ColumnDescriptor column : withIds(readSchema(location)).getColumns()) {
             addIfMismatched(found, location, column.getPrimitiveType());
           }
-        } catch (IOException | NotFoundException | RuntimeIOException e) {
-          // Sampling reports damaged and missing files, and fails their file group only.
+        } catch (IOException | RuntimeException e) {
+          // Sampling reports files that cannot be read, and fails their file group only.
         }
       }
       return found.iterator();

@@ -2,9 +2,13 @@ package io.icebergzorder.spark.internals;
 
 import org.apache.iceberg.shaded.org.apache.parquet.schema.LogicalTypeAnnotation;
 import org.apache.iceberg.shaded.org.apache.parquet.schema.LogicalTypeAnnotation.DecimalLogicalTypeAnnotation;
+import org.apache.iceberg.shaded.org.apache.parquet.schema.LogicalTypeAnnotation.EnumLogicalTypeAnnotation;
 import org.apache.iceberg.shaded.org.apache.parquet.schema.LogicalTypeAnnotation.IntLogicalTypeAnnotation;
+import org.apache.iceberg.shaded.org.apache.parquet.schema.LogicalTypeAnnotation.JsonLogicalTypeAnnotation;
+import org.apache.iceberg.shaded.org.apache.parquet.schema.LogicalTypeAnnotation.StringLogicalTypeAnnotation;
 import org.apache.iceberg.shaded.org.apache.parquet.schema.LogicalTypeAnnotation.TimeUnit;
 import org.apache.iceberg.shaded.org.apache.parquet.schema.LogicalTypeAnnotation.TimestampLogicalTypeAnnotation;
+import org.apache.iceberg.shaded.org.apache.parquet.schema.LogicalTypeAnnotation.UnknownLogicalTypeAnnotation;
 import org.apache.iceberg.shaded.org.apache.parquet.schema.PrimitiveType;
 import org.apache.iceberg.shaded.org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName;
 import org.apache.iceberg.types.Type;
@@ -33,6 +37,9 @@ final class PhysicalTypes {
   static Reading of(Type.PrimitiveType type, PrimitiveType column) {
     LogicalTypeAnnotation logical = column.getLogicalTypeAnnotation();
     PrimitiveTypeName physical = column.getPrimitiveTypeName();
+    if (logical instanceof UnknownLogicalTypeAnnotation) {
+      return Reading.ROWS; // all of its values are NULL
+    }
     return switch (type.typeId()) {
       case BOOLEAN -> anyIf(physical == PrimitiveTypeName.BOOLEAN);
       case INTEGER -> anyIf(physical == PrimitiveTypeName.INT32 && isInteger(logical, 32));
@@ -48,7 +55,7 @@ final class PhysicalTypes {
                   && (logical == null || logical instanceof LogicalTypeAnnotation.DateLogicalTypeAnnotation));
       case TIMESTAMP -> ofTimestamp(physical, logical);
       case DECIMAL -> ofDecimal((Types.DecimalType) type, physical, logical);
-      case STRING -> anyIf(physical == PrimitiveTypeName.BINARY && !(logical instanceof DecimalLogicalTypeAnnotation));
+      case STRING -> anyIf(physical == PrimitiveTypeName.BINARY && isText(logical));
       case BINARY -> ofBinary(physical, logical);
       case UUID -> anyIf(physical == PrimitiveTypeName.FIXED_LEN_BYTE_ARRAY && column.getTypeLength() == 16);
       case FIXED ->
@@ -64,12 +71,16 @@ final class PhysicalTypes {
     return isRead ? Reading.ANY : Reading.NONE;
   }
 
-  /** Small unsigned integers are read, or fail in words, by their encoding; large ones always fail. */
+  /** Unsigned integers fail, but for small ones without a dictionary. */
   private static boolean isInteger(LogicalTypeAnnotation logical, int bits) {
-    return logical == null
-        || logical instanceof IntLogicalTypeAnnotation number
-            && number.getBitWidth() <= bits
-            && (number.isSigned() || number.getBitWidth() < 32);
+    return logical == null || logical instanceof IntLogicalTypeAnnotation number && number.getBitWidth() <= bits && number.isSigned();
+  }
+
+  /** Of bytes without annotation, 16 that come from a dictionary are read as the text of a UUID. */
+  private static boolean isText(LogicalTypeAnnotation logical) {
+    return logical instanceof StringLogicalTypeAnnotation
+        || logical instanceof JsonLogicalTypeAnnotation
+        || logical instanceof EnumLogicalTypeAnnotation;
   }
 
   private static Reading ofTimestamp(PrimitiveTypeName physical, LogicalTypeAnnotation logical) {

@@ -20,7 +20,7 @@ class PhysicalTypesTest {
           boolean        | int32 v                                     | NONE
           int            | int32 v                                     | ANY
           int            | int32 v (INT_8)                             | ANY
-          int            | int32 v (UINT_16)                           | ANY
+          int            | int32 v (UINT_16)                           | NONE
           int            | int32 v (UINT_32)                           | NONE
           int            | int64 v                                     | NONE
           int            | int32 v (DATE)                              | NONE
@@ -28,7 +28,7 @@ class PhysicalTypesTest {
           long           | int32 v                                     | ANY
           long           | int64 v                                     | ANY
           long           | int64 v (INTEGER(64,true))                  | ANY
-          long           | int32 v (UINT_8)                            | ANY
+          long           | int32 v (UINT_8)                            | NONE
           long           | int32 v (UINT_32)                           | NONE
           long           | int64 v (UINT_64)                           | NONE
           long           | int64 v (TIME_MICROS)                       | NONE
@@ -64,7 +64,9 @@ class PhysicalTypesTest {
           decimal(38, 2) | binary v (DECIMAL(30,2))                    | ROWS
           string         | binary v (STRING)                           | ANY
           string         | binary v (JSON)                             | ANY
-          string         | binary v                                    | ANY
+          string         | binary v (ENUM)                             | ANY
+          string         | binary v                                    | NONE
+          string         | int32 v (UNKNOWN)                           | ROWS
           string         | fixed_len_byte_array(8) v                   | NONE
           binary         | binary v                                    | ANY
           binary         | fixed_len_byte_array(8) v                   | ROWS
