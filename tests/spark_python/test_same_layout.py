@@ -113,12 +113,12 @@ def test_long_values_are_cut_alike(spark: SparkSession, catalog: Catalog) -> Non
         "('format-version'='2', 'write.metadata.metrics.column.u'='full', 'write.metadata.metrics.column.b'='truncate(3)')"
     )
     many = "array_join(transform(sequence(1, 64), i -> sha2(concat(id, ' ', i), 256)), '')"
-    for start in (0, 600):
+    for start in (0, 1500):
         spark.sql(
             f"INSERT INTO {full} SELECT /*+ REPARTITION(1) */ id, "
             f"concat(repeat('x', id % 4), repeat('\U0001f600', 15), substr({many}, 1, 1), repeat('\u20ac', id * 31 % 977)), "
             f"CASE WHEN id % 9 = 0 THEN NULL ELSE concat(repeat('y', 100), {many}) END, cast({many} AS binary) "
-            f"FROM range({start}, {start + 600})"
+            f"FROM range({start}, {start + 1500})"
         )
     table, by = catalog.load_table("db.same_long"), "zorder(t, u, b)"
     before, rows = table.current_snapshot(), fingerprint(spark, full)
