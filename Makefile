@@ -28,7 +28,9 @@ help: ## Show these targets
 quickstart: $(INSTALLED) $(JAR) ## Build everything, and show before and after on TPC-H lineitem
 	@$(BIN)/python -m quickstart
 
-test: lint test-java test-python ## Run every check, and the tests that need this machine only
+test: $(INSTALLED) $(JAR) ## Run every check, and the tests that need this machine only
+	@$(MAKE) --no-print-directory --jobs 2 lint test-java
+	@$(MAKE) --no-print-directory test-python
 
 test-full: lint test-java $(INSTALLED) $(JAR) .venv-recipes/.installed ## Run all there is: other servers, versions, random tables, kills; hours
 	$(BIN)/python -m pytest

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from sqlalchemy import Engine, event
 
 from tests.full_tier import mark_full_tier
 
 if TYPE_CHECKING:
+    from sqlite3 import Connection
+
     import duckdb
     from pyspark.sql import SparkSession
 
@@ -25,6 +28,13 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 # Neither how long an example takes decides a test nor which examples a run happens to draw: they depend on the test alone.
 settings.register_profile("tests", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
+
+
+@event.listens_for(Engine, "connect")
+def _wait_for_no_disk(connection: Connection, _: object) -> None:
+    """A catalog of a test need not outlive a loss of power; each commit to SQLite waited 10 ms for the disk."""
+    if type(connection).__module__ == "sqlite3":
+        connection.execute("PRAGMA synchronous = OFF")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -108,7 +108,7 @@ def kept_up(catalog: SqlCatalog, draw: Draw, appends: int = 8) -> History:
 
 
 def test_appends_that_span_the_domain(catalog: SqlCatalog) -> None:
-    history = kept_up(catalog, anywhere)
+    history = kept_up(catalog, anywhere, appends=4)
     # The limit is of estimates; a single figure is by chance up to some percent above.
     assert max(history.ratios) <= 1.35
     assert fmean(history.ratios) <= 1.15
