@@ -14,6 +14,7 @@ COMPAT = PACKAGE / "pyiceberg" / "compat"
 # What PyIceberg's own documentation has users import; all else of it is its inside.
 PUBLIC_MODULES = {
     "pyiceberg.catalog",
+    "pyiceberg.catalog.noop",
     "pyiceberg.conversions",
     "pyiceberg.exceptions",
     "pyiceberg.expressions",

@@ -412,7 +412,7 @@ def test_what_the_queries_of_a_workload_read_is_that_of_predicates(
         (text, alone[text].scan_fraction, alone[text].total_file_count)
         for text in sorted(filters, key=lambda text: -filters[text] * (alone[text].scan_fraction or 0.0))
     ]
-    assert ClusteringReport.from_json(found.to_json()).workload == read
+    assert found.to_dict()["workload"]["queries"] == read.queries
     assert f"the 4 queries of the workload read {100 * mean:.1f}% of the bytes on average" in str(found)
     # It is the table's if nobody says otherwise, and a report does without one that cannot be read.
     with table.transaction() as change:
