@@ -43,7 +43,7 @@ OF_MANIFESTS = {
     "ManifestFile",
 }
 # What is meant to be extended.
-BASES = {"FileIO"}
+BASES = {"FileIO", "InputFile"}
 FILES = sorted(file for file in PACKAGE.rglob("*.py") if COMPAT not in file.parents)
 
 
