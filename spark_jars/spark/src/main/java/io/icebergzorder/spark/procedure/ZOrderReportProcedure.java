@@ -7,7 +7,6 @@ import io.icebergzorder.core.report.ClusteringReport.Finding;
 import io.icebergzorder.core.report.ClusteringReport.SizeReport;
 import io.icebergzorder.spark.report.TableReport;
 import io.icebergzorder.spark.request.CatalogTable;
-import io.icebergzorder.spark.request.ReportRequest;
 import java.util.List;
 import java.util.function.Function;
 import java.util.stream.Collectors;
@@ -65,10 +64,9 @@ final class ZOrderReportProcedure implements AddedProcedure {
 
   @Override
   public List<Object[]> call(SparkSession session, TableCatalog catalog, CallArguments arguments) {
-    ReportRequest request =
-        new ReportRequest(
-            arguments.text("table"), arguments.text("columns"), arguments.text("where"), arguments.text("branch"));
-    ClusteringReport report = TableReport.of(CatalogTable.load(session, catalog, request.table(), "report on"), request);
+    CatalogTable table = CatalogTable.load(session, catalog, arguments.text("table"), "report on");
+    ClusteringReport report =
+        TableReport.of(table, arguments.text("columns"), arguments.text("where"), arguments.text("branch"));
     SizeReport sizes = report.fileSizes();
     Object[] row = {
       report.totalFileCount(),

@@ -1,27 +1,38 @@
 package io.icebergzorder.spark.report;
 
+import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.report.ClusteringReport;
 import io.icebergzorder.core.report.DataFiles;
 import io.icebergzorder.core.report.LayoutHistory;
 import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.core.report.TableFacts;
+import io.icebergzorder.spark.bounds.BoundKeys;
 import io.icebergzorder.spark.plan.AddedBy;
 import io.icebergzorder.spark.plan.FileSizeRules;
 import io.icebergzorder.spark.request.CatalogTable;
-import io.icebergzorder.spark.request.ReportRequest;
 import io.icebergzorder.spark.request.ResolvedReport;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.function.Predicate;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.MetricsConfig;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.types.Types;
+import org.apache.iceberg.util.StructLikeMap;
 
 /** Reports how well a table is clustered, from its metadata alone. */
 public final class TableReport {
+  private static final Comparator<FileScanTask> BY_LOCATION =
+      Comparator.comparing(task -> task.file().location().getBytes(StandardCharsets.UTF_8), Arrays::compareUnsigned);
+
   private final ResolvedReport request;
   private final Table table;
   private final List<Types.NestedField> fields;
@@ -38,39 +49,43 @@ public final class TableReport {
   /**
    * Reports on a table. Manifests are read, and no data.
    *
+   * @param columns clustering columns, for example {@code a, b}, or a sort order; null for what the table remembers
+   * @param where predicate that selects data files, or null
+   * @param branch branch to report on, or null
    * @throws IllegalArgumentException if the request cannot be honoured
    */
-  public static ClusteringReport of(CatalogTable target, ReportRequest request) {
-    return ClusteringReport.of(new TableReport(ResolvedReport.of(target, request)).facts());
+  public static ClusteringReport of(CatalogTable target, String columns, String where, String branch) {
+    return ClusteringReport.of(new TableReport(ResolvedReport.of(target, columns, where, branch)).facts());
   }
 
   private TableFacts facts() {
-    ListedFiles.Ordered listed = listed().ordered();
+    List<FileScanTask> tasks = tasks();
     List<SnapshotFacts> snapshots = request.snapshots();
     Long snapshotId = snapshots.isEmpty() ? null : (Long) snapshots.get(snapshots.size() - 1).id();
-    DataFiles files = listed.files();
+    DataFiles files = files(tasks);
     long[] bytes = new long[1 + Arrays.stream(files.partitions()).max().orElse(-1)];
     for (int file = 0; file < files.count(); file++) {
       bytes[files.partitions()[file]] += files.sizes()[file];
     }
     FileSizeRules sizes = FileSizeRules.of(table, request.options(), snapshotId, bytes, request.where() != null);
     MetricsConfig metrics = MetricsConfig.forTable(table);
+    AddedBy addedBy = new AddedBy(table, snapshots);
     return new TableFacts(
         files,
         fields.stream().map(each -> metrics.columnMode(table.schema().findColumnName(each.fieldId())).toString()).toList(),
         new TableFacts.FileSizes(sizes.target(), sizes.least(), sizes.most(), sizes.minInputFiles(), sizes.expectedFiles()),
         request.order().layoutRequest(request.options().layout(), 1),
-        listed.ofOldSpecs(),
-        listed.withDeletes(),
-        LayoutHistory.of(snapshots, listed.addedBy(), files, request::isSame));
+        flags(tasks, task -> task.file().specId() != table.spec().specId()),
+        flags(tasks, task -> !task.deletes().isEmpty()),
+        LayoutHistory.of(
+            snapshots, tasks.stream().mapToLong(task -> addedBy.snapshotOf(task.file())).toArray(), files, request::isSame));
   }
 
-  /** Lists the files, each of which is forgotten when its numbers are taken. */
-  private ListedFiles listed() {
-    ListedFiles listed =
-        new ListedFiles(table, request.order().named(), fields, new AddedBy(table, request.snapshots()));
+  /** Lists the data files in the order of their locations: manifests are read by several threads. */
+  private List<FileScanTask> tasks() {
+    List<FileScanTask> tasks = new ArrayList<>();
     if (request.snapshots().isEmpty()) {
-      return listed;
+      return tasks;
     }
     List<String> names = fields.stream().map(field -> table.schema().findColumnName(field.fieldId())).toList();
     try (CloseableIterable<FileScanTask> found =
@@ -82,10 +97,45 @@ public final class TableReport {
             .filter(request.filter())
             .includeColumnStats(names)
             .planFiles()) {
-      found.forEach(listed::add);
+      found.forEach(tasks::add);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-    return listed;
+    tasks.sort(BY_LOCATION);
+    return tasks;
+  }
+
+  private DataFiles files(List<FileScanTask> tasks) {
+    List<ClusteringColumn> named = request.order().named();
+    List<BoundKeys> columns = new ArrayList<>();
+    for (int place = 0; place < named.size(); place++) {
+      columns.add(new BoundKeys(named.get(place), fields.get(place)));
+    }
+    Map<Integer, StructLikeMap<Integer>> numberOf = new HashMap<>();
+    int[] partitions = new int[tasks.size()];
+    int count = 0;
+    for (int place = 0; place < partitions.length; place++) {
+      FileScanTask task = tasks.get(place);
+      columns.forEach(column -> column.add(task.file()));
+      StructLikeMap<Integer> ofSpec =
+          numberOf.computeIfAbsent(
+              task.file().specId(), spec -> StructLikeMap.create(table.specs().get(spec).partitionType()));
+      Integer number = ofSpec.get(task.file().partition());
+      partitions[place] = number == null ? count++ : number;
+      ofSpec.put(task.file().partition(), partitions[place]);
+    }
+    return new DataFiles(
+        partitions,
+        tasks.stream().mapToLong(task -> task.file().recordCount()).toArray(),
+        tasks.stream().mapToLong(task -> task.file().fileSizeInBytes()).toArray(),
+        columns.stream().map(BoundKeys::bounds).toList());
+  }
+
+  private static boolean[] flags(List<FileScanTask> tasks, Predicate<FileScanTask> isSo) {
+    boolean[] flags = new boolean[tasks.size()];
+    for (int place = 0; place < flags.length; place++) {
+      flags[place] = isSo.test(tasks.get(place));
+    }
+    return flags;
   }
 }

@@ -36,22 +36,22 @@ public record ResolvedReport(
     String where,
     Expression filter) {
   /**
-   * Resolves a request; what it does not say of columns, the table or its snapshots may remember.
+   * Resolves a request, in which all but the table may be null; columns the table or its snapshots may remember.
    *
    * @throws IllegalArgumentException if any of it cannot be honoured
    */
-  public static ResolvedReport of(CatalogTable target, ReportRequest written) {
+  public static ResolvedReport of(CatalogTable target, String columns, String where, String branchArgument) {
     Table table = target.table();
     // A caching catalog hands out tables as they were when they were first loaded.
     table.refresh();
-    String branch = ResolvedRequest.branch(target, written.branch(), "report on");
+    String branch = ResolvedRequest.branch(target, branchArgument, "report on");
     List<SnapshotFacts> snapshots = snapshots(table, branch);
-    String sortOrder = written.columns() == null ? remembered(target, snapshots) : written.columns();
+    String sortOrder = columns == null ? remembered(target, snapshots) : columns;
     SortOrder parsed = SortOrder.parse(sortOrder);
     RewriteOptions options = RewriteOptions.of(TableDefaults.options(target, parsed));
     RowOrder order = ClusteringColumns.resolveForReport(table, parsed, options.layout(), target.isCaseSensitive());
-    Expression filter = ResolvedRequest.filter(target, written.where());
-    return new ResolvedReport(target, branch, snapshots, order, options, written.where(), filter);
+    Expression filter = ResolvedRequest.filter(target, where);
+    return new ResolvedReport(target, branch, snapshots, order, options, where, filter);
   }
 
   private static List<SnapshotFacts> snapshots(Table table, String branch) {
