@@ -14,6 +14,7 @@ COMPAT = PACKAGE / "pyiceberg" / "compat"
 # What PyIceberg's own documentation has users import; all else of it is its inside.
 PUBLIC_MODULES = {
     "pyiceberg.catalog",
+    "pyiceberg.catalog.noop",
     "pyiceberg.conversions",
     "pyiceberg.exceptions",
     "pyiceberg.expressions",
@@ -42,7 +43,7 @@ OF_MANIFESTS = {
     "ManifestFile",
 }
 # What is meant to be extended.
-BASES = {"FileIO"}
+BASES = {"FileIO", "InputFile"}
 FILES = sorted(file for file in PACKAGE.rglob("*.py") if COMPAT not in file.parents)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from iceberg_zorder.cli.interruption import Interrupted
 from iceberg_zorder.cli.output import Output
+from iceberg_zorder.cli.pyiceberg_engine import warnings
 from iceberg_zorder.cli.request import ReportRequest, RewriteRequest, with_compared
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration
@@ -103,13 +104,13 @@ class SparkEngine:
                     snapshot_id=snapshot_id,
                     predicates=request.predicates,
                     workload=request.workload,
-                    boxes=request.page is not None,
                 )
 
             return with_compared(report_by, request)
 
         doing = f"Reading the metadata of {request.table}"
-        return self._in_spark(report_on, doing, output, lambda: None, message=lambda _: None)
+        with warnings(output):
+            return self._in_spark(report_on, doing, output, lambda: None, message=lambda _: None)
 
     def _in_spark(
         self,

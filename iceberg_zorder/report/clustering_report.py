@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.render.report_text import report_text
 from iceberg_zorder.report.file_boxes import FileBoxes
 from iceberg_zorder.report.history import LayoutHistory
@@ -157,8 +155,7 @@ class ClusteringReport:
 
     The names that Snowflake's ``SYSTEM$CLUSTERING_INFORMATION`` has mean what they mean there, with data files in the
     place of its micro-partitions: a constant file has one value in each clustering column. ``sort_order`` is what the
-    report is by as a rewrite takes it, None in reports of versions that did not tell it. ``workload`` is what queries
-    read, where they are known.
+    report is by as a rewrite takes it. ``workload`` is what queries read, where they are known.
     """
 
     version: int
@@ -167,7 +164,7 @@ class ClusteringReport:
     snapshot_id: int | None
     where: str | None
     cluster_by_keys: tuple[str, ...]
-    sort_order: str | None = field(default=None, kw_only=True)
+    sort_order: str = field(kw_only=True)
     total_file_count: int
     total_constant_file_count: int
     total_bytes: int
@@ -195,74 +192,16 @@ class ClusteringReport:
         """The columns as a sort order."""
         return ", ".join(self.cluster_by_keys)
 
-    def to_dict(self, *, boxes: bool = False) -> dict[str, Any]:
-        """Describe the report by what JSON has; with ``boxes`` also by the files' boxes, which are for pictures."""
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the report by what JSON has: all but the boxes, which are for pictures."""
         described = asdict(replace(self, boxes=None))
         for key in ("boxes", *(["workload"] if self.workload is None else [])):
             del described[key]
-        return {**described, "boxes": self.boxes.to_dict()} if boxes and self.boxes else described
+        return described
 
-    def to_json(self, *, boxes: bool = False) -> str:
-        """Write the report as JSON; arguments as for :meth:`to_dict`."""
-        return json.dumps(self.to_dict(boxes=boxes), indent=2)
-
-    @staticmethod
-    def from_json(text: str) -> ClusteringReport:
-        """Read a report back from JSON, with the files' boxes if they are in there.
-
-        Parameters
-        ----------
-        text : str
-            What :meth:`to_json` writes, or the Spark engine's ``zorder_report``.
-
-        Returns
-        -------
-        ClusteringReport
-            The report.
-
-        Raises
-        ------
-        InvalidInputError
-            When the text is not the JSON of a report of this version.
-        """
-        values = json.loads(text)
-        if values.get("version") != VERSION:
-            raise InvalidInputError(
-                f"Cannot read a report of version {values.get('version')}, because version {VERSION} is known only"
-            )
-        known = {each.name for each in fields(ClusteringReport)}
-        parts: dict[str, Callable[[Any], Any]] = {
-            "cluster_by_keys": tuple,
-            "columns": partial(_each, ColumnReport),
-            "predicates": partial(_each, PredicateReport),
-            "file_sizes": partial(_one, SizeReport),
-            "history": partial(_one, LayoutHistory),
-            "partitions": partial(_each, PartitionReport),
-            "findings": partial(_each, Finding),
-            "boxes": FileBoxes.from_dict,
-            "workload": _workload,
-        }
-        return ClusteringReport(
-            **{name: parts.get(name, _as_is)(value) for name, value in values.items() if name in known}
-        )
+    def to_json(self) -> str:
+        """Write the report as JSON."""
+        return json.dumps(self.to_dict(), indent=2)
 
     def __str__(self) -> str:
         return report_text(self.to_dict())
-
-
-def _workload(values: Mapping[str, Any]) -> WorkloadRead:
-    return _one(WorkloadRead, {**values, "costliest": _each(QueryRead, values["costliest"])})  # type: ignore[no-any-return]
-
-
-def _as_is(value: Any) -> Any:
-    return value
-
-
-def _one(kind: type[Any], values: Mapping[str, Any]) -> Any:
-    """Make a part of a report; keys of later versions are passed over."""
-    known = {each.name for each in fields(kind)}
-    return kind(**{name: value for name, value in values.items() if name in known})
-
-
-def _each(kind: type[Any], parts: Sequence[Mapping[str, Any]]) -> tuple[Any, ...]:
-    return tuple(_one(kind, values) for values in parts)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from decimal import Decimal
 from math import isqrt
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -59,31 +58,11 @@ class FileBoxes:
     axes : tuple of Axis
         One or two.
     sizes : mapping of str to int
-        How many files of the table are of which size, in classes by :func:`size_classes`: a picture shows no more, and
-        the bytes of each file would make the largest part of a report.
+        How many files of the table are of which size, in classes by :func:`size_classes`.
     """
 
     axes: tuple[Axis, ...]
     sizes: Mapping[str, int]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Describe the boxes by what JSON has."""
-        axes = [{**asdict(axis), "lower": axis.lower.tolist(), "upper": axis.upper.tolist()} for axis in self.axes]
-        return {"axes": axes, "sizes": dict(self.sizes)}
-
-    @staticmethod
-    def from_dict(described: Mapping[str, Any]) -> FileBoxes:
-        """Make boxes of what :meth:`to_dict` describes; keys of later versions are passed over."""
-        axes = tuple(
-            Axis(
-                axis["name"],
-                np.array(axis["lower"], np.float64),
-                np.array(axis["upper"], np.float64),
-                tuple((place, label) for place, label in axis["ticks"]),
-            )
-            for axis in described["axes"]
-        )
-        return FileBoxes(axes, described["sizes"])
 
 
 def file_boxes(files: DataFiles, sample: Sample) -> FileBoxes:

@@ -135,7 +135,7 @@ def _of_history(report: ClusteringReport, rewrite: RewriteCommand) -> Iterator[F
             {"snapshot_id": history.undone_by_snapshot_id, "timestamp_ms": history.undone_by_timestamp_ms},
             rewrite({"rewrite-all": "true"}),
         )
-    elif history.newer_files:
+    if history.newer_files:
         share = history.newer_bytes / report.total_bytes if report.total_bytes else 0.0
         yield Finding(
             "newer-files",

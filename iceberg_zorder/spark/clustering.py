@@ -1,19 +1,19 @@
-"""Report how well a table is clustered from PySpark, classic or Spark Connect, by a CALL of ``zorder_report``."""
+"""Report how well a table is clustered from PySpark, classic or Spark Connect."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import quoted_name
+from iceberg_zorder.pyiceberg.catalog.given_table import given_table
+from iceberg_zorder.pyiceberg.clustering.report import CommandArguments, report_of
 from iceberg_zorder.report.clustering_report import ClusteringReport
-from iceberg_zorder.request.arguments import name_parts, option_text, sort_order_text
-from iceberg_zorder.spark.procedures import catalog_of, escapes_string_literals, first_row
+from iceberg_zorder.request.arguments import name_parts
+from iceberg_zorder.spark.procedures import catalog_of, escapes_string_literals, rows_of
 from iceberg_zorder.spark.sql_text import procedure_call, string_literal
-
-_LONGS = 2**63
 
 
 def report(
@@ -26,9 +26,11 @@ def report(
     snapshot_id: int | None = None,
     predicates: Sequence[str] = (),
     workload: str | Mapping[str, object] | None = None,
-    boxes: bool = False,
 ) -> ClusteringReport:
     """Report how well a table is clustered by columns; only its metadata is read.
+
+    Spark reads the table's metadata; this process measures it as :func:`iceberg_zorder.pyiceberg.report` does, and
+    reads conditions as that does: timestamps without a zone are in UTC.
 
     Parameters
     ----------
@@ -36,22 +38,8 @@ def report(
         A session with the plugin, see :func:`iceberg_zorder.spark.configure_spark`; Spark Connect works too.
     table : str
         Its name, with the catalog in front or in the current catalog.
-    columns : sequence of str, or str, optional
-        The clustering columns, or a sort order, as for :func:`iceberg_zorder.spark.rewrite_data_files`; by default what
-        the table's property ``zorder.columns`` says, else those of the newest rewrite in the branch's snapshots.
-    where : str, optional
-        Report only on data files that may hold rows for which this condition is true.
-    branch : str, optional
-        The branch, by default main.
-    snapshot_id : int, optional
-        One of the table's snapshots, by default the branch's newest.
-    predicates : sequence of str, optional
-        Conditions whose scan fractions are to be reported, too.
-    workload : str or mapping, optional
-        Queries of which is to be told what they read on average, as option ``workload`` of rewrites takes them, empty
-        for none; by default those that the table's property ``zorder.workload`` names, if it does.
-    boxes : bool, optional
-        Have the report's ``boxes``, too, which the page with pictures needs.
+    columns, where, branch, snapshot_id, predicates, workload
+        As for :func:`iceberg_zorder.pyiceberg.report`.
 
     Returns
     -------
@@ -71,26 +59,35 @@ def report(
     >>> {column.name: round(column.scan_fraction, 2) for column in found.columns}  # doctest: +SKIP
     {'user_id': 1.0, 'ts': 0.25}
     """
-    escaped = escapes_string_literals(spark)
-    given = {
-        "table": quoted_name(tuple(name_parts(table))),
-        "columns": None if columns is None else sort_order_text(table, columns),
-        "where": where,
-        "branch": branch,
-        "workload": None if workload is None else option_text("workload", workload),
-    }
-    arguments = {
-        name: string_literal(text, escaped_string_literals=escaped) for name, text in given.items() if text is not None
-    }
-    if predicates:
-        texts = ", ".join(string_literal(each, escaped_string_literals=escaped) for each in predicates)
-        arguments["predicates"] = f"array({texts})"
-    if snapshot_id is not None:
-        if not -_LONGS <= snapshot_id < _LONGS:
-            # Spark would say that it cannot cast it.
-            raise InvalidInputError(f"Cannot report on snapshot {snapshot_id}, because {table} has no such snapshot")
-        arguments["snapshot_id"] = str(snapshot_id)
-    if boxes:
-        arguments["boxes"] = "true"
-    call = procedure_call(catalog_of(spark, table, "report on"), "zorder_report", arguments)
-    return ClusteringReport.from_json(first_row(spark, call)["report"])
+    catalog = catalog_of(spark, table, "report on")
+    name = tuple(name_parts(table))
+    if name[0] == catalog and len(name) > 1:
+        name = name[1:]
+    elif len(name) == 1:
+        name = (*name_parts(spark.catalog.currentDatabase()), *name)
+    text = string_literal(quoted_name(name), escaped_string_literals=escapes_string_literals(spark))
+
+    def files(**arguments: str) -> dict[str, bytes]:
+        call = procedure_call(catalog, "zorder_metadata", {"table": text, **arguments})
+        return {row["location"]: bytes(row["content"]) for row in rows_of(spark, call)}
+
+    (metadata,) = files().items()
+    return report_of(
+        given_table(catalog, name, metadata, lambda snapshot: files(snapshot_id=str(snapshot))),
+        columns,
+        where=where,
+        branch=branch,
+        snapshot_id=snapshot_id,
+        predicates=predicates,
+        workload=workload,
+        case_sensitive=spark.conf.get("spark.sql.caseSensitive", "false") == "true",
+        write_command=partial(_command, catalog, quoted_name(name)),
+    )
+
+
+def _command(catalog: str, table: str, arguments: CommandArguments, options: Mapping[str, str]) -> str:
+    texts = {"table": table, "strategy": "zorder", "sort_order": arguments.sort_order}
+    texts |= {name: text for name in ("where", "branch") if (text := getattr(arguments, name)) is not None}
+    pairs = ", ".join(string_literal(text) for option in options.items() for text in option)
+    given = {name: string_literal(text) for name, text in texts.items()}
+    return procedure_call(catalog, "rewrite_data_files", {**given, "options": f"map({pairs})"})

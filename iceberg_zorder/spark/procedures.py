@@ -13,10 +13,10 @@ from iceberg_zorder.spark.failures import rewrite_error
 SESSION_CATALOG = "spark_catalog"
 
 
-def first_row(spark: SparkSession, call: str) -> Row:
-    """Run a CALL, and return the first row that it gives."""
+def rows_of(spark: SparkSession, call: str) -> list[Row]:
+    """Run a CALL, and return the rows that it gives."""
     try:
-        return spark.sql(call).take(1)[0]
+        return spark.sql(call).collect()
     except (PySparkException, Py4JError) as error:
         raise rewrite_error(error) from error
 

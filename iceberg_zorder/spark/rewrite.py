@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.request.arguments import OptionValue, name_parts, option_text, sort_order_text
 from iceberg_zorder.request.result import ColumnScan, PredicateScan, RewriteResult, WorkloadScan
-from iceberg_zorder.spark.procedures import catalog_of, escapes_string_literals, first_row
+from iceberg_zorder.spark.procedures import catalog_of, escapes_string_literals, rows_of
 from iceberg_zorder.spark.sql_text import procedure_call, string_literal
 
 logger = logging.getLogger("iceberg_zorder")
@@ -83,7 +83,7 @@ def rewrite_data_files(
     """
     call = RewriteCall.of(table, columns, where=where, options=options, branch=branch)
     catalog = catalog_of(spark, table)
-    row = first_row(spark, call.rewrite(catalog, escaped_string_literals=escapes_string_literals(spark)))
+    row = rows_of(spark, call.rewrite(catalog, escaped_string_literals=escapes_string_literals(spark)))[0]
     return told_result(row["result"])
 
 

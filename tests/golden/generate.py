@@ -21,7 +21,6 @@ from iceberg_zorder.layout.layout_json import layout_hash, to_json
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.request.sort_order import parse_column_weights, parse_sort_order
 from iceberg_zorder.sample.sampled_row_groups import ManifestFile, sampled_row_groups
-from tests.golden.box_cases import boxes_document
 from tests.golden.cases import COLUMN_WEIGHTS, SORT_ORDERS, Case, cases, row_group_cases
 from tests.golden.metrics_check_cases import metrics_cases, metrics_document
 from tests.golden.position_box_cases import position_box_document, position_cases
@@ -109,7 +108,6 @@ def main() -> None:
     documents["column_weights"] = [column_weights_document(text) for text in COLUMN_WEIGHTS]
     documents["sampled_row_groups"] = [row_groups_document(case) for case in row_group_cases()]
     documents["metrics_check"] = {"cases": [metrics_document(case) for case in metrics_cases()]}
-    documents["boxes"] = boxes_document()
     documents["settled"] = settled_document()
     documents["upkeep"] = {"cases": [upkeep_document(case) for case in upkeep_cases()]}
     documents["upkeep_queries"] = {"cases": [queries_document(case) for case in queries_cases()]}

@@ -32,7 +32,6 @@ def test_no_file_is_missing_or_extra() -> None:
         "column_weights",
         "sampled_row_groups",
         "metrics_check",
-        "boxes",
         "settled",
         "upkeep",
         "upkeep_queries",

@@ -88,12 +88,6 @@ def test_page_escapes_names_and_loads_nothing(reports: tuple[ClusteringReport, C
         ElementTree.fromstring(svg)
 
 
-def test_page_of_json_is_the_page(reports: tuple[ClusteringReport, ClusteringReport]) -> None:
-    """So what the Spark engine gives, by way of JSON, looks as it does here."""
-    read = [ClusteringReport.from_json(each.to_json(boxes=True)) for each in reports]
-    assert page_of(*read) == page_of(*reports)
-
-
 def test_page_of_a_table_without_files_has_no_charts(tmp_path: Path) -> None:
     with SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}") as catalog:
         catalog.create_namespace("db")

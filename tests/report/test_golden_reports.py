@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -16,7 +15,7 @@ from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.file_boxes import file_boxes
-from tests.golden.box_cases import boxes_document
+from tests.golden.cases import arrow
 from tests.golden.generate import DIRECTORY
 from tests.golden.report_cases import report_cases, report_document, report_of
 
@@ -48,18 +47,27 @@ def test_the_cases_are_of_every_finding_that_files_alone_show() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_report_is_read_back_from_its_json(name: str) -> None:
-    told = report(name)
-    assert ClusteringReport.from_json(told.to_json()) == replace(told, boxes=None)
-    text = told.to_json(boxes=True)
-    assert ClusteringReport.from_json(text).to_json(boxes=True) == text
-    assert ("boxes" in json.loads(text)) == (told.total_file_count > 0)
-
-
-def test_boxes() -> None:
-    golden = json.loads((DIRECTORY / "boxes.json").read_text(encoding="utf-8"))
-    assert json.loads(json.dumps(boxes_document())) == golden
+@pytest.mark.parametrize(
+    ("kind", "values", "labels"),
+    [
+        ("boolean", [False, True], ["0", "1"]),
+        ("double", ["-Infinity", "-0.0", "0.0001", "123456.5", "1E100"], ["-inf", "0", "0.0001", "123456", "1e+100"]),
+        ("date", [-719_163, -719_162, 0, 2_932_896], ["-719163", "0001-01-01", "1970-01-01", "9999-12-31"]),
+        ("time", [1], ["00:00:00.000001"]),
+        ("timestamptz", [-1_000_000, 86_400_000_000], ["1969-12-31 23:59:59", "1970-01-02 00:00:00"]),
+        ("timestamp_ns", [999], ["1970-01-01 00:00:00"]),
+        ("decimal(9, 2)", ["-0.01", "0.05"], ["-0.01", "0.05"]),
+        ("decimal(38, 10)", ["-0.0000000001", "1.5"], ["-1E-10", "1.5000000000"]),
+        ("string", ["", "a" * 24, "b" * 25], ["", "a" * 24, "b" * 24 + "…"]),
+        ("binary", ["c328"], ["c328"]),
+    ],
+)
+def test_ticks_are_values_that_can_be_read(kind: str, values: list[object], labels: list[str]) -> None:
+    keys = encode(arrow(kind, values), kind)
+    ones = np.ones(len(values), np.int64)
+    bounds = ColumnBounds(ClusteringColumn(("c",), kind), keys, keys, np.ones(len(values)))
+    (axis,) = file_boxes(DataFiles(0 * ones, ones, ones, (bounds,)), Sample((keys,))).axes
+    assert list(dict.fromkeys(label for _, label in axis.ticks)) == labels
 
 
 def test_of_many_files_some_are_shown() -> None:
@@ -73,20 +81,6 @@ def test_of_many_files_some_are_shown() -> None:
     (axis,) = found.axes
     assert [round(place * count) for place in axis.lower] == [file * count // 5_000 for file in range(5_000)]
     assert found.sizes == {"1": count}
-
-
-def test_a_report_of_before_sort_orders_were_told_can_be_read() -> None:
-    values = report("report_deep").to_dict()
-    del values["sort_order"]
-    assert ClusteringReport.from_json(json.dumps(values)).sort_order is None
-
-
-def test_json_of_before_there_were_settled_files_is_read_back() -> None:
-    told = replace(report("report_settled"), boxes=None)
-    values = told.to_dict()
-    assert values["history"].pop("settled_files") == told.total_file_count
-    read = ClusteringReport.from_json(json.dumps(values))
-    assert read == replace(told, history=replace(told.history, settled_files=0))
 
 
 def test_a_layout_is_not_loose_where_another_rewrite_would_make_the_same_again() -> None:

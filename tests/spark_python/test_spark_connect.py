@@ -38,7 +38,7 @@ except Exception as error:
     refusal, kind = str(error), type(error).__name__
 count = spark.table("lake.db.t").count()
 first = spark.sql("SELECT snapshot_id FROM lake.db.t.snapshots ORDER BY committed_at").first()[0]
-found = report(spark, "lake.db.t", ["id", "k"], where="k <> 'it\\'s'", snapshot_id=first, predicates=["id < 5"], boxes=True)
+found = report(spark, "lake.db.t", ["id", "k"], where="k <> 'it\\'s'", snapshot_id=first, predicates=["id < 5"])
 reported = [found.snapshot_id == first, found.total_rows, found.predicates[0].predicate, len(found.boxes.axes)]
 module = type(spark).__module__
 print(json.dumps({"results": results, "refusal": refusal, "count": count, "reported": reported, "module": module, "kind": kind, "warned": [str(each.message) for each in warned]}))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from pyiceberg.expressions import BooleanExpression
@@ -12,6 +15,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
 from iceberg_zorder.pyiceberg.clustering.table_facts import FactsRequest, table_facts
 from iceberg_zorder.pyiceberg.display import display_name
@@ -33,6 +37,14 @@ from iceberg_zorder.request.sort_order import parse_sort_order
 from iceberg_zorder.request.table_defaults import WORKLOAD_PROPERTY, check_remembered_workload, completed_options
 
 _LOG = logging.getLogger("iceberg_zorder")
+
+
+class CommandArguments(NamedTuple):
+    """What the command of a rewrite says besides its options; None for what it leaves out."""
+
+    sort_order: str
+    where: str | None
+    branch: str | None
 
 
 def report(
@@ -102,35 +114,89 @@ def report(
     1.75
     >>> catalog.close(); directory.cleanup()
     """
-    with renewed(table), without_garbage_collection():
+    with renewed(table):
         refresh(table)
-        name = branch or MAIN_BRANCH
-        snapshot = branch_snapshot(table, name, "report on data files")
-        if snapshot_id is not None:
-            snapshot = table.snapshot_by_id(snapshot_id)
-            if snapshot is None:
-                raise InvalidInputError(
-                    f"Cannot report on snapshot {snapshot_id}, because {display_name(table)} has no such snapshot"
-                )
-        snapshots = snapshots_to(table, snapshot)
-        if columns is None:
-            by = _remembered_order(table, snapshots, case_sensitive=case_sensitive)
-        else:
-            by = sort_order_text(display_name(table), columns)
-        options = rewrite_options(
-            completed_options(display_name(table), table.properties, {}, by, case_sensitive=case_sensitive)
+        return report_of(
+            table,
+            columns,
+            where=where,
+            branch=branch,
+            snapshot_id=snapshot_id,
+            predicates=predicates,
+            workload=workload,
+            case_sensitive=case_sensitive,
+            write_command=partial(_command, table),
         )
-        weights = options.layout.column_weights
-        order = resolve(table, parse_sort_order(by), weights, case_sensitive=case_sensitive)
-        listing = Listing(table, where, case_sensitive=case_sensitive)
-        conditions = [(str(each), Listing(table, each, case_sensitive=case_sensitive)) for each in predicates]
+
+
+def report_of(
+    table: Table,
+    columns: Sequence[str] | str | None,
+    *,
+    where: str | BooleanExpression | None,
+    branch: str | None,
+    snapshot_id: int | None,
+    predicates: Sequence[str | BooleanExpression],
+    workload: str | Mapping[str, object] | None,
+    case_sensitive: bool,
+    write_command: Callable[[CommandArguments, Mapping[str, str]], str],
+) -> ClusteringReport:
+    """Report on a table as it was loaded.
+
+    Parameters
+    ----------
+    table, columns, where, branch, snapshot_id, predicates, workload, case_sensitive
+        As for :func:`report`.
+    write_command : callable
+        Writes the command of a rewrite from its arguments and options, for findings.
+
+    Returns
+    -------
+    ClusteringReport
+        The figures and findings.
+
+    Raises
+    ------
+    InvalidInputError
+        As :func:`report` raises it.
+    """
+    name = branch or MAIN_BRANCH
+    snapshot = branch_snapshot(table, name, "report on data files")
+    if snapshot_id is not None:
+        snapshot = table.snapshot_by_id(snapshot_id)
+        if snapshot is None:
+            raise InvalidInputError(
+                f"Cannot report on snapshot {snapshot_id}, because {display_name(table)} has no such snapshot"
+            )
+    snapshots = snapshots_to(table, snapshot)
+    if columns is None:
+        by = _remembered_order(table, snapshots, case_sensitive=case_sensitive)
+    else:
+        by = sort_order_text(display_name(table), columns)
+    options = rewrite_options(
+        completed_options(display_name(table), table.properties, {}, by, case_sensitive=case_sensitive)
+    )
+    weights = options.layout.column_weights
+    order = resolve(table, parse_sort_order(by), weights, case_sensitive=case_sensitive)
+    listing = Listing(table, where, case_sensitive=case_sensitive)
+    conditions = [(str(each), Listing(table, each, case_sensitive=case_sensitive)) for each in predicates]
+    with without_garbage_collection():
         # Rows are spread over the files in their order: one that every engine finds.
         tasks = sorted(listing.tasks(snapshot) if snapshot else [], key=lambda task: task.data_file.file_path)
         filtered, command_where = None if where is None else str(where), where if isinstance(where, str) else None
-        request = FactsRequest(table, name, by, filtered, order, options, snapshots, conditions, command_where)
+        command = partial(write_command, CommandArguments(by, command_where, branch))
+        request = FactsRequest(table, name, by, filtered, order, options, snapshots, conditions, command)
         found = clustering_report(table_facts(request, tasks))
         queries = _queries(table, workload, options.layout.workload, case_sensitive=case_sensitive)
         return found if queries is None else replace(found, workload=_read(queries, tasks))
+
+
+def _command(table: Table, arguments: CommandArguments, options: Mapping[str, str]) -> str:
+    given = [word for name, value in options.items() for word in ("--option", f"{name}={value}")]
+    branch = [] if arguments.branch in (None, MAIN_BRANCH) else ["--branch", arguments.branch]
+    where = [] if arguments.where is None else ["--where", arguments.where]
+    asked = ["--by", arguments.sort_order, *where, *given, *branch, "--catalog", table.catalog.name]
+    return shlex.join(["iceberg-zorder", "rewrite", quoted_name(table.name()), *asked])
 
 
 def _queries(

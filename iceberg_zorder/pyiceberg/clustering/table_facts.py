@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -11,10 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.table import Table
-from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.types import NestedField
 
-from iceberg_zorder.layout.columns import quoted_name
 from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.pyiceberg.display import display_name, sql_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
@@ -54,8 +51,8 @@ class FactsRequest:
         The branch's snapshots, oldest first.
     predicates : sequence of (str, Listing)
         Conditions, as they were written and as they choose files.
-    command_where : str or None, optional
-        The filter as the command of a rewrite takes it, if it can be written so.
+    rewrite_command : callable
+        Writes the command of a rewrite with some options.
     """
 
     table: Table
@@ -66,7 +63,7 @@ class FactsRequest:
     options: RewriteOptions
     snapshots: Sequence[SnapshotFacts]
     predicates: Sequence[tuple[str, Listing]]
-    command_where: str | None = None
+    rewrite_command: RewriteCommand
 
 
 def table_facts(request: FactsRequest, tasks: Sequence[DataFileTask]) -> TableFacts:
@@ -121,7 +118,7 @@ def table_facts(request: FactsRequest, tasks: Sequence[DataFileTask]) -> TableFa
         history=layout_history(
             request.snapshots, added_by, listed.files, partial(is_by_order, table, request.order, options.layout.cuts)
         ),
-        rewrite_command=_rewrite_command(request),
+        rewrite_command=request.rewrite_command,
         predicates=[
             PredicateFacts(
                 text,
@@ -131,18 +128,6 @@ def table_facts(request: FactsRequest, tasks: Sequence[DataFileTask]) -> TableFa
             for text, listing in request.predicates
         ],
     )
-
-
-def _rewrite_command(request: FactsRequest) -> RewriteCommand:
-    def command(options: Mapping[str, str]) -> str:
-        given = [word for name, value in options.items() for word in ("--option", f"{name}={value}")]
-        branch = [] if request.branch == MAIN_BRANCH else ["--branch", request.branch]
-        where = [] if request.command_where is None else ["--where", request.command_where]
-        name = quoted_name(request.table.name())
-        asked = ["--by", request.sort_order, *where, *given, *branch, "--catalog", request.table.catalog.name]
-        return shlex.join(["iceberg-zorder", "rewrite", name, *asked])
-
-    return command
 
 
 class _Listed:

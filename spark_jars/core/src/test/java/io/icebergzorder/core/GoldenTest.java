@@ -59,9 +59,6 @@ class GoldenTest {
   /** See {@link MetricsCheckTest}. */
   static final String METRICS_CHECK = "metrics_check";
 
-  /** See {@link FileBoxesTest}. */
-  static final String BOXES = "boxes";
-
   /** See {@link SettledGoldenTest}. */
   static final String SETTLED = "settled";
 
@@ -85,7 +82,7 @@ class GoldenTest {
 
   private static final Set<String> OTHERS =
       Set.of(
-          SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, BOXES, REGIONS, SETTLED, UPKEEP, UPKEEP_QUERIES, QUERIES, POSITION_BOXES);
+          SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, REGIONS, SETTLED, UPKEEP, UPKEEP_QUERIES, QUERIES, POSITION_BOXES);
 
   private static final Path DIRECTORY =
       Path.of(System.getProperty("basedir", ".")).resolve("../../tests/golden").normalize();

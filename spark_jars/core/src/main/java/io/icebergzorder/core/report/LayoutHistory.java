@@ -2,40 +2,23 @@ package io.icebergzorder.core.report;
 
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.function.Predicate;
-import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * What a table's snapshots tell of its layout, as far as they are kept: how much of it is ours, what has come since, and who undid it.
+ * What a table's snapshots tell of its layout, as far as they are kept.
  *
- * @param lastLayoutSnapshotId our newest rewrite, or null
- * @param lastLayoutTimestampMillis when it was made, or null
- * @param lastLayoutColumns its clustering columns, or null
- * @param laidOutFiles the data files that our rewrites have written
- * @param laidOutBytes their bytes
+ * @param isLaidOut whether a rewrite of ours is among them
  * @param newerFiles the data files that others have written since our newest rewrite
  * @param newerBytes their bytes
- * @param undoneBySnapshotId the first rewrite of another tool after it that has replaced files of ours, as counts show; or null
- * @param undoneByTimestampMillis when that was made, or null
  * @param settledFiles the data files of partitions, or of what a filter leaves of them, that one rewrite of ours wrote whole by the order
  *     that is reported on: another one would make the same again
  */
-public record LayoutHistory(
-    Long lastLayoutSnapshotId,
-    Long lastLayoutTimestampMillis,
-    String lastLayoutColumns,
-    long laidOutFiles,
-    long laidOutBytes,
-    long newerFiles,
-    long newerBytes,
-    Long undoneBySnapshotId,
-    Long undoneByTimestampMillis,
-    int settledFiles) {
+public record LayoutHistory(boolean isLaidOut, int newerFiles, long newerBytes, int settledFiles) {
   /**
    * Reads the history of a branch.
    *
@@ -46,36 +29,8 @@ public record LayoutHistory(
    */
   public static LayoutHistory of(
       List<SnapshotFacts> snapshots, long[] addedBy, DataFiles files, Predicate<SnapshotFacts> isSame) {
-    List<SnapshotFacts> layouts = snapshots.stream().filter(SnapshotFacts::isLayout).toList();
-    if (layouts.isEmpty()) {
-      return new LayoutHistory(null, null, null, 0, 0, 0, 0, null, null, 0);
-    }
-    SnapshotFacts last = layouts.get(layouts.size() - 1);
-    List<SnapshotFacts> later = snapshots.subList(snapshots.indexOf(last) + 1, snapshots.size());
-    int[] ours = filesOf(layouts, addedBy);
-    int[] newer = filesOf(later, addedBy);
-    Optional<SnapshotFacts> undoneBy = SummaryBooks.undoneBy(snapshots, addedBy, files);
-    return new LayoutHistory(
-        last.id(),
-        last.timestampMillis(),
-        last.summary().get(SnapshotFacts.COLUMNS),
-        ours.length,
-        Arrays.stream(ours).mapToLong(file -> files.sizes()[file]).sum(),
-        newer.length,
-        Arrays.stream(newer).mapToLong(file -> files.sizes()[file]).sum(),
-        undoneBy.map(SnapshotFacts::id).orElse(null),
-        undoneBy.map(SnapshotFacts::timestampMillis).orElse(null),
-        settledFiles(snapshots, addedBy, files, isSame));
-  }
-
-  private static int[] filesOf(List<SnapshotFacts> snapshots, long[] addedBy) {
-    Set<Long> ids = snapshots.stream().map(SnapshotFacts::id).collect(Collectors.toSet());
-    return IntStream.range(0, addedBy.length).filter(file -> ids.contains(addedBy[file])).toArray();
-  }
-
-  /** Counts the files of partitions that one rewrite of ours wrote whole by the order that is asked about. */
-  private static int settledFiles(
-      List<SnapshotFacts> snapshots, long[] addedBy, DataFiles files, Predicate<SnapshotFacts> isSame) {
+    Set<Long> later = new HashSet<>();
+    boolean isLaidOut = false;
     Map<Long, Integer> rewriteOf = new HashMap<>();
     int number = 0;
     String before = null;
@@ -84,16 +39,23 @@ public record LayoutHistory(
       // Partial progress commits one after the other, of the same layouts.
       number += layouts == null || !layouts.equals(before) ? 1 : 0;
       before = layouts;
-      if (each.isLayout() && isSame.test(each)) {
-        rewriteOf.put(each.id(), number);
+      if (each.isLayout()) {
+        isLaidOut = true;
+        later.clear();
+        if (isSame.test(each)) {
+          rewriteOf.put(each.id(), number);
+        }
+      } else if (isLaidOut) {
+        later.add(each.id());
       }
     }
-    return Arrays.stream(DataFiles.placesByNumber(files.partitions(), files.partitionNumbers()))
-        .filter(
-            places ->
-                Arrays.stream(places).map(file -> rewriteOf.getOrDefault(addedBy[file], -1)).distinct().count() == 1
-                    && rewriteOf.containsKey(addedBy[places[0]]))
-        .mapToInt(places -> places.length)
-        .sum();
+    int[] newer = IntStream.range(0, addedBy.length).filter(file -> later.contains(addedBy[file])).toArray();
+    int settled =
+        Arrays.stream(DataFiles.placesByNumber(files.partitions(), files.partitionNumbers()))
+            .filter(places -> places.length > 0 && rewriteOf.containsKey(addedBy[places[0]]))
+            .filter(places -> Arrays.stream(places).map(file -> rewriteOf.getOrDefault(addedBy[file], -1)).distinct().count() == 1)
+            .mapToInt(places -> places.length)
+            .sum();
+    return new LayoutHistory(isLaidOut, newer.length, Arrays.stream(newer).mapToLong(file -> files.sizes()[file]).sum(), settled);
   }
 }

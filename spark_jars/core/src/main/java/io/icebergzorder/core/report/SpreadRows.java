@@ -30,7 +30,6 @@ public record SpreadRows(Sample sample, int[] places) {
   /** Types whose values may be of any length; the keys of others are numbers of as many bytes. */
   private static final Set<String> OF_ANY_LENGTH = Set.of("string", "binary");
 
-
   /**
    * Spreads rows between the bounds of data files.
    *
@@ -46,15 +45,6 @@ public record SpreadRows(Sample sample, int[] places) {
       columns.add(spread(files.columns().get(place), places, along(places.length, steps[place]), among));
     }
     return new SpreadRows(new Sample(columns), places);
-  }
-
-  /** The value in the middle between the bounds of each file, NULL where it has none; without bounds, between those of all files. */
-  static KeyColumn middles(ColumnBounds bounds) {
-    int[] places = new int[bounds.size()];
-    Arrays.setAll(places, place -> place);
-    double[] halves = new double[places.length];
-    Arrays.fill(halves, 0.5);
-    return spread(bounds, places, halves, new double[places.length]);
   }
 
   private static int[] places(long[] rows, int wanted) {

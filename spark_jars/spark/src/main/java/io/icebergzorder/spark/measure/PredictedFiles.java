@@ -22,11 +22,6 @@ import org.apache.iceberg.types.Types;
  * @param partitions the partitions by their numbers; one that is not known rules no file out
  */
 public record PredictedFiles(List<Types.NestedField> fields, List<FilePartition> partitions) {
-  /** Which of some new files a condition leaves. */
-  public boolean[] mayMatch(FileCondition condition, DataFiles files) {
-    return mayMatch(List.of(condition), files)[0];
-  }
-
   /** Which of some new files each of several conditions leaves. */
   public boolean[][] mayMatch(List<FileCondition> conditions, DataFiles files) {
     boolean[][] found = new boolean[conditions.size()][files.count()];

@@ -15,6 +15,7 @@ public final class Procedures {
   private static final List<ProcedureDefinition> ALL =
       List.of(
           new RewriteDataFilesProcedure(),
+          new ZOrderMetadataProcedure(),
           new ZOrderPlanProcedure(),
           new ZOrderReportProcedure(),
           new ZOrderRewriteProcedure());

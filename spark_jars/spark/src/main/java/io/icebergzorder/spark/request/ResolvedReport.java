@@ -1,28 +1,20 @@
 package io.icebergzorder.spark.request;
 
 import io.icebergzorder.core.ClusteringColumn;
-import io.icebergzorder.core.Printable;
 import io.icebergzorder.core.SortOrder;
-import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.core.report.SnapshotFacts;
-import io.icebergzorder.spark.queries.Condition;
-import io.icebergzorder.spark.queries.Workload;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.function.Function;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
-import org.apache.iceberg.SnapshotRef;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.SnapshotUtil;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * A report's request, resolved against a table. Everything that can be wrong with one is refused here.
@@ -30,80 +22,42 @@ import org.slf4j.LoggerFactory;
  * @param target the table
  * @param branch the branch
  * @param snapshots the snapshots that led to the one that is reported on, oldest first, as far as they are kept; none without data
- * @param sortOrder the clustering columns, as a rewrite takes them
- * @param order the same, resolved
+ * @param order the clustering columns
  * @param options the options that the table remembers
  * @param where the filter as written, or null
  * @param filter selects whole data files
- * @param predicates what else is looked for
- * @param workload the queries of which is told what they read, if there are any
  */
 public record ResolvedReport(
     CatalogTable target,
     String branch,
     List<SnapshotFacts> snapshots,
-    String sortOrder,
     RowOrder order,
     RewriteOptions options,
     String where,
-    Expression filter,
-    List<Condition> predicates,
-    Optional<Workload> workload) {
-  private static final Logger LOG = LoggerFactory.getLogger(ResolvedReport.class);
-
+    Expression filter) {
   /**
-   * Resolves a request; what it does not say of columns, the table or its snapshots may remember.
+   * Resolves a request, in which all but the table may be null; columns the table or its snapshots may remember.
    *
    * @throws IllegalArgumentException if any of it cannot be honoured
    */
-  public static ResolvedReport of(CatalogTable target, ReportRequest written) {
+  public static ResolvedReport of(CatalogTable target, String columns, String where, String branchArgument) {
     Table table = target.table();
     // A caching catalog hands out tables as they were when they were first loaded.
     table.refresh();
-    String branch = ResolvedRequest.branch(target, written.branch(), "report on");
-    List<SnapshotFacts> snapshots = snapshots(table, head(table, branch, written.snapshotId()));
-    String sortOrder = written.columns() == null ? remembered(target, snapshots) : written.columns();
+    String branch = ResolvedRequest.branch(target, branchArgument, "report on");
+    List<SnapshotFacts> snapshots = snapshots(table, branch);
+    String sortOrder = columns == null ? remembered(target, snapshots) : columns;
     SortOrder parsed = SortOrder.parse(sortOrder);
     RewriteOptions options = RewriteOptions.of(TableDefaults.options(target, parsed));
     RowOrder order = ClusteringColumns.resolveForReport(table, parsed, options.layout(), target.isCaseSensitive());
-    List<Condition> predicates = ResolvedRequest.conditions(target, written.predicates());
-    Expression filter = ResolvedRequest.filter(target, written.where());
-    Optional<Workload> workload = workload(target, written.workload(), options.layout());
-    return new ResolvedReport(
-        target, branch, snapshots, sortOrder, order, options, written.where(), filter, predicates, workload);
+    Expression filter = ResolvedRequest.filter(target, where);
+    return new ResolvedReport(target, branch, snapshots, order, options, where, filter);
   }
 
-  /** The queries that are asked for, or that the table remembers; a report can do without the latter. */
-  private static Optional<Workload> workload(CatalogTable target, String asked, ZOrderOptions remembered) {
-    if (asked != null) {
-      return asked.isBlank() ? Optional.empty() : Optional.of(ResolvedRequest.workload(target, asked, remembered.workloadShare()));
-    }
-    try {
-      remembered.workload().ifPresent(text -> TableDefaults.checkWorkload(target, text));
-      return ResolvedRequest.workload(target, remembered);
-    } catch (IllegalArgumentException e) {
-      LOG.warn("Reported without the workload of property {}: {}", TableDefaults.WORKLOAD, Printable.of(e.getMessage()));
-      return Optional.empty();
-    }
-  }
-
-  /** The snapshot that is reported on; null of a branch that has none. */
-  private static Long head(Table table, String branch, Long snapshotId) {
-    if (snapshotId == null) {
-      SnapshotRef newest = table.refs().get(branch);
-      return newest == null ? null : (Long) newest.snapshotId();
-    }
-    if (table.snapshot(snapshotId) == null) {
-      throw new IllegalArgumentException(
-          String.format("Cannot report on snapshot %d, because %s has no such snapshot", snapshotId, table.name()));
-    }
-    return snapshotId;
-  }
-
-  private static List<SnapshotFacts> snapshots(Table table, Long head) {
+  private static List<SnapshotFacts> snapshots(Table table, String branch) {
     List<SnapshotFacts> found = new ArrayList<>();
-    if (head != null) {
-      for (Snapshot each : SnapshotUtil.ancestorsOf(head, table::snapshot)) {
+    if (table.refs().containsKey(branch)) {
+      for (Snapshot each : SnapshotUtil.ancestorsOf(table.refs().get(branch).snapshotId(), table::snapshot)) {
         found.add(facts(each));
       }
     }

@@ -104,12 +104,9 @@ public record ResolvedRequest(
   }
 
   static Optional<Workload> workload(CatalogTable target, ZOrderOptions options) {
-    return options.workload().map(text -> workload(target, text, options.workloadShare()));
-  }
-
-  /** The workload of a text: JSON, or where it lies. */
-  static Workload workload(CatalogTable target, String text, double share) {
-    return Workload.of(text, share, target.table(), target.isCaseSensitive(), filter -> filter(target, filter));
+    return options
+        .workload()
+        .map(text -> Workload.of(text, options.workloadShare(), target.table(), target.isCaseSensitive(), filter -> filter(target, filter)));
   }
 
   /** The options as they tell requests apart. */

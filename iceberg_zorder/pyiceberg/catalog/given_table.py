@@ -1,0 +1,95 @@
+"""A table of which another engine has read the metadata, because it has the catalog and the credentials."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from typing import NoReturn
+
+from pyiceberg.catalog.noop import NoopCatalog
+from pyiceberg.io import FileIO, InputFile, InputStream, load_file_io
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadataUtil
+
+
+def given_table(
+    catalog: str,
+    name: tuple[str, ...],
+    metadata: tuple[str, bytes],
+    read_manifests: Callable[[int], Mapping[str, bytes]],
+) -> Table:
+    """Make a table that can be read, and neither refreshed nor written.
+
+    Parameters
+    ----------
+    catalog : str
+        The catalog's name.
+    name : tuple of str
+        The table's namespace and name there.
+    metadata : (str, bytes)
+        Location and content of its metadata file.
+    read_manifests : callable
+        From the id of a snapshot to its manifest list and its manifests, by location. It is called when the snapshot
+        is read.
+
+    Returns
+    -------
+    pyiceberg.table.Table
+        The table. Locations of other files, such as a workload's, are opened by PyIceberg.
+
+    Examples
+    --------
+    >>> import json
+    >>> written = {"format-version": 2, "location": "/t", "last-column-id": 0, "schemas": [], "current-schema-id": 0}
+    >>> written |= {"table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1", "last-updated-ms": 0, "partition-specs": []}
+    >>> written |= {"default-spec-id": 0, "last-partition-id": 999, "schemas": [{"type": "struct", "fields": []}]}
+    >>> written |= {"last-sequence-number": 0, "partition-specs": [{"spec-id": 0, "fields": []}]}
+    >>> given_table("lake", ("db", "t"), ("/t/v1.json", json.dumps(written).encode()), lambda _: {}).name()
+    ('db', 't')
+    """
+    location, content = metadata
+    parsed = TableMetadataUtil.parse_raw(content.decode())
+    snapshots = {each.manifest_list: each.snapshot_id for each in parsed.snapshots}
+    return Table(name, parsed, location, _Manifests(snapshots, read_manifests), NoopCatalog(catalog))
+
+
+class _Manifests(FileIO):
+    """Has the manifests of a snapshot read all at once."""
+
+    def __init__(self, snapshots: Mapping[str, int], read: Callable[[int], Mapping[str, bytes]]) -> None:
+        super().__init__()
+        self._snapshots, self._read = snapshots, read
+        self._files: Mapping[str, bytes] = {}
+
+    def new_input(self, location: str) -> InputFile:
+        """Find a file to read."""
+        if location in self._snapshots:
+            self._files = self._read(self._snapshots[location])
+        if location in self._files:
+            return _Content(location, self._files[location])
+        return load_file_io(location=location).new_input(location)
+
+    def new_output(self, location: str) -> NoReturn:
+        """Refuse to write."""
+        raise NotImplementedError
+
+    def delete(self, location: object) -> NoReturn:
+        """Refuse to delete."""
+        raise NotImplementedError
+
+
+class _Content(InputFile):
+    def __init__(self, location: str, content: bytes) -> None:
+        super().__init__(location)
+        self._content = content
+
+    def __len__(self) -> int:
+        return len(self._content)
+
+    def exists(self) -> bool:
+        """Tell that it does."""
+        return True
+
+    def open(self, seekable: bool = True) -> InputStream:  # noqa: ARG002
+        """Open it."""
+        return io.BytesIO(self._content)
