@@ -90,20 +90,6 @@ def test_a_new_layout_is_made_where_it_pays(tmp_path: Path, caplog: pytest.LogCa
         assert operations(table) == ["append"] * 8 + ["replace"] * 2
 
 
-def test_columns_that_nobody_names_follow_the_queries(tmp_path: Path) -> None:
-    with lake_in(tmp_path) as lake:
-        table = lake.table("db.t", 4)
-        for column in "ab":
-            _queries(lake, column)
-            lake.policy.write_text(lake.policy.read_text().replace("by: [a, b]", ""))
-            assert _pass(lake)[0].is_new_layout
-            last = table.refresh().current_snapshot()
-            assert last is not None
-            assert last.summary is not None
-            assert last.summary["zorder.columns"] == column
-        assert _pass(lake)[0].action == "leave"
-
-
 def test_what_a_sample_told_of_a_layout_that_does_not_pay_is_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

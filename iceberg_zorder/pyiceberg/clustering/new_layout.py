@@ -68,7 +68,6 @@ def new_layout(
     pays_within_days: float,
     remembered: Prediction | None = None,
     *,
-    chooses_columns: bool = False,
     room: int | None = None,
 ) -> NewLayout:
     """Find out whether a new layout of a table pays, file group by file group.
@@ -86,8 +85,6 @@ def new_layout(
         Within how many days it has to pay, above 0.
     remembered : Prediction, optional
         What was predicted before.
-    chooses_columns : bool, optional
-        Whether the queries choose the columns of a new layout, instead of those of the plan.
     room : int, optional
         How many bytes there is room for at most: file groups that are larger are not looked at, lest a new layout that
         no pass can make is sampled by each, and keeps upkeep away.
@@ -119,8 +116,7 @@ def new_layout(
         return NewLayout(need, prediction=remembered)
     if last is not None and _is_as_predicted(last, workload, tasks, request.at_ms):
         return NewLayout(need, prediction=remembered)
-    if plan.target is None or plan.order is None:
-        # No column helps its queries.
+    if plan.target is None:
         return NewLayout(need, prediction=remembered)
     key = request.key(plan.order, plan.target)
     holds = remembered is not None and remembered.holds(key, read, size, request.at_ms)
@@ -138,12 +134,6 @@ def new_layout(
     if not fitting:
         return _too_large(need, whole, able, remembered)
     try:
-        if chooses_columns:
-            whole = plan_request(replace(whole.request, sort_order=None))
-            able = {group.index for group in whole.groups if not _is_made(group, made)}
-            fitting = _fitting(whole, able, room)
-            if able and not fitting:
-                return _too_large(need, whole, able, remembered)
         sampled = whole.with_groups(fitting).sampled()
     except RewriteFailedError as error:
         # What has to be rewritten for other reasons goes on without.
@@ -246,9 +236,7 @@ class NewLayouts:
             options.pop(_SHARE, None)
         return replace(settings, options=options)
 
-    def find(
-        self, name: TableName, settings: TableSettings, plan: RewritePlan, *, chooses_columns: bool
-    ) -> WorkloadNeed | None:
+    def find(self, name: TableName, settings: TableSettings, plan: RewritePlan) -> WorkloadNeed | None:
         """Find out whether a new layout pays for which there is room; None where no queries were read."""
         if settings.workload is None or name not in self._queries:
             return None
@@ -258,7 +246,6 @@ class NewLayouts:
             self._queries[name],
             _days(settings.workload),
             before,
-            chooses_columns=chooses_columns,
             room=self._room,
         )
         if found.prediction is not None:
@@ -277,7 +264,7 @@ class NewLayouts:
         request, plan = found.plan.request, found.plan
         refresh(request.table)
         snapshot = request.newest_snapshot()
-        if request.workload is None or snapshot is None or plan.order is None or plan.target is None:
+        if request.workload is None or snapshot is None or plan.target is None:
             return
         tasks = list(request.planner().listing.tasks(snapshot))
         read = _read(request.workload, tasks)

@@ -55,7 +55,7 @@ from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.progress import Progress, silent
 from iceberg_zorder.pyiceberg.write.file_writer import format_of_new_files
 from iceberg_zorder.request.rewrite_options import MEMORY_LIMIT, SPILL_DIRECTORY
-from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY, OPTIONS_PROPERTY, remembered_options
+from iceberg_zorder.request.table_defaults import OPTIONS_PROPERTY, remembered_options
 
 _LOG = logging.getLogger("iceberg_zorder")
 
@@ -102,7 +102,6 @@ class PyIcebergTables:
         self._clock, self._spark = clock, spark
         self._new_layouts = NewLayouts(Path(policy.name).parent, clock, policy.budget.bytes)
         self._worth: dict[TableName, float | None] = {}
-        self._chooses: dict[TableName, bool] = {}
         self._leases = Leases(maintainer or Maintainer.here(), clock)
         self._observed: dict[TableName, Observation] = {}
         self._catalogs: dict[str, Catalog] = {}
@@ -163,7 +162,6 @@ class PyIcebergTables:
         if not settings.enabled:
             return settings
         options = {**_defaults(table, settings.options), **settings.options}
-        self._chooses[name] = settings.by is None and COLUMNS_PROPERTY not in table.properties
         return with_remembered_columns(table, replace(settings, options=options))
 
     def observe(self, name: TableName, settings: TableSettings, now: datetime) -> Observation:
@@ -171,8 +169,7 @@ class PyIcebergTables:
         table = self._loaded[name]
         self._worth[name] = self._new_layouts.read(name, table, settings)
         found, self._plans[name] = self._looked_at(name, settings, now)
-        chooses = self._chooses.get(name, False)
-        need = self._new_layouts.find(name, settings, self._plans[name], chooses_columns=chooses)
+        need = self._new_layouts.find(name, settings, self._plans[name])
         found = replace(found, workload=need)
         gone, conflicts = len(rolled_back(table.metadata)), conflicts_of(table.properties)
         self._observed[name] = replace(found, rolled_back=gone, conflicts=conflicts)
