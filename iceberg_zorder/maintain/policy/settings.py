@@ -207,6 +207,8 @@ class QueryFiles:
         The dialect of SQL in them; None for what most dialects agree in.
     pays_within : datetime.timedelta
         Within which time queries have to save the bytes that a rewrite for them reads and writes.
+    relayout : str
+        ``auto`` to have passes act on what ``advise`` says, or ``advise`` to have it told only.
     """
 
     sources: tuple[str, ...]
@@ -214,6 +216,7 @@ class QueryFiles:
     format: str | None = None
     dialect: str | None = None
     pays_within: timedelta = timedelta(days=7)
+    relayout: str = "advise"
 
 
 @dataclass(frozen=True)

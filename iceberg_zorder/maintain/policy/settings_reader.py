@@ -185,6 +185,7 @@ def _workload(fields: _Fields) -> QueryFiles | None:
         fields.read("format", str, None),
         fields.read("dialect", _dialect, None),
         fields.read("pays-within", duration, QueryFiles((), 1.0).pays_within),
+        fields.read("relayout", str, QueryFiles((), 1.0).relayout),
     )
 
 

@@ -230,13 +230,13 @@ def _table_facts(
         sum(group.input_size for group in plan.groups),
         plan.target.size,
         options,
-        tuple(_laid_out_by(table, snapshots)),
+        tuple(laid_out_by(table, snapshots)),
         tuple(dict.fromkeys(name for name in fields if name is not None)),
         {each.name: set_mode(sql_name(table), ".".join(each.parts), least_mode(each.type)) for each in unkept},
     )
 
 
-def _laid_out_by(table: Table, snapshots: Sequence[SnapshotFacts]) -> list[str]:
+def laid_out_by(table: Table, snapshots: Sequence[SnapshotFacts]) -> list[str]:
     """Find the columns that a table is clustered by, or sorted by when it is written."""
     try:
         text = remembered_sort_order(table, case_sensitive=False)

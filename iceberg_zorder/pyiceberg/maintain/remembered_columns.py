@@ -59,6 +59,9 @@ def with_remembered_columns(table: Table, settings: TableSettings) -> TableSetti
         return settings
     head = table.snapshot_by_name(settings.branch or MAIN_BRANCH)
     layout = next((each for each in reversed(snapshots_to(table, head)) if each.is_rewrite), None)
+    if layout is None and settings.workload is not None and settings.workload.relayout == "auto":
+        # Its queries choose them.
+        return settings
     if layout is None:
         return replace(settings, enabled=False, disabled_because=NO_COLUMNS)
     return replace(settings, by=last_sort_order(table, layout, "maintain"))
