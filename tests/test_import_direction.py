@@ -17,7 +17,6 @@ STAGES = [
     {"errors", "printable"},
     {"layout.growth", "sample"},
     {"layout"},
-    {"layout.choice"},
     {"request"},
     {"render"},
     {"report", "rows", "workload"},

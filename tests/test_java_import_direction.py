@@ -1,4 +1,4 @@
-"""The Spark engine's Java packages import one way: procedure -> api -> run, choice -> commit, jobs, sample, report -> measure -> plan -> request -> queries -> internals."""
+"""The Spark engine's Java packages import one way: procedure -> api -> run -> commit, jobs, sample, report -> measure -> plan -> request -> queries -> internals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STAGES: list[set[str]] = [
     {"plan"},
     {"measure"},
     {"sample", "commit", "jobs", "report"},
-    {"run", "choice"},
+    {"run"},
     {"api"},
     {"procedure"},
 ]

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from benchmarks.workloads.baselines import filtered, key_column
 from benchmarks.workloads.measure import Files
 from benchmarks.workloads.tables import Keys, Query
+from iceberg_zorder.advice.layouts.workload_columns import WorkloadPart, choose_columns
 from iceberg_zorder.layout.boundaries import Boundaries, find_boundaries
 from iceberg_zorder.layout.box_tree import BoxTree
-from iceberg_zorder.layout.choice.workload_columns import WorkloadPart, choose_columns
 from iceberg_zorder.layout.curve import MAX_POSITION_BITS, position_bits
 from iceberg_zorder.layout.grow import WORKLOAD_TOLERANCE, grow
 from iceberg_zorder.layout.growth.query_boxes import QueryBoxes

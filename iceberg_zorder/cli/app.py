@@ -137,8 +137,7 @@ def plan(
 ) -> None:
     """Show what rewrite would do with the same arguments, and why; nothing is written.
 
-    Only manifests are read, unless a sample is asked for, or the workload is to choose the columns. Exit codes are
-    those of rewrite.
+    Only manifests are read, unless a sample is asked for. Exit codes are those of rewrite.
     """
     shown = output_of(output, quiet=quiet)
 

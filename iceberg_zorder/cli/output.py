@@ -216,7 +216,7 @@ class ConsoleOutput(Output):
             self._stdout.print(Text(message), soft_wrap=True)
             return
         did = "Would rewrite" if result["dry_run"] else "Rewrote"
-        title = printable(f"{did} {table} by {sort_order or 'what it remembers or its workload chooses'}")
+        title = printable(f"{did} {table} by {sort_order or 'what it remembers'}")
         self._stdout.print(Text(title), soft_wrap=True)
         for each in result_tables(result):
             self._stdout.print(each)

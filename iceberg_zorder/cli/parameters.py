@@ -13,7 +13,7 @@ By = Annotated[
     typer.Option(
         help="Clustering columns: user_id,ts. Nested fields are dotted, special characters stand in backticks. "
         "Or a sort order: 'region DESC, hilbert(user_id, ts)'.",
-        show_default="what the table remembers, else what its workload chooses",
+        show_default="what the table remembers",
     ),
 ]
 Where = Annotated[

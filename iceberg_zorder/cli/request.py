@@ -53,8 +53,7 @@ class RewriteRequest:
     identifier : tuple of str
         Its name in the catalog: the namespace's parts, and its own.
     sort_order : str or None
-        The clustering columns, or a whole sort order; None for what the table remembers, or its
-        workload chooses.
+        The clustering columns, or a whole sort order; None for what the table remembers.
     where, branch : str or None
         As the engines' ``rewrite_data_files`` take them.
     options : dict of str to str
@@ -77,7 +76,7 @@ class RewriteRequest:
     @property
     def by(self) -> str:
         """What it is to be rewritten by, for people."""
-        return self.sort_order or "what the table remembers or its workload chooses"
+        return self.sort_order or "what the table remembers"
 
 
 @dataclass(frozen=True)

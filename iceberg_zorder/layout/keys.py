@@ -105,24 +105,6 @@ class KeyColumn:
         keys = self.keys[rows] if isinstance(self.keys, np.ndarray) else self.keys.take(pa.array(rows))
         return KeyColumn(keys, self.states[rows])
 
-    def ranks(self) -> npt.NDArray[np.int64]:
-        """Rank the keys, equal ones alike; 0 for rows that are no value.
-
-        Returns
-        -------
-        ndarray of int64, shape (rows,)
-            The numbers, from 1.
-
-        Examples
-        --------
-        >>> encode(pa.array(["b", "a", None, "ab", "a"]), "string").ranks().tolist()
-        [3, 1, 0, 2, 1]
-        """
-        found = np.zeros(self.rows, np.int64)
-        values = pa.array(self.values) if isinstance(self.values, np.ndarray) else self.values
-        found[self.states == VALUE] = pc.rank(values, tiebreaker="dense")
-        return found
-
     def _keys(self, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64] | pa.LargeBinaryArray:
         return self.keys[chosen] if isinstance(self.keys, np.ndarray) else self.keys.filter(pa.array(chosen))
 

@@ -75,33 +75,6 @@ class Sample:
         """
         return Sample(tuple(column.take(rows) for column in self.columns))
 
-    def evenly(self, most: int) -> Sample:
-        """Take so many rows evenly, in the order of their keys, so that it does not matter in which order they come.
-
-        Parameters
-        ----------
-        most : int
-            How many, at least 1. With no more rows it is the sample as it is.
-
-        Returns
-        -------
-        Sample
-            The rows; they are ordered by the first column, then by the others. Values come first, then NaN, then NULL.
-
-        Examples
-        --------
-        >>> import pyarrow as pa
-        >>> from iceberg_zorder.layout.keys import encode
-        >>> texts = encode(pa.array(["b", "a", None, "ab", "a"]), "string")
-        >>> numbers = encode(pa.array([1, 7, 3, 4, -5]), "long")
-        >>> [Sample((texts, numbers)).evenly(most).columns[1].keys.tolist() for most in (5, 4, 2)]
-        [[1, 7, 3, 4, -5], [-5, 7, 4, 1], [-5, 4]]
-        """
-        if self.rows <= most:
-            return self
-        ranks = [rank for column in self.columns for rank in (column.states, column.ranks())]
-        return self.take(np.lexsort(ranks[::-1])[np.arange(most) * self.rows // most])
-
 
 def is_cut(type_name: str) -> bool:
     """Tell whether the keys of a type may be long, and are cut in a sample.

@@ -61,57 +61,39 @@ class FileGroupNeed:
 
 @dataclass(frozen=True)
 class WorkloadNeed:
-    """What the queries of a table read of it, and what a new layout would bring them.
+    """What the queries of a table read of it, and what ``advise`` says by them.
 
     Parameters
     ----------
-    key : str
-        What tells them from others.
     queries : int
         How many different ones there are.
     queries_per_day : float
         How many run a day, above 0.
-    pays_within_days : float
-        Within how many days a rewrite for them has to pay.
     not_understood : float
         How many of the statements and parts of conditions that were read could not be used.
     read : float or None
-        The share of the table's bytes that they read on average, in [0, 1]; None of an empty table.
-    has_changed : bool
-        Whether the last rewrite for queries was for others.
-    is_new : bool
-        Whether there was none.
-    read_then : float or None
-        The share that its queries were predicted to read, if it is known.
+        The share of the table's bytes that they read on average, in [0, 1]; None where that is not known.
+    advised : str or None
+        The layout that is advised; None if there is none, or ``advise`` was not asked.
     predicted : float or None
-        The share that they would read after a new layout; None if it was not predicted.
-    queries_to_pay : float or None
-        After how many queries that pays, in (0, inf]: all of ``groups``, or without them the first of what might be
-        rewritten, at the earliest if it was not predicted; None if no new layout was looked for.
+        The share that they would read of it.
+    pays_after_days : float or None
+        When it would pay.
+    message : str
+        What ``advise`` says; empty if it was not asked.
     groups : tuple of FileGroupNeed
-        What a new layout rewrites, as far as it pays.
-    too_large : int or None
-        How many bytes it rewrites at once at least, where the budget of a pass has no room for that.
+        What the pass rewrites for it.
     """
 
-    key: str
     queries: int
     queries_per_day: float
-    pays_within_days: float
     not_understood: float = 0.0
     read: float | None = None
-    has_changed: bool = False
-    is_new: bool = False
-    read_then: float | None = None
+    advised: str | None = None
     predicted: float | None = None
-    queries_to_pay: float | None = None
+    pays_after_days: float | None = None
+    message: str = ""
     groups: tuple[FileGroupNeed, ...] = ()
-    too_large: int | None = None
-
-    @property
-    def affordable(self) -> float:
-        """After how many queries a rewrite has to pay."""
-        return self.queries_per_day * self.pays_within_days
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -195,17 +194,13 @@ def described(report: TableReport) -> dict[str, Any]:
 
 
 def _workload(need: WorkloadNeed) -> dict[str, Any]:
-    days = None
-    if need.queries_to_pay is not None and not math.isinf(need.queries_to_pay):
-        days = need.queries_to_pay / need.queries_per_day
     return {
         "queries": need.queries,
         "queries_per_day": need.queries_per_day,
         "not_understood": need.not_understood,
-        "has_changed": need.has_changed,
         "read": need.read,
-        "read_then": need.read_then,
+        "advised": need.advised,
         "predicted": need.predicted,
-        "pays_after_days": days,
+        "pays_after_days": need.pays_after_days,
         "message": workload_text(need) or None,
     }

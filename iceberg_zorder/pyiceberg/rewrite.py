@@ -3,7 +3,6 @@
 The stages, in order:
 
     check    the options, the columns, the filter and the branch, before anything is read
-    choose   the columns, if the workload is to: a sample is read of those that its queries filter by
     plan     choose data files by Iceberg's rules of sizes and deletes and by what filters gain, and group them
     sample   the clustering columns of every file group, fit its layout, and leave what is not predicted to gain
     fix      if that is asked for, set the metrics modes that columns need, in a commit of the table's properties
@@ -48,8 +47,7 @@ def rewrite_data_files(
         A table of format version 1 or 2 with Parquet files; afterwards it has the new metadata.
     columns : sequence of str, or str, optional
         The clustering columns; nested fields are dotted, special characters stand in backticks. Or a sort order in one
-        text, as in SQL: ``"region DESC, hilbert(a, b)"``. By default what the table's property ``zorder.columns`` says,
-        or else those that the queries of option ``workload`` choose.
+        text, as in SQL: ``"region DESC, hilbert(a, b)"``. By default what the table's property ``zorder.columns`` says.
     where : str or pyiceberg.expressions.BooleanExpression, optional
         Rewrite only the data files that may hold rows for which this is true.
     options : mapping of str to bool, int, float, str or mapping, optional
@@ -119,7 +117,7 @@ def plan_rewrite(
 ) -> RewritePlan:
     """Plan what :func:`rewrite_data_files` would do with the same arguments.
 
-    Manifests are read, and where columns are left to the workload a sample of those that it filters by.
+    Manifests are read, and no data.
 
     Parameters
     ----------
@@ -135,8 +133,6 @@ def plan_rewrite(
     ------
     InvalidInputError
         When an argument, or a property of the table, cannot be honoured.
-    RewriteFailedError
-        When that sample cannot be read.
 
     Examples
     --------

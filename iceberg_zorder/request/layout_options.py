@@ -22,8 +22,6 @@ workload          a file, or JSON               none                         que
                                                                              the command ``workload`` writes them
 workload-share    number in [0, 1]              0.95                         how much these queries count against others
                                                                              that nobody has foreseen
-workload-columns  integer in [1, 12]            4                            how many columns these queries choose at
-                                                                             most, where none are named
 ================  ============================  ===========================  ==========================================
 """
 
@@ -36,7 +34,6 @@ from dataclasses import dataclass
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.boundaries import MAX_BOUNDARIES
 from iceberg_zorder.layout.box_tree import ADAPTIVE
-from iceberg_zorder.layout.choice.workload_columns import MOST_CANDIDATES, MOST_COLUMNS
 from iceberg_zorder.layout.cuts import EVEN
 from iceberg_zorder.layout.grow import WORKLOAD_SHARE, WORKLOAD_TOLERANCE
 from iceberg_zorder.request.metrics_check import FAIL, FIX, WARN
@@ -76,8 +73,6 @@ class ZOrderOptions:
         The queries that files are cut for: JSON, or where it lies.
     workload_share : float
         The share of the queries that the workload knows.
-    workload_columns : int
-        How many columns the workload chooses at most, where none are named.
     """
 
     cuts: str = ADAPTIVE
@@ -90,7 +85,6 @@ class ZOrderOptions:
     dry_run: bool = False
     workload: str | None = None
     workload_share: float = WORKLOAD_SHARE
-    workload_columns: int = MOST_COLUMNS
 
     def sample_rows_for(self, files: int) -> int:
         """Tell how many rows to sample for a plan of so many output files.
@@ -127,8 +121,7 @@ def zorder_options(options: Mapping[str, str]) -> ZOrderOptions:
     --------
     >>> zorder_options({"boundaries": "255", "rewrite-all": "true"})
     ZOrderOptions(cuts='adaptive', column_weights=(), size_tolerance=0.25, sample_rows=None, sample_seed=0, \
-boundaries=255, metrics_check='warn', dry_run=False, workload=None, workload_share=0.95, \
-workload_columns=4)
+boundaries=255, metrics_check='warn', dry_run=False, workload=None, workload_share=0.95)
     >>> zorder_options({"boundaries": "0"})
     Traceback (most recent call last):
     iceberg_zorder.errors.InvalidInputError: Cannot set boundaries to '0', because it must be an integer in [1, 65536]
@@ -154,7 +147,6 @@ workload_columns=4)
         _boolean(options, "dry-run"),
         workload,
         _share(options["workload-share"]) if "workload-share" in options else WORKLOAD_SHARE,
-        _integer(options, "workload-columns", 1, MOST_CANDIDATES) if "workload-columns" in options else MOST_COLUMNS,
     )
 
 

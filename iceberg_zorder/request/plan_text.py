@@ -46,24 +46,20 @@ predicted scan fraction a 12.5% (50.0% today)
     """
     where = "" if plan["where"] is None else f" where {plan['where']}"
     snapshot = "no snapshot" if plan["snapshot_id"] is None else f"snapshot {plan['snapshot_id']}"
-    by = plan["sort_order"] or "columns that the workload chooses"
-    lines = [f"Rewrite of {plan['table']} (branch {plan['branch']}, {snapshot}) by {by}{where}"]
+    lines = [f"Rewrite of {plan['table']} (branch {plan['branch']}, {snapshot}) by {plan['sort_order']}{where}"]
     if plan["message"] is not None:
         lines.append(plan["message"])
     if plan["target_file_size_bytes"] is not None:
         source = plan["target_file_size_from"]
         lines.append(f"  target file size {plan['target_file_size_bytes']:,} bytes, from the {source}")
-    workload = plan.get("workload") or {}
-    if workload.get("chosen_columns"):
-        lines.append("  the workload has chosen these columns")
     lines += _some([_chosen(group) for group in plan["file_groups"]], "file groups are rewritten")
     lines += _some([f"  leave {_files(group)}: {group['reason']}" for group in plan["left"]], "are left")
     if plan["scan_fractions"]:
         among = _fractions(plan)
         lines.append(f"  predicted scan fraction of column = value among all new files: {among}")
     lines += [f"  predicted share read by {_predicate(each)}" for each in plan.get("predicates", [])]
-    if workload:
-        lines.append(f"  predicted share read by {_workload(workload)}")
+    if plan.get("workload"):
+        lines.append(f"  predicted share read by {_workload(plan['workload'])}")
     if plan["expected_seconds"] is not None:
         lines.append(f"  expected to take {plan['expected_seconds']:,.1f} seconds, as long as rewrites before it")
     return "\n".join(map(printable, lines))

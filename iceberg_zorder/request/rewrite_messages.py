@@ -102,29 +102,6 @@ def left_out(table: str, partitioned: Sequence[str], alike: Sequence[str]) -> li
     ]
 
 
-def by_no_column() -> str:
-    """Say why data files are left whose columns are for a workload to choose.
-
-    Examples
-    --------
-    >>> by_no_column()
-    'by no column would the queries of the workload read less'
-    """
-    return f"by no column would {QUERIES} read less"
-
-
-def why_by_no_column(table: str) -> str:
-    """Say why nothing is rewritten where a workload chooses no column.
-
-    Examples
-    --------
-    >>> why_by_no_column("lake.db.t")
-    'Nothing to rewrite in lake.db.t: by no column would the queries of the workload read less; name the columns to \
-rewrite it anyway.'
-    """
-    return f"Nothing to rewrite in {table}: {by_no_column()}; name the columns to rewrite it anyway."
-
-
 def why_left_after_all(table: str, groups: int, before: float, actual: float, *, over: str = COLUMNS) -> str:
     """Say why file groups are left whose new files were written already.
 

@@ -25,8 +25,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)")
 _OWN = (
     *("boundaries", "column-weights", "cuts", "dry-run", "metrics-check"),
-    *("sample-rows", "sample-seed", "size-tolerance", "workload", "workload-columns"),
-    "workload-share",
+    *("sample-rows", "sample-seed", "size-tolerance", "workload", "workload-share"),
 )
 
 

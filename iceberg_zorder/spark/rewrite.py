@@ -47,8 +47,7 @@ def rewrite_data_files(
         Its name, with the catalog in front or in the current catalog.
     columns : sequence of str, or str, optional
         The clustering columns; nested fields are dotted, special characters stand in backticks. Or a sort order in one
-        text, as in SQL: ``"region DESC, hilbert(a, b)"``. By default what the table's property ``zorder.columns`` says,
-        or else those that the queries of option ``workload`` choose.
+        text, as in SQL: ``"region DESC, hilbert(a, b)"``. By default what the table's property ``zorder.columns`` says.
     where : str, optional
         Rewrite only the data files that may hold rows for which this condition is true, which Spark reads as it stands.
     options : mapping of str to bool, int, float, str or mapping, optional

@@ -9,9 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
-from typer.testing import CliRunner
 
-from iceberg_zorder.cli.app import app
 from iceberg_zorder.request.plan_text import plan_text
 from tests.cli.processes import run, run_without_spark
 
@@ -105,19 +103,6 @@ def test_a_size_may_have_a_unit(home: Path, catalog: Catalog) -> None:
         "Cannot set target-file-size-bytes, because '128 mb' is not a size: bytes, or such as 10 GB or 512 MiB"
         in done.stderr
     )
-
-
-def test_a_workload_may_choose_the_columns(home: Path, catalog: Catalog) -> None:
-    rows = catalog.load_table("db.events").scan().to_arrow()
-    catalog.create_table("db.asked", rows.schema).append(pa.concat_tables([rows] * 20))
-    workload = {"version": 1, "queries": [{"filter": f"`user id` = {each}", "weight": 1} for each in range(100)]}
-    options = ("target-file-size-bytes=500", "rewrite-all=true", f"workload={json.dumps(workload)}")
-    given = [part for option in options for part in ("--option", option)]
-    where = ["--uri", f"sqlite:///{home}/catalog.db", "--warehouse", f"{home}/warehouse", "--engine", "pyiceberg"]
-    done = CliRunner().invoke(app, ["plan", "db.asked", "--catalog", "files", *where, *given])
-    assert done.exit_code == 0, done.stderr
-    assert ") by zorder(`user id`)\n" in done.stdout
-    assert "\n  the workload has chosen these columns\n" in done.stdout
 
 
 def in_order(plan: dict[str, Any]) -> str:

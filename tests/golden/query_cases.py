@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from iceberg_zorder.layout.box_tree import Split
-from iceberg_zorder.layout.choice.workload_columns import WorkloadPart, choose_columns
 from iceberg_zorder.layout.grow import grow
 from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
 
@@ -69,30 +68,7 @@ def query_document(case: QueryCase) -> dict[str, Any]:
         "weights": list(weights),
         "leading": case.leading,
         "nodes": nodes,
-        "chosen": [_chosen(case, workload, most) for most in (1, 2, 4)],
-        "chosen_in_parts": [_chosen_in_parts(case, workload, most) for most in (1, 2, 4)],
     }
-
-
-def _chosen(case: QueryCase, workload: QueryBoxes, most: int) -> list[int]:
-    """The columns that are chosen for the queries, at most so many."""
-    positions = [np.array(column, np.int64) for column in case.positions]
-    parts = [WorkloadPart(positions, case.files, workload)]
-    return choose_columns(parts, case.bits, tolerance=case.tolerance, most=most)
-
-
-def _chosen_in_parts(case: QueryCase, workload: QueryBoxes, most: int) -> list[int]:
-    """The same of two parts: rows of even places, and those of odd ones, in which every other query counts."""
-    positions = [np.array(column, np.int64) for column in case.positions]
-    even = workload.query % 2 == 0
-    half = QueryBoxes(
-        workload.lower[:, even], workload.upper[:, even], workload.query[even] // 2, workload.weights[::2]
-    )
-    parts = [
-        WorkloadPart([column[::2] for column in positions], case.files, workload),
-        WorkloadPart([column[1::2] for column in positions], case.files, half),
-    ]
-    return choose_columns(parts, case.bits, tolerance=case.tolerance, most=most)
 
 
 def query_cases() -> list[QueryCase]:

@@ -1,4 +1,4 @@
-"""A table whose queries change: a pass notices, and lays it out anew where that pays, and only there."""
+"""A table whose queries change: a pass asks advise, and acts on what it says where the policy wants that."""
 
 from __future__ import annotations
 
@@ -6,23 +6,19 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from iceberg_zorder.maintain.decide import Decision
 from iceberg_zorder.maintain.maintenance_pass import MaintenancePass, Peace
-from iceberg_zorder.maintain.new_layout import PREDICTED_READ, PREDICTION, LaidOut
+from iceberg_zorder.maintain.new_layout import ADVISED_AT
 from iceberg_zorder.maintain.observation import TableName, WorkloadNeed
 from iceberg_zorder.maintain.pass_report import Done
+from iceberg_zorder.maintain.past_rewrites import REASON
 from iceberg_zorder.maintain.policy.read import read_policy
 from iceberg_zorder.maintain.policy.settings import FollowUp, TableSettings
 from iceberg_zorder.passes import now, run_pass
-from iceberg_zorder.pyiceberg.clustering import new_layout
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
-from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
-from iceberg_zorder.upkeep.settled import WORKLOAD
-from tests.maintain.lake import Lake, append, lake_in, operations, rows_of
+from tests.maintain.lake import Lake, lake_in, rows_of
 
 _POLICY = """
 version: 1
@@ -44,6 +40,16 @@ def _queries(lake: Lake, column: str, *, days: float = 1, more: str = "") -> Non
     lake.policy.write_text(_POLICY.format(home=lake.home, days=days))
 
 
+def _automatic(lake: Lake) -> None:
+    """Name no columns, and have passes act on advice."""
+    policy = (
+        lake.policy.read_text()
+        .replace("    by: [a, b]\n", "")
+        .replace('"queries/*.sql",', '"queries/*.sql", relayout: auto,')
+    )
+    lake.policy.write_text(policy)
+
+
 def _pass(lake: Lake, *, dry_run: bool = False) -> tuple[Decision, WorkloadNeed]:
     (report,) = run_pass(read_policy(lake.policy, {}), dry_run=dry_run).tables
     assert report.error is None
@@ -53,134 +59,72 @@ def _pass(lake: Lake, *, dry_run: bool = False) -> tuple[Decision, WorkloadNeed]
     return report.decision, report.observation.workload
 
 
-def test_a_new_layout_is_made_where_it_pays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def _columns(lake: Lake) -> str:
+    """By what the newest rewrite was."""
+    last = lake.catalog.load_table("db.t").current_snapshot()
+    assert last is not None
+    assert last.summary is not None
+    return last.summary.additional_properties["zorder.columns"]
+
+
+def test_a_pass_acts_on_advice_where_the_policy_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with lake_in(tmp_path) as lake:
         table = lake.table("db.t", 8)
         rows = rows_of(table)
-        _queries(lake, "a")
-        first, need = _pass(lake)
-        assert first.is_new_layout
-        assert first.reason.startswith("no rewrite was for the workload yet: its queries read 100.0% of the bytes; ")
-        assert need.predicted is not None
-        # Of other queries 80 in 8,000 days: none pays, which is told without a look into the table.
-        _queries(lake, "b", days=8000)
-        decision, few = _pass(lake)
-        assert decision.action == "leave"
-        assert few.predicted is None
-        assert (
-            "the workload has changed since the last rewrite: its queries read 100.0% of the bytes, those of then were "
-            f"predicted to read {need.predicted:.1%}; a new layout would pay after 200 days at the earliest, more than "
-            "pays-within 7 days"
-        ) in decision.reason
-        # As many a day: a dry run tells what the next pass does, and the one after that has nothing to do.
-        _queries(lake, "b", more=";SELECT nonsense FROM t WHERE a NEAR 7")
+        _queries(lake, "a", more=";SELECT nonsense FROM t WHERE a NEAR 7")
+        _automatic(lake)
         planned, _ = _pass(lake, dry_run=True)
-        decision, need = _pass(lake)
-        assert decision.is_new_layout
-        assert (decision.reason, decision.size) == (planned.reason, planned.size)
-        assert need.read == 1.0
+        assert ADVISED_AT not in table.refresh().properties
+        first, need = _pass(lake)
+        assert first == planned
+        assert first.is_new_layout
         assert need.predicted is not None
         assert need.predicted < 0.3
+        assert "; advise says " in f"; {first.reason}"
         assert "Did not understand 1 statements and parts of conditions of the workload of db.t" in caplog.text
-        decision, after = _pass(lake)
-        assert decision.action == "leave"
-        assert after.read == pytest.approx(need.predicted, rel=0.1)
-        assert after.queries_to_pay is None
-        assert rows_of(table) == rows
-        assert operations(table) == ["append"] * 8 + ["replace"] * 2
-
-
-def test_columns_that_nobody_names_follow_the_queries(tmp_path: Path) -> None:
-    with lake_in(tmp_path) as lake:
-        table = lake.table("db.t", 4)
-        for column in "ab":
-            _queries(lake, column)
-            lake.policy.write_text(lake.policy.read_text().replace("by: [a, b]", ""))
-            assert _pass(lake)[0].is_new_layout
-            last = table.refresh().current_snapshot()
-            assert last is not None
-            assert last.summary is not None
-            assert last.summary["zorder.columns"] == column
-        assert _pass(lake)[0].action == "leave"
-
-
-def test_what_a_sample_told_of_a_layout_that_does_not_pay_is_remembered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with lake_in(tmp_path) as lake:
-        table = lake.table("db.t", 2)
-        (tmp_path / "queries").mkdir()
-        (tmp_path / "queries" / "all.sql").write_text("SELECT * FROM t;")
-        lake.policy.write_text(_POLICY.format(home=tmp_path, days=0.001))
-        decision, _ = _pass(lake)
-        assert decision.reason.endswith(
-            "its queries read 100.0% of the bytes; a new layout is predicted to save nothing"
-        )
-        assert PREDICTION in table.refresh().properties
-
-        def sampled(*_: object, **__: object) -> RewritePlan:
-            raise AssertionError
-
-        monkeypatch.setattr(RewritePlan, "sampled", sampled)
+        assert _columns(lake) == "a"
+        # Of other queries it is asked once a day, and upkeep keeps to the columns until then.
+        _queries(lake, "b")
+        _automatic(lake)
+        assert not _pass(lake)[0].is_new_layout
+        with table.refresh().transaction() as transaction:
+            transaction.set_properties({ADVISED_AT: "0"})
         again, _ = _pass(lake)
-        assert again == decision
+        assert again.is_new_layout
+        assert _columns(lake) == "b"
+        with table.refresh().transaction() as transaction:
+            transaction.set_properties({ADVISED_AT: "0"})
+        settled, _ = _pass(lake)
+        assert settled.action == "leave"
+        assert rows_of(table) == rows
 
 
-def test_a_new_layout_that_missed_its_prediction_is_not_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with lake_in(tmp_path) as lake:
-        table = lake.table("db.t", 4)
-        _queries(lake, "a", days=0.001)
-        assert _pass(lake)[0].is_new_layout
-        monkeypatch.setattr(LaidOut, "is_as_predicted", lambda *_: False)
-        monkeypatch.setattr(new_layout, "queries_to_pay", lambda *_: 1.0)
-        assert _pass(lake)[0].action == "leave"
-        # A third of the bytes is newer.
-        append(table.refresh(), 2)
-        assert _pass(lake, dry_run=True)[0].is_new_layout
-
-
-def test_of_a_log_that_grows_no_new_layout_is_made_again_that_reads_more_than_was_predicted(tmp_path: Path) -> None:
-    with lake_in(tmp_path) as lake:
-        rows = rows_of(lake.table("db.t", 12))
-        _queries(lake, "a", days=0.001)
-        lake.policy.write_text(lake.policy.read_text().replace("40000", "20000, sample-rows: 100"))
-        log = lake.home / "queries" / "of-today.sql"
-        # Of points a sample that is too small promises too much.
-        log.write_text(
-            "\n".join(f"SELECT * FROM t WHERE a = {row[0]} AND b = {row[1]};" for row in sorted(rows)[::100])
-        )
-        first, need = _pass(lake)
-        assert first.is_new_layout
-        for value in range(2):
-            log.write_text(f"{log.read_text()}\nSELECT * FROM t WHERE a = {value};")
-            again, then = _pass(lake)
-            assert not again.is_new_layout
-            assert then.has_changed
-            assert then.read is not None
-            assert need.predicted is not None
-            assert then.read > 1.1 * need.predicted
-
-
-def test_a_new_layout_that_no_pass_has_room_for_keeps_no_upkeep_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def sampled(*_: object, **__: object) -> RewritePlan:
-        raise AssertionError
-
-    monkeypatch.setattr(RewritePlan, "sampled", sampled)
+def test_without_leave_advice_is_told_only(tmp_path: Path) -> None:
     with lake_in(tmp_path) as lake:
         table = lake.table("db.t", 2)
-        for _ in range(5):
-            table.append(pa.table({"a": np.arange(1 << 38, (1 << 38) + 9), "b": np.arange(9)}))
-        _queries(lake, "a")
-        policy = lake.policy.read_text().replace("seconds: 0", "seconds: 0, max-scan-ratio: Infinity")
-        lake.policy.write_text(policy + "budget: {bytes: 20000}\n")
+        _queries(lake, "b")
         decision, need = _pass(lake)
-        assert need.too_large is not None
-        assert f"a new layout rewrites {need.too_large:,} bytes at once, for which the budget" in decision.reason
-        assert (decision.is_new_layout, [group.files for group in decision.groups]) == (False, [5])
+        assert (decision.is_new_layout, need.groups) == (False, ())
+        assert "advise says " in decision.reason
+        assert need.advised is not None
+        noted = table.refresh().properties[ADVISED_AT]
+        _, silent = _pass(lake)
+        assert (silent.message, table.refresh().properties[ADVISED_AT]) == ("", noted)
+
+
+def test_a_new_layout_has_to_pay_within_its_time_and_needs_room(tmp_path: Path) -> None:
+    with lake_in(tmp_path) as lake:
+        lake.table("db.t", 2)
+        _queries(lake, "b", days=8000)
+        _automatic(lake)
+        decision, _ = _pass(lake, dry_run=True)
+        assert (decision.action, decision.reason.endswith(", more than pays-within 7 days")) == ("leave", True)
+        _queries(lake, "b")
+        _automatic(lake)
+        lake.policy.write_text(lake.policy.read_text() + "budget: {bytes: 2000}\n")
+        decision, _ = _pass(lake, dry_run=True)
+        assert decision.action == "leave"
+        assert decision.reason.endswith("the budget of a pass has no room for any of its file groups")
 
 
 def test_queries_that_cannot_be_read_fail_their_table_alone(tmp_path: Path) -> None:
@@ -214,7 +158,8 @@ def test_spark_is_given_the_queries(tmp_path: Path) -> None:
     with lake_in(tmp_path) as lake:
         lake.table("db.t", 2)
         _queries(lake, "b")
-        lake.policy.write_text(lake.policy.read_text().replace("by: [a, b]", "by: [a, b]\n    engine: spark"))
+        _automatic(lake)
+        lake.policy.write_text(lake.policy.read_text().replace("  db.*:\n", "  db.*:\n    engine: spark\n"))
         spark = _Spark()
         tables = PyIcebergTables(read_policy(lake.policy, {}), spark=spark)
         (report,) = MaintenancePass(tables.policy, tables, Peace(), now).run().tables
@@ -224,5 +169,5 @@ def test_spark_is_given_the_queries(tmp_path: Path) -> None:
         assert settings.options["rewrite-all"] == "true"
         assert '{"filter": "b >= 0 AND b <= 17179869184", "weight": 10.0}' in settings.options["workload"]
         assert files is None
-        assert len(told[WORKLOAD]) == 16
-        assert 0 < float(told[PREDICTED_READ]) < 1
+        assert settings.by == "zorder(b)"
+        assert told[REASON] == (report.decision and report.decision.reason)

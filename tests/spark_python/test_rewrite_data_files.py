@@ -132,7 +132,7 @@ def test_missing_table(spark: SparkSession) -> None:
 
 def test_a_table_remembers_columns_and_options(spark: SparkSession, table: str) -> None:
     with pytest.raises(
-        InvalidInputError, match="no columns are named, .* has no property zorder.columns and no workload"
+        InvalidInputError, match=r"no columns are named, .* has no property zorder.columns: iceberg-zorder adv"
     ):
         rewrite_data_files(spark, table)
     spark.sql(

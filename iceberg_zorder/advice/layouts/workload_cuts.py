@@ -16,9 +16,9 @@ from iceberg_zorder.advice.layouts.candidates import (
     layout_request,
     tried_columns,
 )
+from iceberg_zorder.advice.layouts.workload_columns import WorkloadPart, choose_columns
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, files_met
-from iceberg_zorder.layout.choice.workload_columns import WorkloadPart, choose_columns
 from iceberg_zorder.layout.curve import MAX_POSITION_BITS
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.grow import WORKLOAD_SHARE, WORKLOAD_TOLERANCE

@@ -190,6 +190,8 @@ class QueryFiles:
     """The dialect of SQL in them, one of sqlglot's."""
     pays_within: written.Duration = timedelta(days=7)
     """Within which time queries have to save the bytes that a rewrite for them reads and writes."""
+    relayout: written.Relayout = "advise"
+    """Whether a pass acts on what advise says where nobody names columns (auto), or only tells it (advise)."""
 
     @field_validator("days")
     @classmethod

@@ -29,7 +29,7 @@ _FORMS = {
     "namespaces": "a mapping of globs to settings",
     "tables": "a mapping of globs to settings",
     "options": "a mapping of options",
-    "workload": "false, or a mapping with from, format, dialect, days and pays-within",
+    "workload": "false, or a mapping with from, days, format, dialect, pays-within and relayout",
     "triggers": "a mapping of triggers",
     "follow-ups": "a mapping of follow-ups",
     "rewrite-position-delete-files": "false or {}",

@@ -26,7 +26,7 @@ from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.nested_fields import named_fields
 from iceberg_zorder.pyiceberg.partitions import identity_sources, partition_fields
-from iceberg_zorder.pyiceberg.plan.choice.last_order import last_sort_order
+from iceberg_zorder.pyiceberg.plan.last_order import last_sort_order
 from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot
 from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner
 from iceberg_zorder.pyiceberg.plan.row_order import remembered_sort_order
@@ -230,13 +230,13 @@ def _table_facts(
         sum(group.input_size for group in plan.groups),
         plan.target.size,
         options,
-        tuple(_laid_out_by(table, snapshots)),
+        tuple(laid_out_by(table, snapshots)),
         tuple(dict.fromkeys(name for name in fields if name is not None)),
         {each.name: set_mode(sql_name(table), ".".join(each.parts), least_mode(each.type)) for each in unkept},
     )
 
 
-def _laid_out_by(table: Table, snapshots: Sequence[SnapshotFacts]) -> list[str]:
+def laid_out_by(table: Table, snapshots: Sequence[SnapshotFacts]) -> list[str]:
     """Find the columns that a table is clustered by, or sorted by when it is written."""
     try:
         text = remembered_sort_order(table, case_sensitive=False)

@@ -1,207 +1,57 @@
-"""What a new layout of a table would bring its queries: predicted by a sample, where it can pay at all."""
+"""New layouts of the tables of a policy: what ``advise`` says by their queries, and what a pass makes of it."""
 
 from __future__ import annotations
 
 import logging
-import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from pyiceberg.table import Table
 
-from iceberg_zorder.errors import RewriteFailedError
-from iceberg_zorder.maintain.new_layout import (
-    PREDICTED_READ,
-    LaidOut,
-    Prediction,
-    is_made,
-    is_predicted,
-    new_layouts_by,
-    queries_to_pay,
-)
+from iceberg_zorder.advice.advice import Advice
+from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
+from iceberg_zorder.maintain.new_layout import ADVISED_AT
 from iceberg_zorder.maintain.observation import FileGroupNeed, TableName, WorkloadNeed
 from iceberg_zorder.maintain.policy.settings import QueryFiles, TableSettings
 from iceberg_zorder.maintain.query_files import QueryFileReader, ReadQueries
-from iceberg_zorder.pyiceberg.catalog.renewal import refresh
+from iceberg_zorder.pyiceberg.clustering.advice import advise, laid_out_by
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, size_of
+from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
-from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
-from iceberg_zorder.upkeep.settled import WORKLOAD
+from iceberg_zorder.request.arguments import option_text
+from iceberg_zorder.workload.workload_json import from_json
 
 _LOG = logging.getLogger("iceberg_zorder")
 _WHY = "its queries would read less"
 _SHARE = "workload-share"
+_DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, eq=False)
 class NewLayout:
-    """A new layout of a table for its queries.
+    """What ``advise`` says of a table.
 
     Parameters
     ----------
     need : WorkloadNeed
-        What they read, and whether it pays.
+        What its queries read, and what is advised.
     plan : RewritePlan or None
         The plan that the file groups of ``need`` are of, which is not sampled; None without any.
-    prediction : Prediction or None
-        What is known of a new layout that does not pay.
+    is_settled : bool
+        Whether nothing is left to do about it.
     """
 
     need: WorkloadNeed
     plan: RewritePlan | None = None
-    prediction: Prediction | None = None
-
-    @property
-    def summary(self) -> Mapping[str, str]:
-        """What the summaries of its snapshots say."""
-        return {WORKLOAD: self.need.key, PREDICTED_READ: f"{self.need.predicted or 0.0:.6f}"}
-
-
-def new_layout(
-    plan: RewritePlan,
-    queries: ReadQueries,
-    pays_within_days: float,
-    remembered: Prediction | None = None,
-    *,
-    chooses_columns: bool = False,
-    room: int | None = None,
-) -> NewLayout:
-    """Find out whether a new layout of a table pays, file group by file group.
-
-    Nothing is read of the table as long as its queries read what was predicted, or so little that no layout pays, or
-    what was predicted before holds.
-
-    Parameters
-    ----------
-    plan : RewritePlan
-        The plan of a rewrite for the queries, by which the files are known; they are its option ``workload``.
-    queries : ReadQueries
-        The queries.
-    pays_within_days : float
-        Within how many days it has to pay, above 0.
-    remembered : Prediction, optional
-        What was predicted before.
-    chooses_columns : bool, optional
-        Whether the queries choose the columns of a new layout, instead of those of the plan.
-    room : int, optional
-        How many bytes there is room for at most: file groups that are larger are not looked at, lest a new layout that
-        no pass can make is sampled by each, and keeps upkeep away.
-
-    Returns
-    -------
-    NewLayout
-        What was found.
-    """
-    request, workload = plan.request, plan.request.workload
-    assert workload is not None  # noqa: S101
-    parts = [*(group.tasks for group in plan.groups), *(files.tasks for files in plan.left)]
-    tasks = [task for part in parts for task in part]
-    size = size_of(tasks)
-    read = workload.mean([workload.read_of([task.data_file for task in tasks])])
-    last = LaidOut.by(snapshots_to(request.table, plan.snapshot))
-    need = WorkloadNeed(
-        workload.key,
-        queries.queries,
-        queries.per_day,
-        pays_within_days,
-        queries.not_understood,
-        read,
-        last is not None and last.key != workload.key,
-        last is None,
-        None if last is None else last.read,
-    )
-    if read is None:
-        return NewLayout(need, prediction=remembered)
-    if last is not None and _is_as_predicted(last, workload, tasks, request.at_ms):
-        return NewLayout(need, prediction=remembered)
-    if plan.target is None or plan.order is None:
-        # No column helps its queries.
-        return NewLayout(need, prediction=remembered)
-    key = request.key(plan.order, plan.target)
-    holds = remembered is not None and remembered.holds(key, read, size, request.at_ms)
-    if remembered is not None and holds and remembered.queries > need.affordable:
-        known = replace(need, predicted=remembered.predicted, queries_to_pay=remembered.queries)
-        return NewLayout(known, prediction=remembered)
-    whole = plan_request(replace(request, written_options={**request.written_options, "rewrite-all": "true"}))
-    made = new_layouts_by(key, snapshots_to(request.table, plan.snapshot))
-    shares = {group.index: _read(workload, group.tasks) for group in whole.groups if not _is_made(group, made)}
-    able = {index for index, share in shares.items() if queries_to_pay(share, 0, 1) <= need.affordable}
-    if not able:
-        least = min((queries_to_pay(share, 0, 1) for share in shares.values()), default=None)
-        return NewLayout(replace(need, queries_to_pay=least), prediction=remembered)
-    fitting = _fitting(whole, able, room)
-    if not fitting:
-        return _too_large(need, whole, able, remembered)
-    try:
-        if chooses_columns:
-            whole = plan_request(replace(whole.request, sort_order=None))
-            able = {group.index for group in whole.groups if not _is_made(group, made)}
-            fitting = _fitting(whole, able, room)
-            if able and not fitting:
-                return _too_large(need, whole, able, remembered)
-        sampled = whole.with_groups(fitting).sampled()
-    except RewriteFailedError as error:
-        # What has to be rewritten for other reasons goes on without.
-        _LOG.warning("Cannot tell whether a new layout of %s pays, because %s", display_name(request.table), error)
-        return NewLayout(need, prediction=remembered)
-    return _judged(need, whole, sampled, key, size)
-
-
-def _is_as_predicted(last: LaidOut, workload: RequestedWorkload, tasks: Sequence[DataFileTask], now_ms: int) -> bool:
-    settled = [task for task in tasks if task.added_by not in last.newer]
-    return last.is_as_predicted(workload.key, _read(workload, settled), now_ms)
-
-
-def _is_made(group: FileGroup, made: Collection[int]) -> bool:
-    return is_made(group.input_size, size_of([task for task in group.tasks if task.added_by not in made]))
-
-
-def _fitting(whole: RewritePlan, able: Collection[int], room: int | None) -> set[int]:
-    """Take the file groups that there is room for."""
-    sizes = {group.index: group.input_size for group in whole.groups}
-    return {index for index in able if room is None or sizes[index] <= room}
-
-
-def _too_large(need: WorkloadNeed, whole: RewritePlan, able: Collection[int], known: Prediction | None) -> NewLayout:
-    """Say that there is room for none of the file groups that may pay."""
-    least = min(group.input_size for group in whole.groups if group.index in able)
-    return NewLayout(replace(need, too_large=least), prediction=known)
-
-
-def _judged(need: WorkloadNeed, whole: RewritePlan, sampled: RewritePlan, key: str, size: int) -> NewLayout:
-    """Take the file groups that pay."""
-    workload = sampled.request.workload
-    assert workload is not None  # noqa: S101
-    assert need.read is not None  # noqa: S101
-    groups = []
-    for group, layout in zip(sampled.groups, sampled.layouts, strict=True):
-        read = layout.measured.read
-        worth = (workload.mean([read.before]) or 0.0) - (workload.mean([read.predicted]) or 0.0)
-        told = FileGroupNeed(group.index, len(group.tasks), group.input_size, worth, group.is_due, _WHY, True)
-        groups.append(told)
-    paying = tuple(each for each in groups if queries_to_pay(each.worth, 0, 1) <= need.affordable)
-    better = paying or [each for each in groups if each.worth > 0]
-    saved, rewritten = sum(each.saved_bytes for each in better), sum(each.size for each in better)
-    predicted = max(0.0, need.read - saved / size)
-    if paying:
-        queries = queries_to_pay(saved, 0, rewritten)
-        return NewLayout(replace(need, predicted=predicted, queries_to_pay=queries, groups=paying), whole)
-    first = min((queries_to_pay(each.worth, 0, 1) for each in groups), default=float("inf"))
-    prediction = Prediction(key, need.read, predicted, size, first, whole.request.at_ms)
-    return NewLayout(replace(need, predicted=predicted, queries_to_pay=first), prediction=prediction)
-
-
-def _read(workload: RequestedWorkload, tasks: Sequence[DataFileTask]) -> float:
-    return workload.mean([workload.read_of([task.data_file for task in tasks])]) or 0.0
+    is_settled: bool = True
 
 
 class NewLayouts:
-    """The queries on the tables of a policy, and what is known of new layouts for them.
+    """The queries on the tables of a policy, and what ``advise`` says by them, once a day.
 
     Parameters
     ----------
@@ -218,7 +68,7 @@ class NewLayouts:
         self._files = QueryFileReader(home, clock)
         self._queries: dict[TableName, ReadQueries] = {}
         self._found: dict[TableName, NewLayout] = {}
-        self._predictions: dict[TableName, Prediction] = {}
+        self._advised_at: dict[TableName, int] = {}
 
     def read(self, name: TableName, table: Table, settings: TableSettings) -> float | None:
         """Read the queries on a table; tells after how many of them a rewrite has to pay, None where there are none.
@@ -247,54 +97,118 @@ class NewLayouts:
         return replace(settings, options=options)
 
     def find(
-        self, name: TableName, settings: TableSettings, plan: RewritePlan, *, chooses_columns: bool
+        self, name: TableName, table: Table, settings: TableSettings, plan: RewritePlan | None, now: datetime
     ) -> WorkloadNeed | None:
-        """Find out whether a new layout pays for which there is room; None where no queries were read."""
+        """Ask ``advise``, unless it was asked within a day; None where no queries were read.
+
+        A pass may act on what it says where the policy says ``relayout: auto``.
+        """
         if settings.workload is None or name not in self._queries:
             return None
-        before = self._predictions.get(name) or Prediction.of(plan.request.table.properties)
-        found = self._found[name] = new_layout(
-            plan,
-            self._queries[name],
-            _days(settings.workload),
-            before,
-            chooses_columns=chooses_columns,
-            room=self._room,
-        )
-        if found.prediction is not None:
-            self._predictions[name] = found.prediction
+        queries = self._queries[name]
+        need = WorkloadNeed(queries.queries, queries.per_day, queries.not_understood, _read(plan))
+        if self._is_asked(name, table, now):
+            return need
+        try:
+            said = self._advise(name, table, settings)
+        except (InvalidInputError, RewriteFailedError) as error:
+            # What has to be rewritten for other reasons goes on without.
+            _LOG.warning("Cannot tell a better layout of %s, because %s", display_name(table), error)
+            return need
+        found = self._found[name] = self._judged(table, self.with_queries(name, settings), said, need, now)
         return found.need
 
-    def made(self, name: TableName) -> None:
-        """Look what queries read of a new layout that was made, as they would of the next one.
+    def _is_asked(self, name: TableName, table: Table, now: datetime) -> bool:
+        noted = table.properties.get(ADVISED_AT, "")
+        last = max(self._advised_at.get(name, 0), int(noted) if noted.isdecimal() else 0)
+        return 0 <= _ms(now) - last < _DAY_MS
 
-        Where that is more than was predicted, another one for queries that read as much is not looked for within a day:
-        each line of a log makes them others.
-        """
-        found = self._found[name]
-        if found.plan is None or found.need.predicted is None:
-            return
-        request, plan = found.plan.request, found.plan
-        refresh(request.table)
-        snapshot = request.newest_snapshot()
-        if request.workload is None or snapshot is None or plan.order is None or plan.target is None:
-            return
-        tasks = list(request.planner().listing.tasks(snapshot))
-        read = _read(request.workload, tasks)
-        if not is_predicted(read, found.need.predicted):
-            key = request.key(plan.order, plan.target)
-            missed = Prediction(key, read, read, size_of(tasks), math.inf, request.at_ms)
-            self._predictions[name], self._found[name] = missed, replace(found, prediction=missed)
+    def _advise(self, name: TableName, table: Table, settings: TableSettings) -> Advice:
+        queries = self._queries[name]
+        options = {key: value for key, value in settings.options.items() if key != _SHARE}
+        workload = from_json(queries.text, "of the policy")
+        days = sum(each.weight for each in workload.queries) / queries.per_day
+        return advise(table, workload, options=options, branch=settings.branch, days=days)
+
+    def _judged(
+        self, table: Table, settings: TableSettings, said: Advice, need: WorkloadNeed, now: datetime
+    ) -> NewLayout:
+        """Take the file groups of the layout that is advised, if it pays, and the policy wants it."""
+        if said.pick is None or said.cost is None:
+            return NewLayout(replace(need, message=f"advise says to keep the layout: {said.reason}"))
+        assert settings.workload is not None  # noqa: S101
+        pick, days = said.pick, said.cost.pays_after_days
+        read = pick.bytes_per_query / said.table_bytes
+        told = f"advise says {pick.layout}: they would read {read:.1%}, which pays after {_told(days)}"
+        need = replace(need, advised=pick.layout, predicted=read, pays_after_days=days, message=told)
+        if settings.workload.relayout != "auto" or pick.kind == "partition":
+            return NewLayout(need)
+        plan = self._plan(table, settings, f"zorder({', '.join(pick.columns)})", now)
+        if list(pick.columns) == laid_out_by(table, snapshots_to(table, plan.snapshot)):
+            return NewLayout(replace(need, message=f"{told}; it has these columns"))
+        limit = _days(settings.workload)
+        if days is None or days > limit:
+            return NewLayout(replace(need, message=f"{told}, more than pays-within {_told(limit)}"))
+        fitting = [group for group in plan.groups if self._room is None or group.input_size <= self._room]
+        if not fitting:
+            why = f"{told}; the budget of a pass has no room for any of its file groups"
+            return NewLayout(replace(need, message=why))
+        worth = said.cost.saved_bytes_per_query / said.table_bytes
+        groups = tuple(
+            FileGroupNeed(each.index, len(each.tasks), each.input_size, worth, each.is_due, _WHY, True)
+            for each in fitting
+        )
+        return NewLayout(replace(need, groups=groups), plan, is_settled=False)
+
+    @staticmethod
+    def _plan(table: Table, settings: TableSettings, by: str, now: datetime) -> RewritePlan:
+        options = {**settings.options, "rewrite-all": "true"}
+        written = {key: option_text(key, value) for key, value in options.items()}
+        any_format = settings.engine != "pyiceberg"
+        request = PlanRequest(table, by, settings.where_at(now), written, settings.branch, False, any_format=any_format)
+        return plan_request(request)
+
+    def made(self, name: TableName) -> None:
+        """Take note that a new layout was made, as far as a pass has room for it."""
+        self._found[name] = replace(self._found[name], is_settled=True)
+
+    def asked(self, name: TableName, now: datetime) -> bool:
+        """Tell whether ``advise`` was asked in this pass, and is not to be asked within a day; takes note of it."""
+        found = self._found.get(name)
+        if found is None or not found.is_settled:
+            return False
+        self._advised_at[name] = _ms(now)
+        return True
 
     def of(self, name: TableName) -> NewLayout | None:
         """Tell what was found."""
         return self._found.get(name)
 
     def forget(self) -> None:
-        """Forget what was found; what was read and predicted is kept for the next pass."""
+        """Forget what was found; what was read is kept for the next pass."""
         self._queries.clear()
         self._found.clear()
 
 
+def _read(plan: RewritePlan | None) -> float | None:
+    """Find which share of the files of a plan its queries read on average."""
+    if plan is None or plan.request.workload is None:
+        return None
+    parts = [*(group.tasks for group in plan.groups), *(files.tasks for files in plan.left)]
+    workload = plan.request.workload
+    return workload.mean([workload.read_of([task.data_file for part in parts for task in part])])
+
+
 def _days(of: QueryFiles) -> float:
     return of.pays_within / timedelta(days=1)
+
+
+def _told(days: float | None) -> str:
+    if days is None:
+        return "no time"
+    shown = f"{days:,.0f}" if days >= 10 else f"{days:.1f}".removesuffix(".0")
+    return f"{shown} day{'' if shown == '1' else 's'}"
+
+
+def _ms(now: datetime) -> int:
+    return int(now.timestamp() * 1000)

@@ -20,7 +20,7 @@ from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
 from iceberg_zorder.pyiceberg.clustering.table_facts import FactsRequest, table_facts
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
-from iceberg_zorder.pyiceberg.plan.choice.last_order import last_sort_order
+from iceberg_zorder.pyiceberg.plan.last_order import last_sort_order
 from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot
 from iceberg_zorder.pyiceberg.plan.row_order import remembered_sort_order, resolve
 from iceberg_zorder.pyiceberg.scan.garbage import without_garbage_collection

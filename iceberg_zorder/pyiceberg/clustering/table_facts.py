@@ -16,7 +16,7 @@ from iceberg_zorder.pyiceberg.content_files import Partition, partition_of
 from iceberg_zorder.pyiceberg.display import display_name, sql_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
-from iceberg_zorder.pyiceberg.plan.choice.last_order import is_by_order
+from iceberg_zorder.pyiceberg.plan.last_order import is_by_order
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
 from iceberg_zorder.pyiceberg.plan.selection.target_size import found_target

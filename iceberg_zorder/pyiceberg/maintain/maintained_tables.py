@@ -23,7 +23,7 @@ from iceberg_zorder.errors import (
 from iceberg_zorder.maintain.decide import Decision, within
 from iceberg_zorder.maintain.engine import SparkWork, choose_engine
 from iceberg_zorder.maintain.maintenance_pass import LeftForNowError, PartlyDoneError
-from iceberg_zorder.maintain.new_layout import PREDICTION
+from iceberg_zorder.maintain.new_layout import ADVISED_AT
 from iceberg_zorder.maintain.observation import Conflicts, Observation, TableName
 from iceberg_zorder.maintain.pass_report import Done
 from iceberg_zorder.maintain.past_rewrites import REASON
@@ -101,7 +101,7 @@ class PyIcebergTables:
         self._clock, self._spark = clock, spark
         self._new_layouts = NewLayouts(Path(policy.name).parent, clock, policy.budget.bytes)
         self._worth: dict[TableName, float | None] = {}
-        self._chooses: dict[TableName, bool] = {}
+        self._names_columns: dict[TableName, bool] = {}
         self._leases = Leases(maintainer or Maintainer.here(), clock)
         self._observed: dict[TableName, Observation] = {}
         self._catalogs: dict[str, Catalog] = {}
@@ -145,16 +145,22 @@ class PyIcebergTables:
         if not settings.enabled:
             return settings
         options = {**_defaults(table, settings.options), **settings.options}
-        self._chooses[name] = settings.by is None and COLUMNS_PROPERTY not in table.properties
+        self._names_columns[name] = settings.by is not None or COLUMNS_PROPERTY in table.properties
         return with_remembered_columns(table, replace(settings, options=options))
 
     def observe(self, name: TableName, settings: TableSettings, now: datetime) -> Observation:
-        """Find out what a table needs; a sample of it is read where a new layout for its queries may pay."""
+        """Find out what a table needs; a sample of it is read, once a day, where its queries are known."""
         table = self._loaded[name]
         self._worth[name] = self._new_layouts.read(name, table, settings)
-        found, self._plans[name] = self._looked_at(name, settings, now)
-        chooses = self._chooses.get(name, False)
-        need = self._new_layouts.find(name, settings, self._plans[name], chooses_columns=chooses)
+        found, plan = Observation(name, None, None), None
+        if settings.by is not None or self._names_columns[name]:
+            found, plan = self._looked_at(name, settings, now)
+            self._plans[name] = plan
+        relayout = settings.workload
+        if relayout is not None and self._names_columns[name]:
+            # Whoever names columns keeps them.
+            relayout = replace(relayout, relayout="advise")
+        need = self._new_layouts.find(name, table, replace(settings, workload=relayout), plan, now)
         found = replace(found, workload=need)
         gone, conflicts = len(rolled_back(table.metadata)), conflicts_of(table.properties)
         self._observed[name] = replace(found, rolled_back=gone, conflicts=conflicts)
@@ -216,13 +222,11 @@ class PyIcebergTables:
         change_properties(table, noted, [CONFLICTS] if CONFLICTS in table.properties and not noted else [])
 
     def note(self, name: TableName, settings: TableSettings) -> None:
-        """Have a table remember what was predicted of a new layout that does not pay, so that none reads that again."""
-        table, new = self._loaded[name], self._new_layouts.of(name)
-        if new is None or new.prediction is None or not self._may_note(table, settings):
-            return
-        refresh(table)
-        if table.properties.get(PREDICTION) != str(new.prediction):
-            change_properties(table, {PREDICTION: str(new.prediction)})
+        """Have a table remember that ``advise`` was asked, so that no pass asks again within a day."""
+        table, now = self._loaded[name], self._clock()
+        if self._new_layouts.asked(name, now) and self._may_note(table, settings):
+            refresh(table)
+            change_properties(table, {ADVISED_AT: str(int(now.timestamp() * 1000))})
 
     def clean_up(self, name: TableName, settings: TableSettings) -> None:
         """Delete files of writes that came to no end, or were rolled back, once nobody can have a use for them."""
@@ -257,7 +261,7 @@ class PyIcebergTables:
         engine = self._engine(name, groups, settings)
         markers = markers_of(self._loaded[name].format_version) if settings.conflicts.markers else {}
         new = self._new_layouts.of(name) if decision.is_new_layout else None
-        told = {**told, REASON: decision.reason, **markers, **(new.summary if new else {})}
+        told = {**told, REASON: decision.reason, **markers}
         if engine == "spark" and self._spark is not None:
             files = None if len(groups) == len(plan.groups) else sum(len(group.tasks) for group in groups)
             settings = self._new_layouts.with_queries(name, settings)
@@ -282,9 +286,9 @@ class PyIcebergTables:
         return choose_engine(settings.engine, size, beyond, has_spark=self._spark is not None)
 
     def _followed_up(self, done: Done, decision: Decision, settings: TableSettings) -> Done:
-        """Look what came of a new layout; where anything was rewritten, carry follow-ups out up to one that fails."""
+        """Where anything was rewritten, carry follow-ups out up to one that fails."""
         name = decision.table
-        if decision.is_new_layout and not decision.deferred and not done.failed_files:
+        if decision.is_new_layout:
             self._new_layouts.made(name)
         if self._spark is None or not done.rewritten_files:
             return done

@@ -96,7 +96,7 @@ def observe(
         groups,
         plan.message or (_NOT_WORTH if plan.groups else None),
         bool(groups) and _pays(plan, settings.triggers.scan_ratio),
-        None if settings.triggers.depth is None or plan.order is None else _depth(plan.request),
+        None if settings.triggers.depth is None else _depth(plan.request),
         max_scan_ratio=asked.request.options.max_scan_ratio,
     )
     return found, plan

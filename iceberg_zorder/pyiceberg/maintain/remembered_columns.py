@@ -8,15 +8,13 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.maintain.policy.settings import TableSettings
-from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.plan.choice.last_order import last_sort_order
+from iceberg_zorder.pyiceberg.plan.last_order import last_sort_order
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
-from iceberg_zorder.request.arguments import option_text
-from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY, completed_options
+from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY
 
 NO_COLUMNS = (
     f"nobody says by which columns: neither the policy (by), nor the table property {COLUMNS_PROPERTY}, nor a "
-    "workload, nor a rewrite before this"
+    "rewrite before this: iceberg-zorder advise tells which to name"
 )
 """Why a table is not maintained."""
 
@@ -34,14 +32,13 @@ def with_remembered_columns(table: Table, settings: TableSettings) -> TableSetti
     Returns
     -------
     TableSettings
-        These settings where they, or the property ``zorder.columns``, name columns, or there is a workload to choose
-        them; else with those of the newest rewrite of ours that the snapshots of the branch tell of. Where none does,
-        the table is not maintained.
+        These settings where they, or the property ``zorder.columns``, name columns; else with those of the newest
+        rewrite of ours that the snapshots of the branch tell of. Where none does, the table is not maintained.
 
     Raises
     ------
     InvalidInputError
-        When a column of that rewrite was dropped, or a property of the table cannot be honoured.
+        When a column of that rewrite was dropped.
 
     Examples
     --------
@@ -56,19 +53,14 @@ def with_remembered_columns(table: Table, settings: TableSettings) -> TableSetti
     'nobody says by which columns: neith'
     >>> with_remembered_columns(table, TableSettings(by="user_id")).by
     'user_id'
-    >>> with_remembered_columns(table, TableSettings(options={"workload": "s3://lake/workload.json"})).enabled
-    True
     >>> catalog.close(); directory.cleanup()
     """
     if settings.by is not None or COLUMNS_PROPERTY in table.properties or not settings.enabled:
         return settings
-    written = {name: option_text(name, value) for name, value in settings.options.items()}
-    if "workload" in completed_options(display_name(table), table.properties, written):
-        return settings
     head = table.snapshot_by_name(settings.branch or MAIN_BRANCH)
     layout = next((each for each in reversed(snapshots_to(table, head)) if each.is_rewrite), None)
-    if layout is None and settings.workload is not None:
-        # They choose them, and only new layouts choose anew: queries that a log adds are no reason to.
+    if layout is None and settings.workload is not None and settings.workload.relayout == "auto":
+        # Its queries choose them.
         return settings
     if layout is None:
         return replace(settings, enabled=False, disabled_because=NO_COLUMNS)

@@ -64,7 +64,6 @@ def workload_dict(request: PlanRequest, layouts: Sequence[PlannedLayout]) -> dic
         "queries": len(workload.queries),
         "before": workload.mean(each.before for each in reads),
         "predicted": workload.mean(each.predicted for each in reads),
-        "chosen_columns": request.is_chosen,
     }
 
 

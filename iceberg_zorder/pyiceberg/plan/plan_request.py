@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -31,7 +31,7 @@ from iceberg_zorder.pyiceberg.write.file_writer import check_honoured, check_wri
 from iceberg_zorder.request.arguments import option_text
 from iceberg_zorder.request.metrics_check import FAIL, FIX
 from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
-from iceberg_zorder.request.sort_order import SortOrder, parse_sort_order
+from iceberg_zorder.request.sort_order import parse_sort_order
 from iceberg_zorder.request.table_defaults import (
     COLUMNS_PROPERTY,
     OPTIONS_PROPERTY,
@@ -52,7 +52,7 @@ class PlanRequest:
     table : pyiceberg.table.Table
         The table.
     sort_order : str or None
-        The sort order, as written; None for what the table remembers, or its workload chooses.
+        The sort order, as written; None for what the table remembers.
     where : str or pyiceberg.expressions.BooleanExpression or None
         Which data files may be rewritten.
     written_options : Mapping of str to str
@@ -68,8 +68,6 @@ class PlanRequest:
         What the summaries of its snapshots say besides.
     any_format : bool, optional
         Whether files may be planned that this engine cannot read, for another one to rewrite.
-    is_chosen : bool, optional
-        Whether the workload has chosen the columns of the sort order.
     """
 
     table: Table
@@ -81,13 +79,9 @@ class PlanRequest:
     at_ms: int = field(default_factory=now_ms)
     summary: Mapping[str, str] = field(default_factory=dict)
     any_format: bool = False
-    is_chosen: bool = False
 
     def completed(self) -> PlanRequest:
-        """Complete it by what the table remembers; what is written wins. Raises InvalidInputError.
-
-        Without a sort order afterwards, its workload chooses the columns.
-        """
+        """Complete it by what the table remembers; what is written wins. Raises InvalidInputError."""
         name, properties = display_name(self.table), self.table.properties
         sort_order = self.sort_order
         if sort_order is None:
@@ -97,23 +91,16 @@ class PlanRequest:
         )
         if "workload" in options and "workload" not in self.written_options:
             check_remembered_workload(name, self.table.location(), options["workload"])
-        if sort_order is None and "workload" not in options:
+        if sort_order is None:
             raise InvalidInputError(
                 f"Cannot rewrite data files of {name}, because no columns are named, for example 'zorder(a, b)', and "
-                f"it has no property {COLUMNS_PROPERTY} and no workload to choose them by"
+                f"it has no property {COLUMNS_PROPERTY}: iceberg-zorder advise tells which to name"
             )
         found = replace(self, sort_order=sort_order, written_options=options)
         read = vars(self).get("workload")
         if read is not None and found.options.layout.workload == self.options.layout.workload:
             # Its file may say something else by the time that what conflicts took is planned again.
             vars(found)["workload"] = read.on(self.table, case_sensitive=self.case_sensitive)
-        return found
-
-    def by_chosen_columns(self, asked: PlanRequest, sort_order: str) -> PlanRequest:
-        """Complete what was asked for as if it had named the columns that the workload has chosen."""
-        found = replace(asked, sort_order=sort_order, is_chosen=True).completed()
-        # It takes long to read, and may say something else by now.
-        vars(found)["workload"] = self.workload
         return found
 
     def with_summary(self, told: Mapping[str, str]) -> PlanRequest:
@@ -149,12 +136,11 @@ class PlanRequest:
         """The branch to rewrite."""
         return self.branch or MAIN_BRANCH
 
-    def planner(self, *, of_all: bool = False) -> Planner:
-        """Prepare planning on the table as it is, maybe of all files at once; raises InvalidInputError."""
-        options = replace(self.options, rewrite_all=True, max_files_to_rewrite=None) if of_all else self.options
+    def planner(self) -> Planner:
+        """Prepare planning on the table as it is; raises InvalidInputError."""
         return Planner(
             self.table,
-            options,
+            self.options,
             self.where,
             case_sensitive=self.case_sensitive,
             left=self.left_groups(),
@@ -174,14 +160,10 @@ class PlanRequest:
     def row_order(self) -> RowOrder:
         """Resolve the sort order against the table as it is; raises InvalidInputError."""
         assert self.sort_order is not None  # noqa: S101
-        return self.resolved(parse_sort_order(self.sort_order), self.options.layout.column_weights)
-
-    def resolved(self, sort_order: SortOrder, weights: Sequence[tuple[tuple[str, ...], float]] = ()) -> RowOrder:
-        """Resolve another sort order as that of the request; raises InvalidInputError."""
         return resolve(
             self.table,
-            sort_order,
-            weights,
+            parse_sort_order(self.sort_order),
+            self.options.layout.column_weights,
             output_spec=self.output_spec,
             case_sensitive=self.case_sensitive,
             needs_bounds=self.options.layout.metrics_check == FAIL,

@@ -16,7 +16,6 @@ from iceberg_zorder.errors import StalePlanError
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, rows_of, size_of
-from iceberg_zorder.pyiceberg.plan.choice.columns_choice import chosen_columns
 from iceberg_zorder.pyiceberg.plan.layouts import PlannedLayout, choose_in_rounds
 from iceberg_zorder.pyiceberg.plan.plan_dict import FilesDescription, workload_dict
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
@@ -93,7 +92,7 @@ class RewritePlan:
     schema_id: int
     spec_id: int
     snapshot: Snapshot | None
-    order: RowOrder | None
+    order: RowOrder
     groups: tuple[FileGroup, ...] = ()
     left: tuple[SelectedFiles, ...] = ()
     message: str | None = None
@@ -143,7 +142,7 @@ class RewritePlan:
         """
         request, table = self.request, self.request.table
         conditions = [(str(each), request.listing(each)) for each in predicates]
-        if self.is_sampled or not self.groups or self.order is None:
+        if self.is_sampled or not self.groups:
             return self.with_predicates(conditions) if conditions else self
         with renewed(table):
             self.check_is_current()
@@ -207,17 +206,16 @@ class RewritePlan:
         measured = [each.measured for each in self.layouts]
         name, order = display_name(self.request.table), self.order
         found = []
-        if order:
-            layouts = [each.layout for each in self.layouts]
-            alike = [each.name for each in order.named if all(each.name in layout.left_out for layout in layouts)]
-            found += left_out(name, order.ignored, alike)
+        layouts = [each.layout for each in self.layouts]
+        alike = [each.name for each in order.named if all(each.name in layout.left_out for layout in layouts)]
+        found += left_out(name, order.ignored, alike)
         found += self.measure.gains_and_losses(measured, rewrite_all=options.rewrite_all) if self.measure else []
         found += [*self.metrics.warnings, *self.metrics.intended]
         last = next((each for each in reversed(self._snapshots) if each.is_layout), None)
         files, all_files = len(self._tasks), self._all_files
         # Who rewrites everything on purpose knows of it.
         is_asked_for = files == all_files and options.rewrite_all
-        if last and order and not is_asked_for and not last.is_by(order.names(","), order.prefix_text, order.curve):
+        if last and not is_asked_for and not last.is_by(order.names(","), order.prefix_text, order.curve):
             found.append(other_layout(name, last.sort_order, order.sort_order, files, all_files))
         return tuple(found)
 
@@ -324,27 +322,18 @@ def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = (), done: Col
     ------
     InvalidInputError
         When the request cannot be honoured, or a property of the table.
-    RewriteFailedError
-        When the workload is to choose the columns, and their sample cannot be read.
     """
-    table, asked = request.table, request
+    table = request.table
     refresh(table)
-    request = asked.completed()
+    request = request.completed()
     snapshot = request.newest_snapshot()
     planner = request.planner()
-    order = None if request.sort_order is None else request.row_order()
+    order = request.row_order()
     request.check_may_write()
     at = table.schema().schema_id, table.spec().spec_id
     if snapshot is None:
         target = given_target(table, request.options)
         message = nothing_in(table, "branch main has no snapshot yet")
         return RewritePlan(request, *at, None, order, message=message, target=target)
-    if order is None:
-        chosen = chosen_columns(request, snapshot)
-        if isinstance(chosen, Plan):
-            return RewritePlan(request, *at, snapshot, None).of(chosen)
-        # From here on it is as if they had been named, so that what conflicts take is planned again by them.
-        request = request.by_chosen_columns(asked, chosen)
-        planner, order = request.planner(), request.row_order()
     plan = planner.plan(snapshot, lost, order, partial(request.settled, order, snapshot), done=done)
     return RewritePlan(request, *at, snapshot, order).of(plan)

@@ -220,7 +220,7 @@ class RewriteRunner:
     def _rewrite(self, plan: RewritePlan) -> None:
         """Rewrite the file groups of a sampled plan, and commit them in batches."""
         order, workload = plan.order, plan.request.workload
-        if not plan.groups or plan.snapshot is None or plan.target is None or order is None:
+        if not plan.groups or plan.snapshot is None or plan.target is None:
             return
         self._written.begin(plan)
         layouts = [each.layout for each in plan.layouts]
@@ -286,7 +286,7 @@ class RewriteRunner:
         self._progress(PLAN, sum(group.rows for group in plan.groups), sum(group.input_size for group in plan.groups))
         # Partitions may have several file groups, of which some are lost: those alone are planned again.
         self._done.update(path for group in plan.groups for path in group.paths)
-        if plan.is_sampled or plan.order is None:
+        if plan.is_sampled:
             return plan
         context = SampleContext(
             self._table,
@@ -302,7 +302,7 @@ class RewriteRunner:
         return sampled
 
     def _commit(self, plan: RewritePlan, batch: Batch, properties: dict[str, str]) -> None:
-        if not batch or plan.snapshot is None or plan.target is None or plan.order is None:
+        if not batch or plan.snapshot is None or plan.target is None:
             return
         try:
             written = self._written.files(batch)

@@ -14,7 +14,6 @@ from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.pyiceberg.joined_file import joined_file
 from iceberg_zorder.pyiceberg.scan.workload_filters import WorkloadFilters, by_partition
-from iceberg_zorder.request.predicate import Name
 from iceberg_zorder.upkeep.settled import workload_key
 from iceberg_zorder.upkeep.upkeep_request import AskedQueries
 from iceberg_zorder.workload.boxes.box import Box
@@ -69,23 +68,12 @@ class RequestedWorkload:
         """What tells it from other workloads, wherever it was read: 16 hexadecimal digits."""
         return workload_key((each.filter, each.weight) for each in self.queries)
 
-    @property
-    def names(self) -> frozenset[Name]:
-        """The columns that its queries limit, by the names of the schema."""
-        return frozenset(name for boxes in self.filters.boxes for box in boxes for name, _ in box.ranges)
-
     def of_layout(self, layout: Layout, like: DataFile | None) -> QueryBoxes:
         """Find what the queries want of a layout's columns, in its positions.
 
         Those count that may find rows in the partition of a data file; all of them without one.
         """
         return query_boxes(self._asked_in(like), layout.columns)
-
-    def weight_in(self, like: DataFile | None) -> float:
-        """Add up the weights of the queries that count in the partition of a data file."""
-        weights = [weight for boxes, weight in self._asked_in(like) if boxes]
-        # In their order, as Java does.
-        return float(np.cumsum([0.0, *weights])[-1])
 
     def _asked_in(self, like: DataFile | None) -> list[tuple[tuple[Box, ...], float]]:
         return [

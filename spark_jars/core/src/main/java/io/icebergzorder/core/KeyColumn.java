@@ -1,8 +1,6 @@
 package io.icebergzorder.core;
 
 import java.util.Arrays;
-import java.util.Comparator;
-import java.util.List;
 
 /**
  * The keys of one clustering column: for every row a state, and a key if the state is
@@ -101,30 +99,6 @@ public final class KeyColumn {
   /** The key of a row in state {@link #VALUE} of a column of bytes; not a copy. */
   public byte[] bytesKey(int row) {
     return bytesKeys[row];
-  }
-
-  /** Puts columns of one domain together, one after the other. */
-  static KeyColumn together(List<KeyColumn> columns) {
-    int rows = columns.stream().mapToInt(KeyColumn::size).sum();
-    byte[] states = new byte[rows];
-    int before = 0;
-    for (KeyColumn each : columns) {
-      System.arraycopy(each.states, 0, states, before, each.size());
-      before += each.size();
-    }
-    return columns.get(0).domain == KeyDomain.LONG
-        ? ofLongs(columns.stream().flatMapToLong(each -> Arrays.stream(each.longKeys)).toArray(), states)
-        : ofBytes(columns.stream().flatMap(each -> Arrays.stream(each.bytesKeys)).toArray(byte[][]::new), states);
-  }
-
-  /** Compares rows by their places: values, then NaN, then NULL. */
-  Comparator<Integer> byKeys() {
-    Comparator<Integer> byState = Comparator.comparingInt(row -> states[row]);
-    Comparator<Integer> byKey =
-        domain == KeyDomain.LONG
-            ? (one, other) -> Long.compare(longKeys[one], longKeys[other])
-            : (one, other) -> Arrays.compareUnsigned(bytesKeys[one], bytesKeys[other]);
-    return byState.thenComparing((one, other) -> states[one] == VALUE ? byKey.compare(one, other) : 0);
   }
 
   /** Takes rows by their places. */

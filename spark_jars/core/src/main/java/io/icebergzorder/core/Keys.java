@@ -91,11 +91,6 @@ public final class Keys {
   /** Why a type has no keys; the end of an error message. */
   static final String NO_ORDER = "Iceberg keeps no comparable lower/upper bounds for this type";
 
-  /** Whether values of a type, as Iceberg's {@code Type.toString()} writes it, have keys. */
-  public static boolean hasDomain(String icebergType) {
-    return find(icebergType).isPresent();
-  }
-
   /** As {@link #domain}, but empty instead of an exception. */
   static Optional<KeyDomain> find(String icebergType) {
     KeyDomain domain = DOMAINS.get(icebergType);

@@ -24,7 +24,6 @@ final class QueryCosts implements BoxCosts {
   private final int leading;
   private final double ofRow;
   private final double unforeseen;
-  private final double weight;
   private final ExtentCosts extents;
   private final WantedBoxes wanted;
 
@@ -121,7 +120,6 @@ final class QueryCosts implements BoxCosts {
   }
 
   private QueryCosts(QueryCosts of, WantedBoxes wanted, int[] lows, int[] highs) {
-    this.weight = of.weight;
     this.below = of.below;
     this.leading = of.leading;
     this.ofRow = of.ofRow;
@@ -147,8 +145,7 @@ final class QueryCosts implements BoxCosts {
   }
 
   private QueryCosts(
-      int[][] below, int rows, WantedBoxes wanted, ExtentCosts extents, double share, int leading, double weight) {
-    this.weight = weight;
+      int[][] below, int rows, WantedBoxes wanted, ExtentCosts extents, double share, int leading) {
     this.below = below;
     this.leading = leading;
     this.ofRow = 1.0 / rows;
@@ -183,12 +180,7 @@ final class QueryCosts implements BoxCosts {
     }
     double ofAll = share / total;
     double[] weights = Arrays.stream(wanted.weights()).map(weight -> weight * ofAll).toArray();
-    return new QueryCosts(below, rows, wanted.weighing(weights), extents, share, leading, total);
-  }
-
-  /** How often those queries are asked that count, in all; costs are of one. */
-  double weight() {
-    return weight;
+    return new QueryCosts(below, rows, wanted.weighing(weights), extents, share, leading);
   }
 
   /** Whether a query may read less of a box once that is cut by a column. */

@@ -1,8 +1,6 @@
 package io.icebergzorder.core;
 
-import java.util.Comparator;
 import java.util.List;
-import java.util.stream.IntStream;
 
 /**
  * A joint row sample of the clustering columns.
@@ -29,33 +27,6 @@ public record Sample(List<KeyColumn> columns) {
   /** The number of sampled rows; 0 without columns. */
   public int rows() {
     return columns.isEmpty() ? 0 : columns.get(0).size();
-  }
-
-  /**
-   * Puts samples of the same columns together, one after the other.
-   *
-   * @param samples at least one
-   */
-  public static Sample together(List<Sample> samples) {
-    return new Sample(
-        IntStream.range(0, samples.get(0).columns().size())
-            .mapToObj(place -> KeyColumn.together(samples.stream().map(sample -> sample.columns().get(place)).toList()))
-            .toList());
-  }
-
-  /**
-   * Takes so many rows evenly, in the order of their keys, column by column, so that it does not matter in which order they come.
-   *
-   * @param most how many; with no more rows it is the sample as it is
-   */
-  Sample evenly(int most) {
-    if (rows() <= most) {
-      return this;
-    }
-    Comparator<Integer> byKeys =
-        columns.stream().map(KeyColumn::byKeys).reduce(Comparator::thenComparing).orElseThrow();
-    int[] sorted = IntStream.range(0, rows()).boxed().sorted(byKeys).mapToInt(Integer::intValue).toArray();
-    return take(IntStream.range(0, most).map(row -> sorted[(int) ((long) row * sorted.length / most)]).toArray());
   }
 
   /** Takes rows by their places. */

@@ -32,8 +32,6 @@ import java.util.regex.Pattern;
  *       {@code workload} writes them</td></tr>
  *   <tr><td>workload-share</td><td>number in [0, 1]</td><td>0.95</td><td>how much these queries count against others that
  *       nobody has foreseen</td></tr>
- *   <tr><td>workload-columns</td><td>integer in [1, 12]</td><td>4</td><td>how many columns the workload chooses at most, where
- *       none are named</td></tr>
  * </table>
  *
  * @param cuts the kind of cuts
@@ -46,7 +44,6 @@ import java.util.regex.Pattern;
  * @param dryRun whether nothing is written
  * @param workload the queries that files are cut for: JSON, or where it lies
  * @param workloadShare the share of the queries that the workload knows
- * @param workloadColumns how many columns the workload chooses at most, where none are named
  */
 public record ZOrderOptions(
     String cuts,
@@ -58,8 +55,7 @@ public record ZOrderOptions(
     String metricsCheck,
     boolean dryRun,
     Optional<String> workload,
-    double workloadShare,
-    int workloadColumns) {
+    double workloadShare) {
   /** How rows are cut into files. */
   public static final String CUTS = "cuts";
 
@@ -117,9 +113,6 @@ public record ZOrderOptions(
   /** Default of {@link #WORKLOAD_SHARE}. */
   public static final double WORKLOAD_SHARE_DEFAULT = 0.95;
 
-  /** How many columns the workload chooses at most, where none are named. */
-  public static final String WORKLOAD_COLUMNS = "workload-columns";
-
   /** The names of all options here; the engine refuses what neither it nor Iceberg knows. */
   public static final Set<String> NAMES =
       Set.of(
@@ -132,8 +125,7 @@ public record ZOrderOptions(
           METRICS_CHECK,
           DRY_RUN,
           WORKLOAD,
-          WORKLOAD_SHARE,
-          WORKLOAD_COLUMNS);
+          WORKLOAD_SHARE);
 
   private static final Set<String> METRICS_CHECKS = Set.of(METRICS_CHECK_DEFAULT, METRICS_CHECK_FAIL, METRICS_CHECK_FIX);
 
@@ -170,8 +162,7 @@ public record ZOrderOptions(
         metricsCheck(options),
         isTrue(options, DRY_RUN),
         workload,
-        workloadShare(options.get(WORKLOAD_SHARE)),
-        (int) integer(options, WORKLOAD_COLUMNS, WorkloadColumns.MOST, 1, WorkloadColumns.CANDIDATES));
+        workloadShare(options.get(WORKLOAD_SHARE)));
   }
 
   /**

@@ -51,53 +51,6 @@ class QueriesGoldenTest {
     assertEquals(golden.get("nodes").toString(), nodes.toString(), golden.get("name").textValue());
   }
 
-  @ParameterizedTest
-  @MethodSource("cases")
-  void columnsAreTheSame(JsonNode golden) {
-    int[][] positions = of(golden, "positions", int[][].class);
-    QueryBoxes workload = workload(golden);
-    int files = golden.get("files").intValue();
-    areChosen(golden, "chosen", List.of(new WorkloadColumns.Part(positions, files, workload)));
-    areChosen(
-        golden,
-        "chosen_in_parts",
-        List.of(
-            new WorkloadColumns.Part(everySecond(positions, 0), files, workload),
-            new WorkloadColumns.Part(everySecond(positions, 1), files, ofEvenQueries(workload))));
-  }
-
-  private static void areChosen(JsonNode golden, String name, List<WorkloadColumns.Part> parts) {
-    int[] most = {1, 2, 4};
-    for (int i = 0; i < most.length; i++) {
-      List<Integer> chosen =
-          WorkloadColumns.choose(
-              parts, golden.get("bits").intValue(), golden.get("tolerance").doubleValue(), most[i]);
-      assertEquals(golden.get(name).get(i), MAPPER.valueToTree(chosen), golden.get("name").textValue());
-    }
-  }
-
-  private static int[][] everySecond(int[][] columns, int first) {
-    return taken(columns, IntStream.range(0, columns[0].length).filter(row -> row % 2 == first).toArray());
-  }
-
-  private static QueryBoxes ofEvenQueries(QueryBoxes all) {
-    int[] boxes = IntStream.range(0, all.boxes()).filter(box -> all.query()[box] % 2 == 0).toArray();
-    return new QueryBoxes(
-        taken(all.lower(), boxes),
-        taken(all.upper(), boxes),
-        Arrays.stream(boxes).map(box -> all.query()[box] / 2).toArray(),
-        IntStream.range(0, all.weights().length)
-            .filter(query -> query % 2 == 0)
-            .mapToDouble(query -> all.weights()[query])
-            .toArray());
-  }
-
-  private static int[][] taken(int[][] columns, int[] places) {
-    return Arrays.stream(columns)
-        .map(column -> Arrays.stream(places).map(place -> column[place]).toArray())
-        .toArray(int[][]::new);
-  }
-
   private static QueryBoxes workload(JsonNode golden) {
     return new QueryBoxes(
         of(golden, "lower", int[][].class),

@@ -17,7 +17,7 @@ class ZOrderOptionsTest {
   void defaults() {
     ZOrderOptions options = ZOrderOptions.of(Map.of("target-file-size-bytes", "1"));
     assertEquals(
-        new ZOrderOptions("adaptive", List.of(), 0.25, OptionalInt.empty(), 0, 4096, "warn", false, Optional.empty(), 0.95, 4), options);
+        new ZOrderOptions("adaptive", List.of(), 0.25, OptionalInt.empty(), 0, 4096, "warn", false, Optional.empty(), 0.95), options);
     assertEquals(50_000, options.sampleRows(1));
     assertEquals(100_000, options.sampleRows(100));
     assertEquals(1_000_000, options.sampleRows(Integer.MAX_VALUE));
@@ -38,7 +38,7 @@ class ZOrderOptionsTest {
                 "dry-run", "TRUE"));
     List<ColumnWeight> weights = List.of(new ColumnWeight(List.of("a"), 2));
     assertEquals(
-        new ZOrderOptions("even", weights, 0.5, OptionalInt.of(7), -9, 65_536, "fix", true, Optional.empty(), 0.95, 4), options);
+        new ZOrderOptions("even", weights, 0.5, OptionalInt.of(7), -9, 65_536, "fix", true, Optional.empty(), 0.95), options);
     assertEquals(7, options.sampleRows(100));
     assertEquals(
         Set.of(
@@ -51,8 +51,7 @@ class ZOrderOptionsTest {
             "metrics-check",
             "dry-run",
             "workload",
-            "workload-share",
-            "workload-columns"),
+            "workload-share"),
         ZOrderOptions.NAMES);
   }
 
@@ -96,9 +95,7 @@ class ZOrderOptionsTest {
         "sample-seed,x,\"an integer in [-9223372036854775808, 9223372036854775807]\"",
         "boundaries,0,\"an integer in [1, 65536]\"",
         "boundaries,65537,\"an integer in [1, 65536]\"",
-        "boundaries,,\"an integer in [1, 65536]\"",
-        "workload-columns,0,\"an integer in [1, 12]\"",
-        "workload-columns,13,\"an integer in [1, 12]\""
+        "boundaries,,\"an integer in [1, 65536]\""
       })
   void valuesOutsideTheDomainAreRefused(String name, String value, String domain) {
     String text = value == null ? "" : value;

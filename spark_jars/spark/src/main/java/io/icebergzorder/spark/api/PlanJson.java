@@ -49,8 +49,7 @@ final class PlanJson {
       node.putNull("workload");
       return;
     }
-    ResultJson.addReads(node.putObject("workload"), workload.get())
-        .put("chosen_columns", workload.get().chosenColumns());
+    ResultJson.addReads(node.putObject("workload"), workload.get());
   }
 
   private static void addGroup(ObjectNode node, PlannedFileGroup group) {

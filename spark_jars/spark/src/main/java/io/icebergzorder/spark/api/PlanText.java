@@ -24,15 +24,12 @@ final class PlanText {
             plan.table(),
             plan.branch(),
             plan.snapshotId().isPresent() ? "snapshot " + plan.snapshotId().getAsLong() : "no snapshot",
-            plan.sortOrder() == null ? "columns that the workload chooses" : plan.sortOrder(),
+            plan.sortOrder(),
             plan.where().map(where -> " where " + where).orElse("")));
     plan.message().ifPresent(lines::add);
     lines.add(
         String.format(
             Locale.ROOT, "  target file size %,d bytes, from the %s", plan.targetFileSizeBytes(), plan.targetFileSizeFrom()));
-    if (plan.workload().map(WorkloadScan::chosenColumns).orElse(false)) {
-      lines.add("  the workload has chosen these columns");
-    }
     List<PlannedFileGroup> groups = plan.groups();
     groups.stream().limit(MOST).map(PlanText::chosen).forEach(lines::add);
     addRest(lines, groups.size(), "file groups are rewritten");

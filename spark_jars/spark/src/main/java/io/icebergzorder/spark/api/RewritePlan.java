@@ -187,7 +187,7 @@ public final class RewritePlan {
   public Optional<WorkloadScan> workload() {
     List<FittedGroup> groups = fitted.map(each -> List.copyOf(each.groups().values())).orElse(List.of());
     return plan.workload()
-        .map(workload -> FittedLayouts.read(workload, groups, List.of(), plan.request().areColumnsChosen()))
+        .map(workload -> FittedLayouts.read(workload, groups, List.of()))
         .map(WorkloadScan::of);
   }
 

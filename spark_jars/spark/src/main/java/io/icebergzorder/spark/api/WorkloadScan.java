@@ -11,11 +11,9 @@ import java.util.OptionalDouble;
  * @param before among the files of today; empty before it is sampled, and if there are none
  * @param predicted among the new files, as predicted; empty in the same cases
  * @param actual among the new files; empty if none was committed
- * @param chosenColumns whether the workload has chosen the columns, because none were named
  */
-public record WorkloadScan(
-    int queries, OptionalDouble before, OptionalDouble predicted, OptionalDouble actual, boolean chosenColumns) {
+public record WorkloadScan(int queries, OptionalDouble before, OptionalDouble predicted, OptionalDouble actual) {
   static WorkloadScan of(WorkloadReads found) {
-    return new WorkloadScan(found.queries(), found.before(), found.predicted(), found.actual(), found.chosenColumns());
+    return new WorkloadScan(found.queries(), found.before(), found.predicted(), found.actual());
   }
 }

@@ -1,7 +1,9 @@
 package io.icebergzorder.spark.api;
 
-import io.icebergzorder.spark.choice.ColumnChoice;
+import io.icebergzorder.spark.internals.SupportedVersions;
+import io.icebergzorder.spark.plan.RewritePlanner;
 import io.icebergzorder.spark.request.CatalogTable;
+import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.RewriteRequest;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -64,7 +66,7 @@ public final class ZOrderRewrite {
 
   /**
    * Sets the order of the rows, for example {@code zorder(a, b)} or {@code region DESC, hilbert(a, b)}; by default it is what the
-   * table's property {@code zorder.columns} says, else what a workload chooses.
+   * table's property {@code zorder.columns} says.
    */
   public ZOrderRewrite sortOrder(String text) {
     this.sortOrder = text;
@@ -105,15 +107,15 @@ public final class ZOrderRewrite {
   }
 
   /**
-   * Plans the rewrite. Manifests are read, and no data; where a workload is to choose the columns, a sample of those that it filters by.
+   * Plans the rewrite. Manifests are read, and no data.
    *
    * @throws IllegalArgumentException if an argument cannot be honoured; the message names it and says why
    * @throws UnsupportedOperationException if this Iceberg is not known
-   * @throws RuntimeException if that sample cannot be read
    */
   public RewritePlan plan() {
-    return new RewritePlan(
-        ColumnChoice.plan(load, new RewriteRequest(table, sortOrder, options, where, branch, likeBuiltin, false)));
+    SupportedVersions.checkIceberg();
+    RewriteRequest request = new RewriteRequest(table, sortOrder, options, where, branch, likeBuiltin);
+    return new RewritePlan(RewritePlanner.plan(ResolvedRequest.of(load.apply(table), request)));
   }
 
   /**

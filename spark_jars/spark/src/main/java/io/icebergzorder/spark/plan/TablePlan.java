@@ -11,14 +11,12 @@ import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.RewriteOptions;
 import io.icebergzorder.spark.request.RewriteRequest;
 import io.icebergzorder.spark.request.RowOrder;
-import io.icebergzorder.spark.request.UnnamedColumns;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
-import java.util.stream.Stream;
 import org.apache.iceberg.ContentScanTask;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileScanTask;
@@ -189,19 +187,6 @@ public final class TablePlan {
   /** Plans again without file groups that gain nothing, in so many times the room of {@code max-files-to-rewrite}. */
   public TablePlan again(List<Selection.SelectedGroup> tried, int times) {
     return again.plan(tried, times);
-  }
-
-  /**
-   * A plan of nothing, by no columns.
-   *
-   * @param asked the request, which names none
-   * @param more files that are left besides those that this plan leaves
-   * @param why why there is no file group
-   */
-  public TablePlan nothing(UnnamedColumns asked, List<Selection.SelectedGroup> more, String why) {
-    List<Selection.SelectedGroup> all = Stream.concat(left().stream(), more.stream()).toList();
-    FileLimit.Limited none = FileLimit.Limited.not(new Selection.Selected(List.of(), all, why));
-    return new TablePlan(request.without(asked), start, history, targetSize, order, List.of(), none, isWhole, again);
   }
 
   /** What there was room for. */

@@ -65,6 +65,6 @@ final class ReplacedBuiltin {
       ignored.retainAll(WITHOUT_USE);
       LOG.warn("Options {} of {} are ignored: {} is true, and strategy zorder has no use for them", ignored, request.table(), SETTING);
     }
-    return new RewriteRequest(request.table(), request.sortOrder(), options, request.where(), request.branch(), true, false);
+    return new RewriteRequest(request.table(), request.sortOrder(), options, request.where(), request.branch(), true);
   }
 }

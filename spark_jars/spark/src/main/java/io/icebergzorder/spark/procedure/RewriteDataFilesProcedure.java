@@ -76,7 +76,6 @@ final class RewriteDataFilesProcedure implements ExtendedProcedure {
         arguments.texts("options"),
         arguments.text("where"),
         arguments.text("branch"),
-        false,
         false);
   }
 

@@ -20,10 +20,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Set;
 import java.util.function.Function;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
@@ -141,20 +139,6 @@ public record Workload(List<Query> queries, double share) {
     return queries.stream().mapToDouble(Query::weight).toArray();
   }
 
-  /**
-   * How often queries are asked in all that want anything, added up in their order.
-   *
-   * @param asked which of the queries count
-   */
-  public double weight(boolean[] asked) {
-    double sum = 0;
-    for (int i = 0; i < asked.length; i++) {
-      Query query = queries.get(i);
-      sum += asked[i] && !query.wanted().boxes().isEmpty() ? query.weight() : 0;
-    }
-    return sum;
-  }
-
   /** The filters of the queries. */
   public List<Condition> conditions() {
     return queries.stream().map(Query::condition).toList();
@@ -168,14 +152,6 @@ public record Workload(List<Query> queries, double share) {
   public QueryBoxes boxes(List<LayoutColumn> columns, boolean[] asked) {
     return PositionBoxes.of(
         IntStream.range(0, asked.length).filter(i -> asked[i]).mapToObj(i -> queries.get(i).wanted()).toList(), columns);
-  }
-
-  /** The columns that its queries limit, by the parts of their names in the schema. */
-  public Set<List<String>> names() {
-    return queries.stream()
-        .flatMap(query -> query.wanted().boxes().stream())
-        .flatMap(box -> box.ranges().keySet().stream())
-        .collect(Collectors.toSet());
   }
 
   /** Options as they tell requests apart: with the key of the queries for where they lie. */

@@ -71,44 +71,9 @@ public final class ClusteringColumns {
         .order(sortOrder, options.columnWeights());
   }
 
-  /**
-   * Checks that a table can be clustered by a sort order.
-   *
-   * @throws IllegalArgumentException as {@link #resolve} does, but for weights
-   */
-  static void check(
-      Table table, SortOrder sortOrder, ZOrderOptions options, PartitionSpec outputSpec, boolean caseSensitive) {
-    new ClusteringColumns(table, outputSpec, caseSensitive, options.refusesBadMetrics()).order(sortOrder, List.of());
-  }
-
   /** The same for a report, which tells of columns without lower/upper bounds. */
   static RowOrder resolveForReport(Table table, SortOrder sortOrder, ZOrderOptions options, boolean caseSensitive) {
     return new ClusteringColumns(table, table.spec(), caseSensitive, false).order(sortOrder, options.columnWeights());
-  }
-
-  /**
-   * Finds the columns that the data files of a partition spec can be clustered by: of types that have an order, and not constant in a
-   * file.
-   *
-   * @return them in the order of the schema, the fields of a struct in its place
-   */
-  public static List<ClusteringColumn> possible(Table table, PartitionSpec outputSpec) {
-    List<ClusteringColumn> found = new ArrayList<>();
-    collect(table.schema().asStruct(), List.of(), identitySources(outputSpec), found);
-    return found;
-  }
-
-  private static void collect(
-      Types.StructType struct, List<String> above, Set<Integer> ignored, List<ClusteringColumn> found) {
-    for (Types.NestedField field : struct.fields()) {
-      List<String> parts = new ArrayList<>(above);
-      parts.add(field.name());
-      if (field.type().isStructType()) {
-        collect(field.type().asStructType(), parts, ignored, found);
-      } else if (Keys.hasDomain(field.type().toString()) && !ignored.contains(field.fieldId())) {
-        found.add(new ClusteringColumn(parts, field.type().toString()));
-      }
-    }
   }
 
   /**

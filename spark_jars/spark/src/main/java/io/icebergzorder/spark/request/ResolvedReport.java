@@ -4,7 +4,6 @@ import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.core.report.SnapshotFacts;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -125,25 +124,9 @@ public record ResolvedReport(
    *
    * @throws IllegalArgumentException if one of the columns was dropped
    */
-  static SortOrder sortOrder(Table table, SnapshotFacts layout) {
+  private static SortOrder sortOrder(Table table, SnapshotFacts layout) {
     Schema schema = schemaOf(table, layout);
     return SortOrder.parse(layout.sortOrder()).renamed(parts -> nameOfToday(table, layout.id(), schema, parts));
-  }
-
-  /**
-   * Whether a name is that of another field than when a rewrite of ours was made. Names that the schema of its snapshot does not have
-   * do not count.
-   */
-  static boolean namesOtherFields(Table table, SnapshotFacts layout, Collection<List<String>> names) {
-    Schema then = schemaOf(table, layout);
-    return then != null
-        && names.stream()
-            .anyMatch(
-                parts -> {
-                  Types.NestedField before = field(then.asStruct(), parts);
-                  Types.NestedField now = field(table.schema().asStruct(), parts);
-                  return before != null && (now == null || now.fieldId() != before.fieldId());
-                });
   }
 
   private static List<String> nameOfToday(Table table, long snapshotId, Schema schema, List<String> parts) {

@@ -12,7 +12,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.function.Function;
 import org.apache.iceberg.IcebergBuild;
 import org.apache.iceberg.MetadataColumns;
 import org.apache.iceberg.PartitionSpec;
@@ -51,17 +50,7 @@ public record ResolvedRequest(
   public static ResolvedRequest of(CatalogTable target, RewriteRequest written) {
     // A caching catalog hands out tables as they were when they were first loaded.
     target.table().refresh();
-    return ofCompleted(target, TableDefaults.complete(target, written), options -> workload(target, options));
-  }
-
-  /**
-   * Resolves a request that is complete.
-   *
-   * @param workload finds the queries by the options
-   * @throws IllegalArgumentException if any of it cannot be honoured
-   */
-  static ResolvedRequest ofCompleted(
-      CatalogTable target, RewriteRequest request, Function<ZOrderOptions, Optional<Workload>> workload) {
+    RewriteRequest request = TableDefaults.complete(target, written);
     Table table = target.table();
     checkColumns(table);
     RewriteOptions options = RewriteOptions.of(request.options());
@@ -71,12 +60,7 @@ public record ResolvedRequest(
         ClusteringColumns.resolve(
             table, sortOrder, options.layout(), outputSpec(table, options), target.isCaseSensitive());
     FileScope scope = new FileScope(filter(target, request.where()), target.isCaseSensitive());
-    return new ResolvedRequest(target, request, options, branch, order, scope, workload.apply(options.layout()));
-  }
-
-  /** Asks for the same without columns: of a plan that has none. */
-  public ResolvedRequest without(UnnamedColumns request) {
-    return new ResolvedRequest(target, request.written(), request.options(), branch, order, scope, workload);
+    return new ResolvedRequest(target, request, options, branch, order, scope, workload(target, options.layout()));
   }
 
   /** Refuses names that Iceberg's metadata columns have: Spark reads those in place of the table's own. */
@@ -92,7 +76,7 @@ public record ResolvedRequest(
     }
   }
 
-  static String branchToRewrite(CatalogTable target, RewriteRequest request) {
+  private static String branchToRewrite(CatalogTable target, RewriteRequest request) {
     String branch = branch(target, request.branch(), "rewrite");
     if (!branch.equals(SnapshotRef.MAIN_BRANCH) && !SupportedVersions.commitsToBranches()) {
       throw new IllegalArgumentException(
@@ -130,8 +114,8 @@ public record ResolvedRequest(
     if (request.sortOrder() == null) {
       throw new IllegalArgumentException(
           String.format(
-              "Cannot rewrite data files of %s, because no columns are named, for example 'zorder(a, b)', and it has no property %s"
-                  + " and no workload to choose them by",
+              "Cannot rewrite data files of %s, because no columns are named, for example 'zorder(a, b)', and it has no property"
+                  + " %s: iceberg-zorder advise tells which to name",
               target.name(), TableDefaults.COLUMNS));
     }
     return SortOrder.parse(request.sortOrder());

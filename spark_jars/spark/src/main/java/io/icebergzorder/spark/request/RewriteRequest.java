@@ -14,7 +14,6 @@ import java.util.Map;
  * @param branch branch to rewrite
  * @param likeBuiltin whether it stands for a sort of Iceberg's own: then its default size of files holds, and files are rewritten
  *     whether or not that is predicted to pay
- * @param areColumnsChosen whether the workload has chosen the columns, because none were named
  */
 public record RewriteRequest(
     String table,
@@ -22,8 +21,7 @@ public record RewriteRequest(
     Map<String, String> options,
     String where,
     String branch,
-    boolean likeBuiltin,
-    boolean areColumnsChosen) {
+    boolean likeBuiltin) {
   /** The strategy's name, as written in a CALL. */
   public static final String STRATEGY = "zorder";
 
@@ -36,16 +34,6 @@ public record RewriteRequest(
     options.forEach(RewriteRequest::checkGiven);
     // In the order as written, so that a plan is always told in the same words.
     options = Collections.unmodifiableMap(new LinkedHashMap<>(options));
-  }
-
-  /** The same by columns that the workload has chosen. */
-  public RewriteRequest byChosen(String chosen) {
-    return new RewriteRequest(table, chosen, options, where, branch, likeBuiltin, true);
-  }
-
-  /** The same with other options. */
-  public RewriteRequest with(Map<String, String> others) {
-    return new RewriteRequest(table, sortOrder, others, where, branch, likeBuiltin, areColumnsChosen);
   }
 
   private static void checkGiven(String name, String value) {

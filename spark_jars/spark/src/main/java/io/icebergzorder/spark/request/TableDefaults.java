@@ -45,13 +45,7 @@ final class TableDefaults {
       checkWorkload(target, options.get(ZOrderOptions.WORKLOAD));
     }
     return new RewriteRequest(
-        request.table(),
-        sortOrder,
-        options,
-        request.where(),
-        request.branch(),
-        request.likeBuiltin(),
-        request.areColumnsChosen());
+        request.table(), sortOrder, options, request.where(), request.branch(), request.likeBuiltin());
   }
 
   /** Takes the table's workload if no other is named, and takes a remembered one away where cuts are even, or the call wants none. */

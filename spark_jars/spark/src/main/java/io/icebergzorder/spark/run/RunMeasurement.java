@@ -183,10 +183,7 @@ final class RunMeasurement {
         actual,
         plan.workload()
             .filter(workload -> !groups.isEmpty())
-            .map(
-                workload ->
-                    FittedLayouts.read(
-                        workload, groups, committed.stream().map(read::get).toList(), plan.request().areColumnsChosen())),
+            .map(workload -> FittedLayouts.read(workload, groups, committed.stream().map(read::get).toList())),
         Stream.of(messages.stream(), whyLeft(), groups.isEmpty() ? whyLimited() : Stream.<String>empty()).flatMap(each -> each).toList());
   }
 

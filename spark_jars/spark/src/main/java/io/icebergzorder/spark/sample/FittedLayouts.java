@@ -68,15 +68,13 @@ public record FittedLayouts(
     return ScanFractions.predicted(kept, order, groups.stream().map(FittedGroup::sampled).toList());
   }
 
-  /** What the queries of a workload read of some groups, and of what was made of each, and whether it chose their columns. */
-  public static WorkloadReads read(
-      Workload workload, Collection<FittedGroup> groups, Collection<BytesRead> made, boolean areColumnsChosen) {
+  /** What the queries of a workload read of some groups, and of what was made of each. */
+  public static WorkloadReads read(Workload workload, Collection<FittedGroup> groups, Collection<BytesRead> made) {
     return new WorkloadReads(
         workload.queries().size(),
         mean(workload, groups.stream().map(FittedGroup::readBefore)),
         mean(workload, groups.stream().map(FittedGroup::readPredicted)),
-        mean(workload, made.stream()),
-        areColumnsChosen);
+        mean(workload, made.stream()));
   }
 
   private static OptionalDouble mean(Workload workload, Stream<BytesRead> read) {

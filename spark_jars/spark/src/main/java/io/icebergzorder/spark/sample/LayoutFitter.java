@@ -2,7 +2,6 @@ package io.icebergzorder.spark.sample;
 
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Clusters;
-import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.MetricsCheck.GroupKeys;
@@ -43,8 +42,6 @@ import org.slf4j.LoggerFactory;
  */
 public final class LayoutFitter {
   private static final Logger LOG = LoggerFactory.getLogger(LayoutFitter.class);
-
-  private static final String UNSAMPLED = "Cannot sample %s, because %s. Nothing was written.";
 
   private final RewriteSession session;
   private final TablePlan plan;
@@ -92,24 +89,7 @@ public final class LayoutFitter {
    * @throws RuntimeException if a file group cannot be read, or sampling was cancelled
    */
   public FittedLayouts predicted() throws InterruptedException {
-    return fitted(this::drawn, Map.of(), UNSAMPLED);
-  }
-
-  /**
-   * Samples the columns to cluster by of all file groups.
-   *
-   * @return by file group, in their order
-   * @throws InterruptedException if this thread was interrupted
-   * @throws RuntimeException if a file group cannot be read, or sampling was cancelled
-   */
-  public Map<PlannedGroup, Sample> samples() throws InterruptedException {
-    List<GroupScan> scans = GroupScan.of(plan.groups(), plan.options().layout());
-    Map<PlannedGroup, Sample> samples = new LinkedHashMap<>();
-    for (Sampler.Drawn drawn : orStopped(UNSAMPLED, () -> drawn(scans))) {
-      List<KeyColumn> columns = drawn.fitted().columns();
-      samples.put(drawn.scan().group(), new Sample(columns.subList(columns.size() - order.columns().size(), columns.size())));
-    }
-    return samples;
+    return fitted(this::drawn, Map.of(), "Cannot sample %s, because %s. Nothing was written.");
   }
 
   /** Samples, looks at bounds, and chooses among the layouts; what is refused is no failure of any of it. */

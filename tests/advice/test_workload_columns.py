@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from iceberg_zorder.layout.choice.workload_columns import WorkloadPart, choose_columns
+from iceberg_zorder.advice.layouts.workload_columns import WorkloadPart, choose_columns
 from tests.layout.naive_queries import Query
 from tests.layout.test_queries import boxes_of, uniform
 

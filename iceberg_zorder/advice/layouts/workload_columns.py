@@ -15,12 +15,6 @@ from iceberg_zorder.layout.growth.extents import Extents
 from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
 from iceberg_zorder.layout.growth.query_costs import QueryCosts
 
-MOST_COLUMNS = 4
-"""So many columns are chosen at most, unless told."""
-
-MOST_CANDIDATES = 12
-"""So many columns are chosen among at most."""
-
 _FILES = 64
 """Files at most of the trees that columns are chosen by."""
 
@@ -49,9 +43,7 @@ class WorkloadPart:
         return len(self.positions) > 0 and len(self.positions[0]) > 0
 
 
-def choose_columns(
-    parts: Sequence[WorkloadPart], bits: int, *, tolerance: float, most: int = MOST_COLUMNS
-) -> list[int]:
+def choose_columns(parts: Sequence[WorkloadPart], bits: int, *, tolerance: float, most: int = 4) -> list[int]:
     """Choose the columns that files are best cut by for a workload.
 
     Trees are grown in each part, of 64 files at most. The column without which the queries read least of all parts

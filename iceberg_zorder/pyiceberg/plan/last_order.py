@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from pyiceberg.schema import Schema
@@ -53,30 +52,6 @@ def last_sort_order(table: Table, layout: SnapshotFacts, purpose: str = "report 
         return found
 
     return parse_sort_order(layout.sort_order).renamed(name_of_today).text
-
-
-def names_other_fields(table: Table, names: Iterable[tuple[str, ...]], layout: SnapshotFacts) -> bool:
-    """Tell whether a name is that of another field than when a rewrite of ours was made.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    names : iterable of tuple of str
-        The parts of names of fields.
-    layout : SnapshotFacts
-        The rewrite. Names that the schema of its snapshot does not have do not count.
-
-    Returns
-    -------
-    bool
-        Whether one is.
-    """
-    schema = _schema_of(table, layout)
-    if schema is None:
-        return False
-    fields = ((_field_id(schema.as_struct(), name), _field_id(table.schema().as_struct(), name)) for name in names)
-    return any(then is not None and then != now for then, now in fields)
 
 
 def is_by_order(table: Table, order: RowOrder, cuts: str, layout: SnapshotFacts) -> bool:

@@ -1,1 +1,0 @@
-"""Leave the columns of a rewrite to the queries of a workload."""
