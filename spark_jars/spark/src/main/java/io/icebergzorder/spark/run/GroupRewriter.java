@@ -52,7 +52,7 @@ final class GroupRewriter {
   /**
    * Rewrites file groups; nothing is committed.
    *
-   * @return by group, the new data files, which the caller owns; whatever else tasks have written is deleted, or will be when they end
+   * @return by group, the new data files, which the caller owns; what attempts of tasks have written that lost is left
    * @throws IllegalStateException if the new files of a group have not the rows of its old ones
    * @throws Exception whatever Spark or Iceberg failed with. Whatever was thrown, no task runs any more, and the new files are
    *     deleted
@@ -67,7 +67,6 @@ final class GroupRewriter {
         for (int group = 0; group < byGroup.size(); group++) {
           RowCounts.check(table, job.groups().get(group).group(), byGroup.get(group));
         }
-        tasks.keepOnly(new KeptFiles(table, files));
         return byGroup;
       } catch (Throwable e) {
         deleteFiles(tasks);

@@ -1,21 +1,17 @@
 package io.icebergzorder.spark.run;
 
 import io.icebergzorder.spark.internals.SparkInternals;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import java.util.UUID;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerApplicationEnd;
-import org.apache.spark.scheduler.SparkListenerJobEnd;
 import org.apache.spark.scheduler.SparkListenerJobStart;
 import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
@@ -26,12 +22,12 @@ import org.slf4j.LoggerFactory;
 import scala.Option;
 
 /**
- * The tasks of a rewrite's job, and the data files that they have finished, so that those of a failed job can be deleted, and
- * those that lost against another attempt of their task.
+ * The tasks of a rewrite's job, and the data files that they have finished, so that those of a failed job can be deleted.
  *
  * <p>Spark reports that a job has ended as soon as it has told its tasks to stop, and drops what they return from then on. But
  * it tells listeners of the end of every task, with the task's accumulators, however the task and its job have ended: there the
- * tasks name their files. Of attempts that tell nothing {@link KeptFiles} knows the names.
+ * tasks name their files. What attempts of a task have written that lost against another one (speculation, lost executors) is for
+ * {@code remove_orphan_files}, as with Iceberg's own rewrites.
  */
 final class GroupTasks implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(GroupTasks.class);
@@ -43,10 +39,6 @@ final class GroupTasks implements AutoCloseable {
   /** A property of jobs, which tells them apart. */
   private static final String PROPERTY = "iceberg-zorder.job";
 
-  /** What Spark calls the tasks of a job's last stage, which write; those before are map tasks of the shuffle. */
-  private static final String WRITING_TASK = "ResultTask";
-
-  private static final int NO_JOB = -1;
   private static final String SPARK_JOB_GROUP = "spark.jobGroup.id";
 
   private final SparkContext context;
@@ -101,31 +93,16 @@ final class GroupTasks implements AutoCloseable {
     }
   }
 
-  /**
-   * Deletes the files of all tasks but these, now or as soon as their tasks have ended: nobody waits for an attempt that has
-   * lost, which may hang for long.
-   */
-  void keepOnly(KeptFiles files) {
-    listener.keepOnly(files);
-  }
-
   @Override
   public void close() {
     context.setLocalProperty(PROPERTY, null);
-    if (!listener.awaitsLosers()) {
-      context.removeSparkListener(listener);
-    }
+    context.removeSparkListener(listener);
   }
 
   private final class Listener extends SparkListener {
     private final Set<Integer> stages = new HashSet<>();
-    private final Map<Long, Integer> running = new HashMap<>();
-    private final Map<Long, Integer> ended = new HashMap<>();
+    private final Set<Long> running = new HashSet<>();
     private final Set<String> files = new HashSet<>();
-    private final Set<String> unsorted = new HashSet<>();
-    private KeptFiles kept;
-    private int job = NO_JOB;
-    private boolean isJobOver;
     private boolean isLastStarted;
     private boolean isSparkStopped;
 
@@ -139,7 +116,7 @@ final class GroupTasks implements AutoCloseable {
     @Override
     public synchronized void onTaskStart(SparkListenerTaskStart event) {
       if (stages.contains(event.stageId())) {
-        running.put(event.taskInfo().taskId(), event.taskInfo().partitionId());
+        running.add(event.taskInfo().taskId());
       }
     }
 
@@ -148,66 +125,23 @@ final class GroupTasks implements AutoCloseable {
       if (!stages.contains(event.stageId())) {
         return;
       }
-      long attempt = event.taskInfo().taskId();
-      running.remove(attempt);
+      running.remove(event.taskInfo().taskId());
       if (event.taskMetrics() != null) {
-        for (Object location : SparkInternals.collected(event.taskMetrics(), locations.id())) {
-          files.add((String) location);
-          unsorted.add((String) location);
-        }
+        SparkInternals.collected(event.taskMetrics(), locations.id()).forEach(location -> files.add((String) location));
       }
-      if (event.taskType().equals(WRITING_TASK)) {
-        ended.put(attempt, event.taskInfo().partitionId());
-      }
-      deleteOfLosers(ended);
       notifyAll();
     }
 
     @Override
     public synchronized void onJobStart(SparkListenerJobStart event) {
       isLastStarted |= has(event.properties(), lastId);
-      if (has(event.properties(), id)) {
-        job = event.jobId();
-      }
       notifyAll();
-    }
-
-    @Override
-    public synchronized void onJobEnd(SparkListenerJobEnd event) {
-      isJobOver |= event.jobId() == job;
-      deleteOfLosers(ended);
     }
 
     @Override
     public synchronized void onApplicationEnd(SparkListenerApplicationEnd event) {
       isSparkStopped = true;
-      // Nothing is told of these any more, and their executors are stopped now.
-      deleteOfLosers(running);
       notifyAll();
-    }
-
-    synchronized void keepOnly(KeptFiles files) {
-      kept = files;
-      deleteOfLosers(ended);
-    }
-
-    /** Whether tasks may end from now on whose files are to be deleted. */
-    synchronized boolean awaitsLosers() {
-      return kept != null && !isSparkStopped && !(isJobOver && running.isEmpty());
-    }
-
-    private void deleteOfLosers(Map<Long, Integer> attempts) {
-      if (kept == null) {
-        return;
-      }
-      attempts.forEach((attempt, partition) -> unsorted.addAll(kept.others(partition, attempt)));
-      attempts.clear();
-      unsorted.forEach(kept::deleteOther);
-      unsorted.clear();
-      if (isJobOver && running.isEmpty()) {
-        // Not by this thread: who stops Spark waits for it, and holds the lock that removing a listener takes.
-        CompletableFuture.runAsync(() -> context.removeSparkListener(this));
-      }
     }
 
     private boolean has(Properties properties, String id) {
