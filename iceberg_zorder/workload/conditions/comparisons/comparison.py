@@ -113,6 +113,7 @@ _COMPARERS: dict[str, Callable[[Comparing, Any, str, Operand], Understood]] = {
     "attimezone": calendar.at_zone,
     "coalesce": choices.coalesced,
     "column": casts.column,
+    "dot": casts.column,
     "mul": sums.product,
     "neg": sums.negative,
     "nullif": casts.inner,
