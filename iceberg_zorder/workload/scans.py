@@ -343,19 +343,18 @@ def _scans(scope: Scope, above: list[exp.Expr]) -> Iterator[Scan]:
     query = scope.expression
     for each in scope.set_operation_scopes:
         yield from _scans(each, above if not _is_cut(query) else [])
-    for each in (*scope.cte_scopes, *scope.subquery_scopes):
-        yield from _scans(each, [])
-    if not isinstance(query, exp.Select):
-        return
-    for name, (node, source) in scope.selected_sources.items():
+    sources = scope.selected_sources.items() if isinstance(query, exp.Select) else ()
+    for name, (node, source) in sources:
         is_blocked = any(node.args.get(key) for key in ("pivots", "sample", "changes"))
-        facts = [] if is_blocked else _facts(query, name, above)
+        facts = _facts(query, name, above) if isinstance(query, exp.Select) and not is_blocked else []
         if isinstance(source, exp.Table):
             if source.name == _TABLE:
                 alias = source.args.get("alias")
                 yield Scan(source, () if alias is not None and alias.columns else tuple(facts))
         elif not source.is_cte:
             yield from _pushed(source, name, facts)
+    for each in (*scope.cte_scopes, *scope.subquery_scopes):
+        yield from _scans(each, [])
 
 
 def _pushed(scope: Scope, name: str, facts: Sequence[exp.Expr]) -> Iterator[Scan]:
