@@ -38,7 +38,7 @@ Conf = Annotated[
     list[str] | None,
     typer.Option(metavar="K=V", help="A setting of Spark, as spark.driver.memory=4g; repeat for more."),
 ]
-FileKind = Literal["sql", "rows", "conditions", "event-log", "scan-reports", "workload"]
+FileKind = Literal["sql", "rows", "conditions", "event-log", "workload"]
 OutputKind = Annotated[
     Literal["text", "json"], typer.Option("--output", help="How the result, or the error, is written to stdout.")
 ]

@@ -15,7 +15,6 @@ from iceberg_zorder.workload.readers.conditions import add_conditions, condition
 from iceberg_zorder.workload.readers.event_log import EventLogReader
 from iceberg_zorder.workload.readers.files import Format, Source, lines_of, sources, text_of
 from iceberg_zorder.workload.readers.rows import CONDITION, QUERY, BadRow, Row, csv_rows, json_rows, json_values
-from iceberg_zorder.workload.readers.scan_report import add_logged, add_reports
 from iceberg_zorder.workload.readers.statements import StatementReader
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from iceberg_zorder.workload.workload import FULL_SCAN, Gathered, Workload
@@ -101,8 +100,6 @@ class _Reader:
     def _add(self, source: Source) -> None:
         if source.kind == "event-log":
             self._add_events(source)
-        elif source.kind == "scan-reports":
-            self._add_reports(source)
         elif source.kind == "sql":
             self._statements.add_script(text_of(source.path))
         elif source.kind == "workload":
@@ -148,13 +145,6 @@ class _Reader:
             raise InvalidInputError("it has no events of Spark")
         for _ in missing:
             self._gathered.miss("statement", str(source.path), "its end cannot be decompressed", 1.0)
-
-    def _add_reports(self, source: Source) -> None:
-        text = text_of(source.path)
-        if "ScanReport{" in text:
-            add_logged(self._gathered, text, self._table)
-        else:
-            add_reports(self._gathered, json_values(text), self._table)
 
     def _add_rows(self, text: str, source: Source) -> None:
         is_json = text.lstrip().startswith(("{", "["))

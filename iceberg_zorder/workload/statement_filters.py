@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from iceberg_zorder.workload.conditions.calendar_parts import with_whole_dates
 from iceberg_zorder.workload.conditions.columns import Column
 from iceberg_zorder.workload.conditions.condition import Conditions
-from iceberg_zorder.workload.conditions.nodes import columns_in
+from iceberg_zorder.workload.conditions.nodes import ORIGIN, columns_in, path_of, shown
 from iceberg_zorder.workload.conditions.understood import Understood, all_understood
 from iceberg_zorder.workload.conditions.values.constants import Clock, Constants
 from iceberg_zorder.workload.filtered_columns import Kinds
 from iceberg_zorder.workload.predicate_text import column_text, predicate_text
 from iceberg_zorder.workload.scanned_table import ScannedTable
-from iceberg_zorder.workload.scans.finder import Scan
-from iceberg_zorder.workload.scans.references import Reference, reference
-from iceberg_zorder.workload.scans.relations import Fact
+from iceberg_zorder.workload.scans import Scan
 
 
 @dataclass(frozen=True)
@@ -31,17 +27,17 @@ class ScanFilter:
         The filter, ``TRUE`` if there is none.
     unknown : dict of tuple of str to str
         Columns that are compared with values that are not known, and how.
-    lost : tuple of (sqlglot.exp.Expr, str)
+    lost : tuple of (str, str)
         Conditions that the filter leaves out, in whole or in part, and why.
     """
 
     filter: str
     unknown: Kinds = field(default_factory=dict)
-    lost: tuple[tuple[exp.Expr, str], ...] = ()
+    lost: tuple[tuple[str, str], ...] = ()
 
 
 def scan_filter(scan: Scan, table: ScannedTable, clock: Clock) -> ScanFilter:
-    """Find the filter of a scan.
+    """Find what is true of all rows of a scan that matter.
 
     Parameters
     ----------
@@ -52,83 +48,46 @@ def scan_filter(scan: Scan, table: ScannedTable, clock: Clock) -> ScanFilter:
     clock : Clock
         When the statement runs.
 
-    Returns
-    -------
-    ScanFilter
-        What is true of all rows of the scan that matter.
-
     Examples
     --------
     >>> import sqlglot
     >>> from datetime import datetime, timezone
-    >>> from iceberg_zorder.workload.scans.finder import ScanFinder
+    >>> from sqlglot.dialects.dialect import Dialect
+    >>> from iceberg_zorder.workload.scans import find_scans
     >>> table = ScannedTable(("db", "t"), {("a",): "long"})
-    >>> (scan,) = ScanFinder(table).scans(sqlglot.parse_one("SELECT * FROM t JOIN u ON t.a = u.k WHERE u.k IN (1, 2)"))
+    >>> statement = sqlglot.parse_one("SELECT * FROM t JOIN u ON t.a = u.k WHERE u.k IN (1, 2)")
+    >>> (scan,) = find_scans(statement, table, Dialect.get_or_raise(None))
     >>> scan_filter(scan, table, Clock(datetime.now(timezone.utc))).filter
     'a IN (1, 2)'
     """
-    number = scan.source.number
-    conditions = Conditions(_Columns(table, number, scan.facts), Constants(clock))
+    name = scan.node.alias_or_name
+    conditions = Conditions(_Columns(table, name), Constants(clock))
+    select = scan.node.parent_select
+    is_alone = select is None or not (select.args.get("joins") or select.args.get("laterals"))
     found: list[Understood] = []
-    missing: list[tuple[exp.Expr, str]] = []
-    asked = with_whole_dates([fact.condition for fact in scan.facts])
-    for fact, condition in zip(scan.facts, asked, strict=True):
-        understood = conditions.true_of(condition)
+    missing: dict[tuple[str, str], None] = {}
+    for fact in scan.facts:
+        understood = conditions.true_of(fact)
         found.append(understood)
-        if understood.lost and any((reference(each) or (-1,))[0] == number for each in columns_in(fact.condition)):
-            missing.append((fact.origin, understood.lost[0]))
+        if understood.lost and (is_alone or any(each.table == name for each in columns_in(fact))):
+            missing[fact.meta.get(ORIGIN) or shown(fact), understood.lost[0]] = None
     whole = all_understood(found)
     return ScanFilter(predicate_text(whole.predicate), whole.unknown, tuple(missing))
 
 
 class _Columns:
-    """The columns of one scan, and those of other sources that a join makes equal to them."""
+    """The columns of one scan."""
 
-    def __init__(self, table: ScannedTable, number: int, facts: Sequence[Fact]) -> None:
+    def __init__(self, table: ScannedTable, name: str) -> None:
         self._table = table
-        self._number = number
-        self._equal = _Equal(facts)
+        self._name = name
 
     def find(self, node: exp.Expr) -> Column | None:
-        found = reference(node)
-        if found is None:
-            return None
-        if found[0] == self._number:
-            known = self._table.column(found[1])
-            return None if known is None else Column(*known)
-        for _, path in sorted(each for each in self._equal.to(found) if each[0] == self._number):
-            known = self._table.column(path)
-            if known is not None:
-                return Column(*known, is_inferred=True)
-        return None
+        found = path_of(node)
+        known = self._table.column(found[1:]) if found is not None and found[0] == self._name else None
+        return None if known is None else Column(*known)
 
     def foreign(self, node: exp.Column) -> str:
-        found = reference(node)
-        if found is not None and found[0] == self._number:
-            return f"there is no column {column_text(found[1])} in {'.'.join(self._table.identifier)}"
+        if node.table in (self._name, ""):
+            return f"there is no column {column_text((node.name,))} in {'.'.join(self._table.identifier)}"
         return "it asks for a column of another table"
-
-
-class _Equal:
-    """Which columns conditions make equal."""
-
-    def __init__(self, facts: Sequence[Fact]) -> None:
-        self._groups: dict[Reference, set[Reference]] = {}
-        for fact in facts:
-            node = fact.condition.unnest()
-            if isinstance(node, exp.EQ):
-                sides = [_lower(reference(each.unnest())) for each in (node.this, node.expression)]
-                if sides[0] is not None and sides[1] is not None:
-                    self._join(sides[0], sides[1])
-
-    def to(self, column: Reference) -> set[Reference]:
-        return self._groups.get(_lower(column) or column, set())
-
-    def _join(self, one: Reference, other: Reference) -> None:
-        joined = self._groups.get(one, {one}) | self._groups.get(other, {other})
-        for each in joined:
-            self._groups[each] = joined
-
-
-def _lower(column: Reference | None) -> Reference | None:
-    return None if column is None else (column[0], tuple(part.lower() for part in column[1]))

@@ -8,14 +8,15 @@ from datetime import datetime, timezone
 import duckdb
 import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
 
 from iceberg_zorder.request.predicate import parse_predicate
 from iceberg_zorder.workload.conditions.values.constants import Clock
 from iceberg_zorder.workload.scanned_table import ScannedTable
-from iceberg_zorder.workload.scans.finder import ScanFinder
-from iceberg_zorder.workload.scans.relations import Definition, Environment
+from iceberg_zorder.workload.scans import View, find_scans
 from iceberg_zorder.workload.statement_filters import scan_filter
 
+DUCKDB = Dialect.get_or_raise("duckdb")
 NOW = datetime(2024, 2, 10, 10, 30, tzinfo=timezone.utc)
 Views = Sequence[tuple[str, str]]
 
@@ -60,13 +61,20 @@ class Narrowed:
             name.partition("(")[0]: (name, sqlglot.parse_one(text, dialect="duckdb")) for name, text in views
         }
         self.filters: list[str] = []
+        nodes = [
+            node
+            for tree in (self._tree, *(tree for _, tree in self._views.values()))
+            for node in tree.find_all(exp.Table)
+        ]
+        for place, node in enumerate(nodes):
+            node.meta["place"] = place
         by_node: dict[int, tuple[exp.Table, list[str]]] = {}
-        for scan in ScanFinder(table, self._view).scans(self._tree):
+        for scan in find_scans(self._tree, table, DUCKDB, self._view):
             found = scan_filter(scan, table, Clock(NOW)).filter
             parse_predicate(found)
             self.filters.append(found)
-            assert isinstance(scan.source.node, exp.Table)
-            by_node.setdefault(id(scan.source.node), (scan.source.node, []))[1].append(found)
+            node = nodes[scan.node.meta["place"]]
+            by_node.setdefault(id(node), (node, []))[1].append(found)
         # A table that is read several times, as in a CTE, keeps what any of its scans needs.
         self.target: str | None = None
         for node, filters in by_node.values():
@@ -84,12 +92,13 @@ class Narrowed:
     def views(self) -> list[tuple[str, str]]:
         return [(name, tree.sql(dialect="duckdb")) for name, tree in self._views.values()]
 
-    def _view(self, parts: Sequence[str]) -> Definition | None:
+    def _view(self, parts: Sequence[str]) -> View | None:
         name, tree = self._views.get(parts[-1], ("", None))
         if tree is None:
             return None
         columns = tuple(name.rstrip(")").partition("(")[2].replace(" ", "").split(",")) if "(" in name else ()
-        return Definition(tree, columns, Environment())
+        assert isinstance(tree, exp.Query)
+        return View(tree, columns)
 
 
 def _replace(node: exp.Table, table: str, condition: str) -> None:

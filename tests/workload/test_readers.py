@@ -168,37 +168,10 @@ def test_logs_of_duckdb(name: str) -> None:
     assert (only.columns, only.filter) == ((("a", "="),), "d > DATE '2026-11-17'")
 
 
-@pytest.mark.parametrize("name", ["scan-reports.jsonl", "scan-reports.log"])
-def test_scan_reports_tell_columns_only(name: str) -> None:
-    """As Iceberg 1.12 sends them to a REST catalog, and logs them, cut to what is read."""
-    found = read_workload([LOGS / name], TABLE)
-    assert filters(found) == {"TRUE": 3.0}  # two without a filter, and an OR of two columns
-    assert {(each.columns, each.filter) for each in found.columns_only} == {
-        ((("id", "="),), "TRUE"),
-        ((("at", "range"), ("day", "range"), ("id", "range"), ("s", "=")), "TRUE"),
-        ((("i", "other"), ("id", "in"), ("s", "other")), "st.`y z` IS NULL"),
-        ((("s", "other"),), "TRUE"),
-    }
-    assert [each.reason for each in found.not_understood] == [
-        "it compares different columns with values that are not known"
-    ]
-
-
-def test_reports_of_other_tables_and_expressions_nobody_knows(tmp_path: Path) -> None:
-    reports = [
-        {"table-name": "lake.db.other", "filter": True},
-        {"table-name": "lake.db.t", "filter": {"type": "eq", "term": {"type": "transform"}, "value": "x"}},
-        {"table-name": "lake.db.t", "filter": {"type": "near", "term": "id"}},
-        {"report-type": "commit-report", "table-name": "lake.db.t"},
-    ]
-    found = read(tmp_path / "r.jsonl", "\n".join(map(json.dumps, reports)))
-    assert (filters(found), found.elsewhere) == ({"TRUE": 2.0}, 1.0)
-    assert len(found.not_understood) == 2
-    logged = (
-        'x ScanReport{tableName=lake.db.t, snapshotId=1, filter=bucket(ref(name="id")) == "(h)", schemaId=0, projected'
-    )
-    (missed,) = read(tmp_path / "r.log", logged).not_understood
-    assert missed.kind == "part"
+@pytest.mark.parametrize("text", ['{"report-type":"scan-report","filter":true}', "INFO ScanReport{tableName=x, snap"])
+def test_scan_reports_are_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InvalidInputError, match="because Iceberg's scan reports hide the values of filters"):
+        read(tmp_path / "reports.json", text)
 
 
 def test_a_workload_is_read_again(tmp_path: Path) -> None:
@@ -245,8 +218,6 @@ def java_block(part: bytes) -> bytes:
         ("r.json", '  [{"query": "SELECT 1"}]', "rows"),
         ("w", '{"version": 1,\n "queries": []}', "workload"),
         ("e", '{"Event":"SparkListenerLogStart","Spark Version":"4.1.4"}\n', "event-log"),
-        ("s.json", '{"report-type":"scan-report","table-name":"x","filter":true}', "scan-reports"),
-        ("app.log", "a\nINFO ScanReport{tableName=x, snap", "scan-reports"),
     ],
 )
 def test_the_kind_of_a_file_is_found_out(tmp_path: Path, name: str, text: str, kind: Format) -> None:

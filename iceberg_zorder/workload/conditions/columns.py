@@ -40,13 +40,10 @@ class Column:
         Its name, and that of the fields down to it.
     kind : str
         Its type, as Iceberg writes it.
-    is_inferred : bool, optional
-        Whether it stands for a column of another table that a join makes equal to it.
     """
 
     name: Name
     kind: str
-    is_inferred: bool = False
 
 
 class Columns(Protocol):
@@ -62,8 +59,10 @@ class Columns(Protocol):
 def refused(node: exp.Expr, columns: Columns) -> Understood:
     """Say why nothing is understood of an expression."""
     for column in columns_in(node):
-        found = columns.find(column)
-        if found is None or found.is_inferred:
+        whole: exp.Expr = column
+        while isinstance(whole.parent, exp.Dot):
+            whole = whole.parent
+        if columns.find(column) is None and columns.find(whole) is None:
             return lost(columns.foreign(column))
     if any(isinstance(each, exp.Query) for each in node.walk()):
         return lost("it asks a subquery")
@@ -72,7 +71,7 @@ def refused(node: exp.Expr, columns: Columns) -> Understood:
 
 def kind_of(node: exp.Expr, columns: Columns) -> str | None:
     """Find the type of an expression, as Iceberg writes it; None if it is not known."""
-    if isinstance(node, exp.Column):
+    if isinstance(node, exp.Column | exp.Dot):
         found = columns.find(node)
         return found.kind if found is not None else None
     if isinstance(node, exp.Cast):

@@ -9,11 +9,11 @@ from sqlglot import exp
 
 from iceberg_zorder.request.predicate import Constant, IsNan, IsNull, Not
 from iceberg_zorder.request.predicate_values import Value
-from iceberg_zorder.workload.conditions.columns import Columns, is_moment, kind_of, refused
+from iceberg_zorder.workload.conditions.columns import Columns, refused
 from iceberg_zorder.workload.conditions.comparisons.comparing import EXCHANGED
 from iceberg_zorder.workload.conditions.comparisons.comparison import Comparisons
 from iceberg_zorder.workload.conditions.nodes import has_columns, shown
-from iceberg_zorder.workload.conditions.patterns import date_range, like, starts_with
+from iceberg_zorder.workload.conditions.patterns import like, starts_with
 from iceberg_zorder.workload.conditions.understood import (
     Understood,
     all_understood,
@@ -23,8 +23,7 @@ from iceberg_zorder.workload.conditions.understood import (
 from iceberg_zorder.workload.conditions.unknown_values import unknown_comparison
 from iceberg_zorder.workload.conditions.values.arithmetic import Operand, UnknownValueError, compared
 from iceberg_zorder.workload.conditions.values.constants import Constants
-from iceberg_zorder.workload.conditions.values.moments import following
-from iceberg_zorder.workload.normal_form import FALSE, OPPOSITES, any_of, normal_form
+from iceberg_zorder.workload.normal_form import FALSE, OPPOSITES, normal_form
 
 _OPERATORS: dict[str, str] = {"eq": "=", "neq": "<>", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 
@@ -98,26 +97,6 @@ class Conditions:
             return lost(str(error))
         return self._comparisons.compare(node, "=", Value("boolean", not negated))
 
-    def not_true_of(self, node: exp.Expr) -> Understood:
-        """Understand where a condition is false or NULL."""
-        return any_understood([self.true_of(node, negated=True), self._null_of(node)])
-
-    def _null_of(self, node: exp.Expr) -> Understood:
-        """Understand where a condition is NULL."""
-        if isinstance(node, exp.Paren | exp.Not):
-            return self._null_of(node.this)
-        if isinstance(node, exp.And | exp.Or):
-            return any_understood(self._null_of(each) for each in node.flatten())
-        if isinstance(node, exp.Is | exp.NullSafeEQ | exp.NullSafeNEQ):
-            return Understood(FALSE)
-        if node.key in _OPERATORS or isinstance(node, exp.In | exp.Between | exp.Like):
-            operands = list(node.iter_expressions())
-            of = [self._columns.find(each) for each in operands if has_columns(each)]
-            values = [self._constants.value(each) for each in operands if not has_columns(each)]
-            if all(each is not None for each in of) and all(value.content is not None for value in values):
-                return Understood(any_of(IsNull(each.name) for each in of if each is not None))
-        return lost(f"whether {shown(node)} is NULL is not known")
-
     def _constant(self, node: exp.Expr, negated: bool) -> Understood:
         try:
             content = self._constants.value(node).content
@@ -160,25 +139,12 @@ class Conditions:
     def _tuples(
         self, lefts: Sequence[exp.Expr], operator: str, rights: Sequence[exp.Expr], whole: exp.Expr
     ) -> Understood:
-        """Compare place by place; order is decided by the first that differs.
-
-        Where a place is NULL, some dialects order it as the least value, and some as the greatest.
-        """
-        if len(lefts) != len(rights) or not lefts:
+        """Compare place by place; dialects order rows that have NULL each in its own way."""
+        if len(lefts) != len(rights) or not lefts or operator != "=":
             return refused(whole, self._columns)
-        if any(isinstance(each.unnest(), exp.Null) for each in (*lefts, *rights)):
-            return lost(f"{shown(whole)} compares with NULL in a row")
-        pairs = list(zip(lefts, rights, strict=True))
-        if operator == "=":
-            return all_understood(self._comparison(left, operator, right, whole) for left, right in pairs)
-        found = [self._is_null(each, wanted=True) for each in (*lefts, *rights) if has_columns(each)]
-        if operator == "<>":
-            return any_understood([*found, *(self._comparison(left, "<>", right, whole) for left, right in pairs)])
-        for place, (left, right) in enumerate(pairs):
-            strict = operator if place == len(pairs) - 1 else operator[0]
-            before = [self._comparison(*pair, whole) for pair in ((a, "=", b) for a, b in pairs[:place])]
-            found.append(all_understood([*before, self._comparison(left, strict, right, whole)]))
-        return any_understood(found)
+        return all_understood(
+            self._comparison(*pair, whole) for pair in ((a, "=", b) for a, b in zip(lefts, rights, strict=True))
+        )
 
     def _any(self, left: exp.Expr, operator: str, right: exp.Expr) -> Understood:
         values = right.this.unnest()
@@ -238,11 +204,9 @@ class Conditions:
         what = node.expression
         if isinstance(what, exp.Null):
             return self._is_null(node.this, wanted=not negated)
-        if not isinstance(what, exp.Boolean):
+        if not isinstance(what, exp.Boolean) or negated:
             return refused(node, self._columns)
-        if not negated:
-            return self.true_of(node.this, negated=not what.this)
-        return self.not_true_of(node.this if what.this else exp.Not(this=node.this.copy()))
+        return self.true_of(node.this, negated=not what.this)
 
     def _is_null(self, node: exp.Expr, *, wanted: bool) -> Understood:
         node = node.unnest()
@@ -288,21 +252,6 @@ class Conditions:
         if found is not None and found.kind == "string":
             result = like(found.name, pattern, escape, negated=negated)
             return Understood(normal_form(result.predicate), result.lost)
-        of = node.this.this if isinstance(node.this, exp.Cast) else None
-        dates = date_range(pattern)
-        if (
-            of is not None
-            and dates
-            and is_moment(kind_of(of, self._columns))
-            and kind_of(node.this, self._columns) == "string"
-        ):
-            start, end = Value("timestamp_ntz", dates[0]), Value("timestamp_ntz", following(*dates))
-            operators = ("<", ">=") if negated else (">=", "<")
-            parts = [
-                self._comparisons.compare(of, operator, at)
-                for operator, at in zip(operators, (start, end), strict=True)
-            ]
-            return any_understood(parts) if negated else all_understood(parts)
         return refused(node, self._columns)
 
     def _starts_with(self, node: exp.Expr, negated: bool) -> Understood:

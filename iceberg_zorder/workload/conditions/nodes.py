@@ -14,9 +14,8 @@ from iceberg_zorder.workload.conditions.values.moments import unit_named
 
 Type = exp.DataType.Type
 
-SOURCE_MARK, PATH_SEPARATOR = "\ue000", "\ue001"
-"""Of references to columns, see ``scans/references.py``; no name has them."""
-_REFERENCE = re.compile(f'"?{SOURCE_MARK}\\d+"?\\.')
+ORIGIN = "origin"
+"""Where a condition keeps its text as it was written."""
 
 _STRICT = re.compile(r"(%[A-Za-z])strict")
 
@@ -42,16 +41,18 @@ def columns_in(node: exp.Expr) -> Iterator[exp.Column]:
             yield each
 
 
+def path_of(node: exp.Expr) -> tuple[str, ...] | None:
+    """Read the name of a column's source, the column's and its fields'; None of what is no column."""
+    if isinstance(node, exp.Dot):
+        before = path_of(node.this)
+        is_name = isinstance(node.expression, exp.Identifier)
+        return (*before, node.expression.name) if before is not None and is_name else None
+    return (node.table, node.name) if isinstance(node, exp.Column) else None
+
+
 def has_columns(node: exp.Expr) -> bool:
     """Tell whether an expression has columns, or a subquery."""
     return any(isinstance(each, exp.Column | exp.Query) for each in node.walk())
-
-
-def subqueries_in(node: exp.Expr) -> Iterator[exp.Query]:
-    """Find the outermost subqueries of an expression."""
-    for each in node.walk(prune=lambda each: isinstance(each, exp.Query)):
-        if isinstance(each, exp.Query):
-            yield each
 
 
 def truncation_unit(node: exp.Expr) -> str:
@@ -87,5 +88,6 @@ def sql_of(node: exp.Expr, dialect: DialectType) -> str:
 
 def shown(node: exp.Expr) -> str:
     """Write a part of a condition, without the end of a long one."""
-    sql = _STRICT.sub(r"\1", _REFERENCE.sub("", sql_of(node, ""))).replace(PATH_SEPARATOR, ".")
+    plain = node.transform(lambda each: exp.column(each.name) if isinstance(each, exp.Column) else each)
+    sql = _STRICT.sub(r"\1", sql_of(plain, ""))
     return sql if len(sql) <= 100 else f"{sql[:97]}..."

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from datetime import datetime
-
 from iceberg_zorder.request.predicate import Comparison, IsNull, Name, Not, Predicate, StartsWith
 from iceberg_zorder.request.predicate_values import Value
 from iceberg_zorder.workload.conditions.understood import Understood, lost
 from iceberg_zorder.workload.normal_form import FALSE
-
-_DATE_PREFIX = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?-?")
 
 
 def like(column: Name, pattern: str, escape: str | None, *, negated: bool) -> Understood:
@@ -54,25 +49,6 @@ def like(column: Name, pattern: str, escape: str | None, *, negated: bool) -> Un
 def starts_with(column: Name, prefix: str) -> Predicate:
     """Ask for a beginning; all text that is not NULL begins with the empty one."""
     return StartsWith(column, prefix) if prefix else Not(IsNull(column))
-
-
-def date_range(pattern: str) -> tuple[datetime, str] | None:
-    """Find which dates are written so: the first moment, and the unit of time that it begins.
-
-    Examples
-    --------
-    >>> date_range("2024-05%")
-    (datetime.datetime(2024, 5, 1, 0, 0), 'month')
-    """
-    text, rest = _literal_beginning(pattern, None)
-    match = _DATE_PREFIX.fullmatch(text)
-    if match is None or rest.strip("%") or not rest:
-        return None
-    parts = [int(part) for part in match.groups() if part]
-    try:
-        return datetime(*[*parts, 1, 1][:3]), ("year", "month", "day")[len(parts) - 1]  # type: ignore[arg-type]
-    except ValueError:
-        return None
 
 
 def _literal_beginning(pattern: str, escape: str | None) -> tuple[str, str]:

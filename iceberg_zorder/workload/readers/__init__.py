@@ -1,1 +1,1 @@
-"""Reads workloads from what people have: SQL, rows of query logs, Spark's event logs, Iceberg's scan reports."""
+"""Reads workloads from what people have: SQL, rows of query logs, Spark's event logs."""

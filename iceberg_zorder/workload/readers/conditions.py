@@ -8,14 +8,12 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
+from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.workload.conditions.values.constants import Clock
 from iceberg_zorder.workload.readers.rows import BadRow, Row
 from iceberg_zorder.workload.readers.statements import add_filter
 from iceberg_zorder.workload.scanned_table import ScannedTable
-from iceberg_zorder.workload.scans.finder import Scan
-from iceberg_zorder.workload.scans.names import Names
-from iceberg_zorder.workload.scans.relations import Fact, Source
-from iceberg_zorder.workload.scans.sources import conjuncts
+from iceberg_zorder.workload.scans import qualified_condition
 from iceberg_zorder.workload.statement_filters import scan_filter
 from iceberg_zorder.workload.workload import Gathered
 
@@ -48,21 +46,20 @@ def add_conditions(
     (Query(filter="day > DATE '2024-05-10'", weight=3.0, weaker=0.0),)
     """
     found = Dialect.get_or_raise(dialect or "spark")
-    names = tuple(tuple(part.lower() for part in table.identifier[place:]) for place in range(len(table.identifier)))
-    source = Source(0, names, exp.Table(), table.top_level, is_scan=True)
-    resolver = Names([source])
     for row in rows:
         if isinstance(row, BadRow):
             gathered.miss("statement", row.text, row.reason, 1.0)
             continue
         try:
-            parsed = exp.condition(row.text, dialect=found)
+            scan = qualified_condition(exp.condition(row.text, dialect=found), table, found)
         except SqlglotError:
             gathered.miss("statement", row.text, "it cannot be parsed", row.weight)
             continue
-        facts = tuple(Fact(resolver.resolve(each), each) for each in conjuncts(parsed))
+        except InvalidInputError as error:
+            gathered.miss("statement", row.text, str(error), row.weight)
+            continue
         at = clock if row.at is None else Clock(row.at)
-        add_filter(gathered, scan_filter(Scan(source, facts), table, at), row.weight, found)
+        add_filter(gathered, scan_filter(scan, table, at), row.weight)
 
 
 def condition_lines(text: str) -> list[Row]:

@@ -13,8 +13,8 @@ import pyarrow as pa
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.workload.readers.rows import CONDITION, QUERY
 
-Format = Literal["sql", "rows", "conditions", "event-log", "scan-reports", "workload"]
-FORMATS: tuple[Format, ...] = ("sql", "rows", "conditions", "event-log", "scan-reports", "workload")
+Format = Literal["sql", "rows", "conditions", "event-log", "workload"]
+FORMATS: tuple[Format, ...] = ("sql", "rows", "conditions", "event-log", "workload")
 _CODECS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".lz4": "lz4", ".bz2": "bz2"}
 _LZ4_BLOCK = b"LZ4Block"
 _STATEMENT = re.compile(
@@ -136,8 +136,8 @@ def _kind_of(path: Path) -> Format:
         return "sql"
     text = _beginning(path)
     stripped = text.lstrip("\ufeff \t\r\n")
-    if "ScanReport{tableName=" in text:
-        return "scan-reports"
+    if "ScanReport{tableName=" in text or '"report-type"' in text:
+        raise InvalidInputError(f"Cannot read {path}, because Iceberg's scan reports hide the values of filters")
     if stripped.startswith(("{", "[")):
         return _kind_of_json(stripped)
     header = stripped.partition("\n")[0]
@@ -158,8 +158,6 @@ def _kind_of_json(text: str) -> Format:
         " ", ""
     ):
         return "event-log"
-    if '"report-type"' in text or ('"table-name"' in text and '"filter"' in text):
-        return "scan-reports"
     keys = re.findall(r'^\s*\{\s*"version"\s*:\s*\d+\s*,\s*"(queries|columns-only|not-understood)"', text)
     return "workload" if keys else "rows"
 

@@ -15,12 +15,10 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.workload.conditions.nodes import sql_of
 from iceberg_zorder.workload.conditions.values.constants import Clock
 from iceberg_zorder.workload.predicate_text import column_text
 from iceberg_zorder.workload.scanned_table import ScannedTable
-from iceberg_zorder.workload.scans.finder import ScanFinder
-from iceberg_zorder.workload.scans.relations import Definition, Environment
+from iceberg_zorder.workload.scans import View, find_scans
 from iceberg_zorder.workload.statement_filters import ScanFilter, scan_filter
 from iceberg_zorder.workload.workload import Gathered, Workload
 
@@ -63,7 +61,7 @@ class _View:
 
     place: int
     name: tuple[str, ...]
-    definition: Definition
+    definition: View
 
 
 class StatementReader:
@@ -187,11 +185,11 @@ class StatementReader:
         weight: float,
         gathered: Gathered,
     ) -> None:
-        def view(parts: Sequence[str]) -> Definition | None:
+        def view(parts: Sequence[str]) -> View | None:
             return _latest(views, parts, place)
 
         try:
-            scans = ScanFinder(self._table, view, namespace).scans(parsed)
+            scans = find_scans(parsed, self._table, self._dialect, view, namespace)
             filters = [scan_filter(scan, self._table, Clock(moment or self._as_of or self._now)) for scan in scans]
         except InvalidInputError as error:
             gathered.miss("statement", _one_line(statement.text), str(error), weight)
@@ -206,7 +204,7 @@ class StatementReader:
         if not filters:
             gathered.elsewhere += weight
         for each in filters:
-            add_filter(gathered, each, weight, self._dialect)
+            add_filter(gathered, each, weight)
 
     def _views(self, statements: list[_Statement]) -> list[_View]:
         found = []
@@ -226,7 +224,7 @@ class StatementReader:
                 table = parsed.find(exp.Table)
                 if table is not None:
                     name = tuple(part.name for part in table.parts)
-                    found.append(_View(place, name, Definition(query, columns, Environment())))
+                    found.append(_View(place, name, View(query, columns)))
         return found
 
     def _parsed(self, text: str) -> exp.Expr | None:
@@ -249,11 +247,10 @@ class StatementReader:
         return tuple(part.name for part in table.parts) if is_namespace and table is not None else current
 
 
-def add_filter(gathered: Gathered, found: ScanFilter, weight: float, dialect: Dialect) -> None:
+def add_filter(gathered: Gathered, found: ScanFilter, weight: float) -> None:
     """Count scans with a filter."""
     columns = {column_text(name): kind for name, kind in found.unknown.items()}
-    lost = [(sql_of(node, dialect), reason) for node, reason in found.lost]
-    gathered.add(found.filter, weight, columns=columns, lost=lost)
+    gathered.add(found.filter, weight, columns=columns, lost=found.lost)
 
 
 def split(text: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
@@ -304,7 +301,7 @@ def split(text: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
         yield "\0".join(words), text[start:end]
 
 
-def _latest(views: list[_View], parts: Sequence[str], place: int) -> Definition | None:
+def _latest(views: list[_View], parts: Sequence[str], place: int) -> View | None:
     """Find the view of a name: as it was defined last before a statement, else as it is first after it."""
     lower = tuple(part.lower() for part in parts)
     named = [view for view in views if _ends_alike(tuple(part.lower() for part in view.name), lower)]

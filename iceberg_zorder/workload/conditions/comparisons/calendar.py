@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from fractions import Fraction
 
 from sqlglot import exp
 
 from iceberg_zorder.request.predicate_values import Value
-from iceberg_zorder.workload.conditions.columns import integer_kind, is_moment, kind_of
-from iceberg_zorder.workload.conditions.comparisons.comparing import Comparing
-from iceberg_zorder.workload.conditions.nodes import shown, time_format, truncation_unit
+from iceberg_zorder.workload.conditions.columns import is_moment, kind_of
+from iceberg_zorder.workload.conditions.comparisons.comparing import EXCHANGED, Comparing
+from iceberg_zorder.workload.conditions.nodes import has_columns, shown, time_format, truncation_unit
 from iceberg_zorder.workload.conditions.understood import Understood, all_understood, any_understood, lost
-from iceberg_zorder.workload.conditions.values.arithmetic import Operand, moment
+from iceberg_zorder.workload.conditions.values.arithmetic import Operand, minus, moment, moment_value
 from iceberg_zorder.workload.conditions.values.moments import Interval, floored, following, unit_named
-from iceberg_zorder.workload.conditions.values.typed import number_of, number_value
+from iceberg_zorder.workload.conditions.values.typed import number_of
 from iceberg_zorder.workload.normal_form import FALSE
 
 _FORMAT_UNITS = (("%S", "second"), ("%M", "minute"), ("%H", "hour"), ("%d", "day"), ("%m", "month"), ("%Y", "year"))
@@ -80,10 +79,8 @@ def _bucket(
 
 
 def part(c: Comparing, node: exp.Expr, operator: str, value: Operand) -> Understood:
-    """Compare a part of a moment: its year, or all seconds of it."""
+    """Compare a part of a moment: its year."""
     name, of = (node.name, node.expression) if isinstance(node, exp.Extract) else (node.key, node.this)
-    if name.lower() == "epoch":
-        return epoch(c, node, operator, value)
     number = number_of(value) if isinstance(value, Value) else None
     of = of.this if isinstance(of, exp.TsOrDsToDate) else of
     if unit_named(name) != "year" or number is None or not is_moment(kind_of(of, c.columns)):
@@ -100,12 +97,8 @@ def formatted(c: Comparing, node: exp.Expr, operator: str, value: Operand) -> Un
     of = node.this.this if isinstance(node.this, exp.TimeStrToTime | exp.TsOrDsToTimestamp) else node.this
     text = value.content if isinstance(value, Value) else None
     written = _written(text, time_format(node)) if isinstance(text, str) else None
-    is_epoch = isinstance(node, exp.UnixToStr)
-    is_known = integer_kind(kind_of(of, c.columns)) if is_epoch else is_moment(kind_of(of, c.columns))
-    if written is None or not is_known:
+    if written is None or not is_moment(kind_of(of, c.columns)):
         return c.refused(node)
-    if is_epoch:
-        of = exp.UnixToTime(this=of.copy())
     start, unit, is_whole = written
     if is_whole:
         return _bucket(c, of, operator, start, following(start, unit), is_start=True)
@@ -132,27 +125,29 @@ def _written(text: str, form: str) -> tuple[datetime, str, bool] | None:
     return None
 
 
-def epoch(c: Comparing, node: exp.Expr, operator: str, value: Operand) -> Understood:
-    """Compare seconds since 1970, which are rounded down by some dialects, and by others not."""
-    of = node.expression if isinstance(node, exp.Extract) else node.this
+def difference(c: Comparing, node: exp.Expr, operator: str, value: Operand) -> Understood:
+    """Compare the days between two dates."""
+    unit = node.args.get("unit")
     number = number_of(value) if isinstance(value, Value) else None
-    if number is None or not is_moment(kind_of(of, c.columns)):
+    is_days = unit is None or unit_named(unit.name) == "day"
+    if not is_days or number is None or number.denominator != 1:
         return c.refused(node)
-    start = datetime(1970, 1, 1) + timedelta(microseconds=int(number * 1_000_000))
-    end = start + timedelta(seconds=1)
-    moments = Value("timestamp_ntz", start), Value("timestamp_ntz", end)
-    if operator == "=":
-        return all_understood([c.compare(of, ">=", moments[0]), c.compare(of, "<", moments[1])])
-    if operator == "<=":
-        return c.compare(of, "<", moments[1])
-    return c.compare(of, operator, moments[0]) if operator != "<>" else lost(f"{shown(node)} may be rounded")
+    end, start = node.this, node.expression
+    days = Interval(0, timedelta(days=int(number)))
+    if has_columns(end) == has_columns(start):
+        return lost(f"{shown(node)} is of two columns")
+    of, given = (end, start) if has_columns(end) else (start, end)
+    at = moment_value(c.constants.value(given))
+    is_date = kind_of(of, c.columns) == "date"
+    if not is_date and not node.args.get("date_part_boundary"):
+        return c.refused(node)
+    day = Value("date", floored(moment(at), "day").date())
+    asked = minus_value(day, days.negative() if of is end else days)
+    return floored_to(c, of, operator if of is end else EXCHANGED[operator], asked, "day")
 
 
-def of_epoch(c: Comparing, node: exp.Expr, operator: str, value: Operand) -> Understood:
-    """Compare the moment of a number of seconds since 1970, or of parts of them."""
-    scale = node.args.get("scale")
-    digits = 0 if scale is None else c.constants.value(scale).content
-    if not integer_kind(kind_of(node.this, c.columns)) or not isinstance(digits, int) or isinstance(value, Interval):
-        return c.refused(node)
-    micros = (moment(value) - datetime(1970, 1, 1)) // timedelta(microseconds=1)
-    return c.compare(node.this, operator, number_value(Fraction(micros * 10**digits, 1_000_000)))
+def minus_value(value: Value, by: Operand) -> Value:
+    """Subtract, of a value that is no length of time."""
+    found = minus(moment_value(value), by)
+    assert isinstance(found, Value)  # noqa: S101 - a moment and an interval
+    return found

@@ -31,10 +31,6 @@ def column(c: Comparing, node: exp.Expr, operator: str, value: Operand) -> Under
         return c.refused(node)
     if isinstance(value, Interval):
         return lost(f"{shown(node)} is compared with a length of time")
-    is_range = operator not in ("=", "<>")
-    if found.is_inferred and is_range and value.type == "string" and found.kind != "string":
-        # The other side may be text, and then it is compared as text.
-        return lost(f"{shown(node)} may be of another type")
     return Understood(normal_form(typed_comparison(found.name, found.kind, operator, value)))
 
 

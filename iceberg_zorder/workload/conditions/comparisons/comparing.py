@@ -16,16 +16,13 @@ EXCHANGED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class Conditional(Protocol):
-    """What CASE needs of conditions."""
+    """What a condition that is compared with TRUE or FALSE needs."""
 
     def understands(self, node: exp.Expr) -> bool:
         """Tell whether an expression is a condition that ``true_of`` knows itself."""
 
     def true_of(self, node: exp.Expr, *, negated: bool = False) -> Understood:
         """Understand a condition, or its opposite."""
-
-    def not_true_of(self, node: exp.Expr) -> Understood:
-        """Understand that a condition is false or NULL."""
 
 
 class Comparing(Protocol):
@@ -38,7 +35,7 @@ class Comparing(Protocol):
     constants : Constants
         The values of what has no columns.
     conditions : Conditional
-        Understands the conditions inside CASE.
+        Understands conditions that are compared with TRUE or FALSE.
     """
 
     columns: Columns

@@ -11,7 +11,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.request.predicate import IsNull, Not
 from iceberg_zorder.request.predicate_values import Value
 from iceberg_zorder.workload.conditions.columns import Columns, refused
-from iceberg_zorder.workload.conditions.comparisons import calendar, casts, choices, sums
+from iceberg_zorder.workload.conditions.comparisons import calendar, casts, choices
 from iceberg_zorder.workload.conditions.comparisons.comparing import Comparing, Conditional
 from iceberg_zorder.workload.conditions.nodes import has_columns
 from iceberg_zorder.workload.conditions.understood import Understood, all_understood, lost
@@ -46,7 +46,7 @@ class Comparisons:
     constants : Constants
         The values of what has no columns.
     conditions : Conditional
-        Understands the conditions inside CASE.
+        Understands conditions that are compared with TRUE or FALSE.
     """
 
     def __init__(self, columns: Columns, constants: Constants, conditions: Conditional) -> None:
@@ -104,20 +104,13 @@ _COMPARERS: dict[str, Callable[[Comparing, Any, str, Operand], Understood]] = {
     **dict.fromkeys(("timestamp", "datetime", "timestrtotime", "tsordstotimestamp"), calendar.same_moment),
     **dict.fromkeys(("datetrunc", "timestamptrunc", "datetimetrunc"), calendar.truncated),
     **dict.fromkeys(("year", "extract"), calendar.part),
-    **dict.fromkeys(("timetounix", "strtounix"), calendar.epoch),
-    **dict.fromkeys(("add", "sub"), sums.sum_of),
-    **dict.fromkeys(("dateadd", "datesub", "timestampadd", "timestampsub", "tsordsadd"), sums.shifted),
-    **dict.fromkeys(("datediff", "tsordsdiff"), sums.difference),
+    **dict.fromkeys(("datediff", "tsordsdiff"), calendar.difference),
     **dict.fromkeys(("substring", "left"), casts.beginning),
-    **dict.fromkeys(("case", "if"), choices.cases),
     "attimezone": calendar.at_zone,
     "coalesce": choices.coalesced,
     "column": casts.column,
-    "mul": sums.product,
-    "neg": sums.negative,
+    "dot": casts.column,
     "nullif": casts.inner,
     "paren": casts.inner,
     "timetostr": calendar.formatted,
-    "unixtostr": calendar.formatted,
-    "unixtotime": calendar.of_epoch,
 }

@@ -1,0 +1,555 @@
+"""The scans of a table in a statement, and the conditions that their rows have to meet, from sqlglot's scopes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.qualify_columns import qualify_columns
+from sqlglot.optimizer.qualify_tables import qualify_tables
+from sqlglot.optimizer.scope import Scope, build_scope, traverse_scope
+from sqlglot.schema import MappingSchema
+
+from iceberg_zorder.errors import InvalidInputError
+from iceberg_zorder.workload.conditions.nodes import ORIGIN, columns_in, sql_of
+from iceberg_zorder.workload.scanned_table import ScannedTable
+
+_TABLE = "\ue000"
+"""The table's name in a statement, whatever the statement calls it."""
+_UNKNOWN = "\ue001"
+_MOST_TABLES = 2_000
+"""Of a statement: each name of a CTE or a view counts as the tables that its query reads."""
+_MOVED = ("joins", "laterals", "pivots", "sample")
+_HALF, _HALF_JOIN = ("SEMI", "ANTI"), "half"
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.Like)
+
+
+@dataclass(frozen=True)
+class View:
+    """A query that has a name.
+
+    Parameters
+    ----------
+    query : sqlglot.exp.Query
+        The query.
+    columns : tuple of str, optional
+        Names of its columns, where it gives them.
+    """
+
+    query: exp.Query
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A scan of the table.
+
+    Parameters
+    ----------
+    node : sqlglot.exp.Table
+        The table in the qualified statement.
+    facts : tuple of sqlglot.exp.Expr
+        Conditions that its rows have to meet, qualified by the names of the scope's sources.
+    """
+
+    node: exp.Table
+    facts: tuple[exp.Expr, ...]
+
+
+def find_scans(
+    statement: exp.Expr,
+    table: ScannedTable,
+    dialect: Dialect,
+    views: Callable[[Sequence[str]], View | None] = lambda _: None,
+    namespace: Sequence[str] = (),
+) -> list[Scan]:
+    """Find the scans of a table in a statement.
+
+    Parameters
+    ----------
+    statement : sqlglot.exp.Expr
+        The statement, which stays as it is.
+    table : ScannedTable
+        The table.
+    dialect : Dialect
+        The statement's.
+    views : callable, optional
+        Finds a view by the parts of its name; None if there is none.
+    namespace : sequence of str, optional
+        Where names without a namespace are looked for.
+
+    Raises
+    ------
+    InvalidInputError
+        When the statement cannot be followed; the message is the end of a sentence.
+
+    Examples
+    --------
+    >>> import sqlglot
+    >>> table, dialect = ScannedTable(("db", "t"), {("a",): "long"}), Dialect.get_or_raise(None)
+    >>> statement = sqlglot.parse_one("SELECT * FROM u LEFT JOIN t ON t.k = u.k AND t.a = 1 WHERE u.b = 2")
+    >>> (scan,) = find_scans(statement, table, dialect)
+    >>> [fact.meta["origin"] for fact in scan.facts]
+    ['u.b = 2', 't.k = u.k', 't.a = 1']
+    """
+    statement = statement.copy()
+    for node in statement.walk():
+        if isinstance(node, exp.Select | exp.Table) and (node.args.get("connect") or node.args.get("match")):
+            raise InvalidInputError("it has CONNECT BY or MATCH_RECOGNIZE")
+        if isinstance(node, exp.Column) and node.args.get("join_mark"):
+            raise InvalidInputError("it has (+), write LEFT JOIN")
+    inliner = _Inliner(table, dialect, views, namespace)
+    schema = MappingSchema({_TABLE: dict.fromkeys(table.top_level, "unknown")}, normalize=False)
+    found: list[Scan] = []
+    for query in _queries(statement):
+        query = inliner.inlined(query)
+        if not inliner.tables:
+            continue
+        try:
+            query = qualify_tables(query, dialect=dialect)
+            query = qualify_columns(
+                _placed(query, table.top_level),
+                schema,
+                # Next to tables whose columns are not known, a name may be theirs.
+                expand_alias_refs=not inliner.has_others,
+                allow_partial_qualification=True,
+                dialect=dialect,
+            )
+        except SqlglotError as error:
+            raise InvalidInputError(f"its names cannot be resolved: {str(error).partition('.')[0]}") from error
+        scope = build_scope(query)
+        if scope is not None:
+            found += _scans(scope, [])
+    return found
+
+
+def qualified_condition(condition: exp.Expr, table: ScannedTable, dialect: Dialect) -> Scan:
+    """Make a scan of a condition that has no query around it; raises as ``find_scans``."""
+    *namespace, name = table.identifier
+    query = exp.select("*").from_(exp.Table(this=exp.to_identifier(name))).where(condition, copy=False)
+    (scan,) = find_scans(query, table, dialect, namespace=namespace)
+    return scan
+
+
+def conjuncts(condition: exp.Expr | None) -> Iterator[exp.Expr]:
+    """Split a condition at AND."""
+    if condition is None:
+        return
+    condition = condition.unnest()
+    if isinstance(condition, exp.And):
+        for each in condition.flatten():
+            yield from conjuncts(each)
+    else:
+        yield condition
+
+
+def _queries(statement: exp.Expr) -> Iterator[exp.Query]:
+    """Find what a statement reads, as queries."""
+    with_ = statement.args.get("with_")
+    if isinstance(statement, exp.Query):
+        yield statement
+        return
+    query: exp.Select | None = None
+    if isinstance(statement, exp.Merge):
+        whens = statement.args["whens"].expressions
+        keeps_source = any(not each.args.get("matched") and not each.args.get("source") for each in whens)
+        keeps_target = any(not each.args.get("matched") and each.args.get("source") for each in whens)
+        side = {(True, True): "FULL", (True, False): "RIGHT", (False, True): "LEFT"}.get((keeps_source, keeps_target))
+        join = exp.Join(this=statement.args["using"], side=side)
+        if isinstance(statement.args.get("on"), exp.Expr):
+            join.set("on", statement.args["on"])
+        query = exp.select().from_(statement.this, copy=False)
+        query.set("joins", [join])
+        asked: list[exp.Expr] = whens
+    elif isinstance(statement, exp.Update | exp.Delete):
+        # BigQuery's DELETE does without FROM.
+        query = exp.select().from_(statement.this or statement.args["tables"][0], copy=False)
+        from_ = statement.args.get("from_")
+        using = statement.args.get("using") or ([from_.this] if from_ is not None else [])
+        target = query.args["from_"].this
+        joins = target.args.get("joins") or []
+        target.set("joins", None)
+        query.set("joins", [*joins, *(exp.Join(this=each) for each in using if isinstance(using, list))])
+        query.set("where", statement.args.get("where"))
+        asked = statement.expressions
+    if query is not None:
+        query.set(
+            "expressions", [exp.Subquery(this=each) for node in asked for each in _outermost(node)] or [exp.Star()]
+        )
+        query.set("with_", with_)
+        yield query
+        return
+    for found in _outermost(statement):
+        if with_ is not None and found.args.get("with_") is None:
+            found.set("with_", with_.copy())
+        yield found
+
+
+def _outermost(statement: exp.Expr) -> list[exp.Query]:
+    found = statement.walk(prune=lambda each: isinstance(each, exp.Query | exp.With))
+    return [each.copy() for each in found if isinstance(each, exp.Query)]
+
+
+class _Inliner:
+    """Replaces names of CTEs and views by their queries, and the table's by one of its own; names are lower case."""
+
+    def __init__(
+        self,
+        table: ScannedTable,
+        dialect: Dialect,
+        views: Callable[[Sequence[str]], View | None],
+        namespace: Sequence[str],
+    ) -> None:
+        self._table = table
+        self._dialect = dialect
+        self._views = views
+        self._namespace = namespace
+        self._count = 0
+        self.tables = 0
+        self.has_others = False
+
+    def inlined(self, query: exp.Query) -> exp.Query:
+        root = exp.Subquery(this=query)
+        self._inline(root, {}, ())
+        for each in root.find_all(exp.Identifier):
+            each.set("this", each.name.lower())
+            each.set("quoted", True)
+        found = root.unnest()
+        found.pop()
+        assert isinstance(found, exp.Query)  # noqa: S101 - what is inside a subquery
+        return found
+
+    def _inline(self, node: exp.Expr, names: Mapping[str, View], inside: tuple[int, ...]) -> None:
+        with_ = node.args.get("with_")
+        if with_ is not None:
+            names = self._with_ctes(with_, names, inside)
+            node.set("with_", with_ if with_.args.get("recursive") else None)
+        self._note_origins(node)
+        # Conditions may be deep, so that only queries are gone through recursively.
+        ends = (exp.Table, exp.Query, exp.With, exp.Join)
+        for child in list(node.walk(prune=lambda each: each is not node and isinstance(each, ends))):
+            if isinstance(child, exp.Table) and child is not node:
+                self._replace(child, names, inside)
+            elif isinstance(child, exp.Query | exp.Join) and child is not node:
+                self._inline(child, names, inside)
+
+    def _with_ctes(self, with_: exp.With, names: Mapping[str, View], inside: tuple[int, ...]) -> dict[str, View]:
+        known = dict(names)
+        if with_.args.get("recursive"):
+            known |= {cte.alias.lower(): _ITSELF for cte in with_.expressions}
+        for cte in with_.expressions:
+            self._inline(cte.this, known, inside)
+            if not with_.args.get("recursive"):
+                columns = tuple(each.name for each in cte.args["alias"].columns)
+                known[cte.alias.lower()] = View(cte.this, columns)
+        return known
+
+    def _note_origins(self, node: exp.Expr) -> None:
+        conditions = [node.args.get("on")] if isinstance(node, exp.Join) else []
+        if isinstance(node, exp.Join) and node.kind in _HALF:
+            # Scopes leave out the right sides of these.
+            node.meta[_HALF_JOIN] = node.kind
+            node.set("kind", None)
+            node.set("side", None)
+        if isinstance(node, exp.Select):
+            conditions = [node.args[key].this for key in ("where", "having") if node.args.get(key) is not None]
+        for condition in conditions:
+            for each in conjuncts(condition):
+                each.meta.setdefault(ORIGIN, sql_of(each, self._dialect))
+
+    def _replace(self, node: exp.Table, names: Mapping[str, View], inside: tuple[int, ...]) -> None:
+        self._inline(node, names, inside)
+        self._count += 1
+        if self._count > _MOST_TABLES:
+            raise InvalidInputError("it reads too many tables to be followed")
+        is_named = all(isinstance(part, exp.Identifier) for part in node.parts)
+        parts = [part.name for part in node.parts] if is_named else []
+        view = names.get(parts[0].lower()) if len(parts) == 1 else None
+        if view is _ITSELF:
+            return
+        if view is not None:
+            self._count += sum(1 for _ in view.query.find_all(exp.Table))
+        elif self._is_own(node, parts):
+            self.tables += 1
+            if not node.alias:
+                name = parts[-1] if parts else self._table.identifier[-1]
+                node.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
+            for key in ("db", "catalog"):
+                node.set(key, None)
+            node.set("this", exp.to_identifier(_TABLE))
+            return
+        else:
+            view = self._view(parts, inside)
+        if view is None:
+            self.has_others = True
+        else:
+            node.replace(_subquery(node, view))
+
+    def _view(self, parts: Sequence[str], inside: tuple[int, ...]) -> View | None:
+        found = self._views(parts) if parts else None
+        if found is None or id(found.query) in inside:
+            return None
+        holder = exp.Subquery(this=found.query.copy())
+        self._inline(holder, {}, (*inside, id(found.query)))
+        return View(holder.this, found.columns)
+
+    def _is_own(self, node: exp.Table, parts: Sequence[str]) -> bool:
+        function = node.this
+        if isinstance(function, exp.Anonymous) and function.name.lower() == "iceberg_scan" and function.expressions:
+            path = function.expressions[0]
+            return isinstance(path, exp.Literal) and self._table.is_at(path.name)
+        return self._table.is_named(parts, self._namespace)
+
+
+def _subquery(node: exp.Table, view: View) -> exp.Subquery:
+    alias = node.args.get("alias")
+    columns = [each.copy() for each in alias.columns] if alias is not None else []
+    columns = columns or [exp.to_identifier(each) for each in view.columns]
+    given = exp.TableAlias(this=exp.to_identifier(node.alias or node.name), columns=columns)
+    found = exp.Subquery(this=view.query.copy(), alias=given)
+    for key in _MOVED:
+        if node.args.get(key):
+            found.set(key, node.args[key])
+    return found
+
+
+def _placed(query: exp.Query, own: Sequence[str]) -> exp.Query:
+    """Name the sources of columns in subqueries, where sqlglot wants the columns of all tables to be known."""
+    for scope in traverse_scope(query):
+        if not scope.can_be_correlated:
+            continue
+        for column in scope.unqualified_columns:
+            known = [name for name, (_, source) in scope.selected_sources.items() if column.name in _names(source, own)]
+            if len(known) < 2:
+                column.set("table", exp.to_identifier(known[0] if known else _UNKNOWN, quoted=True))
+    return query
+
+
+def _names(source: exp.Table | Scope, own: Sequence[str]) -> Sequence[str]:
+    if isinstance(source, Scope):
+        query = source.expression
+        return query.named_selects if isinstance(query, exp.Query) else ()
+    return own if source.name == _TABLE else ()
+
+
+_ITSELF = View(exp.Select())
+
+
+def _scans(scope: Scope, above: list[exp.Expr]) -> Iterator[Scan]:
+    """Go through a scope whose rows have to meet some conditions on its own sources."""
+    query = scope.expression
+    for each in scope.set_operation_scopes:
+        yield from _scans(each, above if not _is_cut(query) else [])
+    sources = scope.selected_sources.items() if isinstance(query, exp.Select) else ()
+    for name, (node, source) in sources:
+        is_blocked = any(node.args.get(key) for key in ("pivots", "sample", "changes"))
+        facts = _facts(query, name, above) if isinstance(query, exp.Select) and not is_blocked else []
+        if isinstance(source, exp.Table):
+            if source.name == _TABLE:
+                alias = source.args.get("alias")
+                yield Scan(source, () if alias is not None and alias.columns else tuple(facts))
+        elif not source.is_cte:
+            yield from _pushed(source, name, facts)
+    for each in (*scope.cte_scopes, *scope.subquery_scopes):
+        yield from _scans(each, [])
+
+
+def _pushed(scope: Scope, name: str, facts: Sequence[exp.Expr]) -> Iterator[Scan]:
+    """Go through a derived table, whose rows have to meet conditions on its columns."""
+    own = [
+        each for each in facts if not each.find(exp.Query) and {column.table for column in columns_in(each)} == {name}
+    ]
+    query = scope.expression
+    names = [each.alias_or_name for each in _leftmost(query).expressions]
+    yield from _into(scope, names, own)
+
+
+def _into(scope: Scope, names: Sequence[str], facts: Sequence[exp.Expr]) -> Iterator[Scan]:
+    query: exp.Expr | None = scope.expression
+    while query is not None and (query is scope.expression or isinstance(query, exp.Subquery)):
+        if _is_cut(query):
+            facts = []
+        query = query.parent
+    query = scope.expression
+    if isinstance(query, exp.SetOperation) and scope.set_operation_scopes:
+        is_known = not any(each.is_star for each in query.find_all(exp.Select)) and not query.args.get("by_name")
+        for each in (*scope.cte_scopes, *scope.subquery_scopes):
+            yield from _scans(each, [])
+        for each in scope.set_operation_scopes:
+            yield from _into(each, names, facts if is_known else [])
+        return
+    found = []
+    if isinstance(query, exp.Select) and not any(_HALF_JOIN in each.meta for each in query.args.get("joins") or ()):
+        values = [each.unalias() for each in query.expressions]
+        by_name = {
+            name: value
+            for name, value in zip(names, values, strict=False)
+            if name and names.count(name) == 1 and not value.is_star
+        }
+        keys = _keys(query)
+        for fact in facts:
+            columns = {each.name for each in columns_in(fact)}
+            if all(each in by_name and _is_of(by_name[each], keys) for each in columns):
+                found.append(_with_values(fact, by_name))
+    yield from _scans(scope, found)
+
+
+def _with_values(fact: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
+    root = exp.Paren(this=fact.copy())
+    for column in list(columns_in(root)):
+        value = values[column.name]
+        column.replace(value.copy() if isinstance(value, exp.Column) else exp.Paren(this=value.copy()))
+    found: exp.Expr = root.this
+    found.pop()
+    return found
+
+
+def _leftmost(query: exp.Expr) -> exp.Expr:
+    while isinstance(query, exp.SetOperation | exp.Subquery):
+        query = query.this
+    return query
+
+
+def _is_cut(query: exp.Expr) -> bool:
+    """Tell whether a query keeps some of its rows only, so that which ones depends on all."""
+    distinct = query.args.get("distinct")
+    is_first = isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
+    return is_first or any(query.args.get(key) for key in ("limit", "offset", "sample", "pivots"))
+
+
+def _keys(select: exp.Select) -> list[list[exp.Expr]]:
+    """Find what rows are grouped by, and each window's partitions: conditions on these keep or drop all of a group."""
+    found = []
+    group = select.args.get("group")
+    if group is not None:
+        is_plain = not any(value for key, value in group.args.items() if key != "expressions")
+        found.append(list(group.expressions) if is_plain else [])
+    elif any(_aggregates(each) for each in (*select.expressions, select.args.get("having")) if each is not None):
+        found.append([])
+    # A named window's partitions stand elsewhere, so that none are known.
+    found += [list(each.args.get("partition_by") or ()) for each in select.find_all(exp.Window)]
+    return found
+
+
+def _aggregates(node: exp.Expr) -> bool:
+    found = node.walk(prune=lambda each: isinstance(each, exp.Query | exp.Window))
+    return any(isinstance(each, exp.AggFunc | exp.AnonymousAggFunc) for each in found)
+
+
+def _is_of(value: exp.Expr, keys: Sequence[Sequence[exp.Expr]]) -> bool:
+    """Tell whether a value is the same for all rows of a group, and is known before there are groups."""
+    if value.find(exp.Query, exp.AggFunc, exp.Window):
+        return False
+    return all(any(_is_same(value, key) for key in each) for each in keys)
+
+
+def _is_same(one: exp.Expr, other: exp.Expr) -> bool:
+    if isinstance(one, exp.Column) and isinstance(other, exp.Column):
+        return (one.table, one.name) == (other.table, other.name)
+    return one == other
+
+
+def _facts(select: exp.Select, name: str, above: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """Find the conditions that the rows of a source have to meet, or the row drops out."""
+    from_ = select.args.get("from_")
+    joins = select.args.get("joins") or []
+    if from_ is None or any(each.this.args.get("joins") for each in (from_, *joins)):
+        return []
+    facts = list(above)
+    for key in ("where", "prewhere"):
+        facts += conjuncts(select.args[key].this) if select.args.get(key) is not None else []
+    having = select.args.get("having")
+    aliases = {each.alias for each in select.expressions if each.alias and each.alias != each.this.name}
+    keys = _keys(select)[:1] if select.args.get("group") is not None else [[]]
+    for each in conjuncts(having.this) if having is not None else ():
+        columns = list(columns_in(each))
+        # Dialects differ in whether a name that is a column and an alias is the one or the other.
+        is_plain = not any(column.name in aliases for column in columns)
+        if columns and is_plain and not each.find(exp.AggFunc) and all(_is_of(column, keys) for column in columns):
+            facts.append(each)
+    before = {from_.alias_or_name, *(each.alias_or_name for each in joins)}
+    for join in reversed(joins):
+        right = join.alias_or_name
+        before.discard(right)
+        rights, facts = _split(join, facts, before, right)
+        if right == name:
+            return _with_equal(rights, name)
+    return _with_equal(facts, name) if from_.alias_or_name == name else []
+
+
+def _split(join: exp.Join, facts: list[exp.Expr], lefts: set[str], right: str) -> tuple[list[exp.Expr], list[exp.Expr]]:
+    """Find what the rows of the right and of the left side of a join have to meet."""
+    method, side, kind = (str(join.args.get(key) or "").upper() for key in ("method", "side", "kind"))
+    on = list(conjuncts(join.args.get("on")))
+    if method or (kind not in ("", "INNER", "CROSS", "OUTER")) or join.args.get("using"):
+        return [], facts if method == "ASOF" and side in ("", "LEFT") else []
+    half = join.meta.get(_HALF_JOIN)
+    if half is not None:
+        return on, facts + (on if half == "SEMI" else [])
+    if isinstance(join.this, exp.Lateral):
+        return [], facts
+    if side in ("LEFT", "FULL") and any(_rejects_nulls(each, {right}) for each in facts):
+        side = "" if side == "LEFT" else "RIGHT"
+    if side in ("RIGHT", "FULL") and any(_rejects_nulls(each, lefts) for each in facts):
+        side = "" if side == "RIGHT" else "LEFT"
+    if side == "LEFT":
+        return _apart_from(facts, {right}) + on, facts
+    if side == "RIGHT":
+        return facts, _apart_from(facts, lefts) + on
+    return (facts + on, facts + on) if side == "" else ([], [])
+
+
+def _apart_from(facts: Sequence[exp.Expr], names: set[str]) -> list[exp.Expr]:
+    """Keep conditions on other sources only."""
+    return [
+        each
+        for each in facts
+        if not each.find(exp.Query) and not {column.table for column in columns_in(each)} & (names | {""})
+    ]
+
+
+def _rejects_nulls(condition: exp.Expr, names: set[str]) -> bool:
+    """Tell whether a condition is not true where all columns of the sources are NULL; False if that is not known."""
+    condition = condition.unnest()
+    if isinstance(condition, exp.And | exp.Or):
+        parts = [_rejects_nulls(each, names) for each in condition.flatten()]
+        return any(parts) if isinstance(condition, exp.And) else all(parts)
+    if isinstance(condition, exp.Not):
+        inner = condition.this.unnest()
+        return (
+            isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null) and _is_of_sources(inner.this, names)
+        )
+    if isinstance(condition, exp.In):
+        return _is_of_sources(condition.this, names)
+    if not isinstance(condition, _COMPARISONS) or isinstance(condition.expression, exp.All | exp.Any):
+        return False
+    sides = [condition.this] if isinstance(condition, exp.Between) else [condition.this, condition.expression]
+    return any(_is_of_sources(each, names) for each in sides)
+
+
+def _is_of_sources(node: exp.Expr, names: set[str]) -> bool:
+    return isinstance(node, exp.Column) and node.table in names
+
+
+def _with_equal(facts: list[exp.Expr], name: str) -> list[exp.Expr]:
+    """Add conditions on columns of other sources that equal a column of this one."""
+    sides = [pair for each in facts if isinstance(each, exp.EQ) for pair in _both_ways(each)]
+    columns_only = [pair for pair in sides if all(isinstance(side, exp.Column) for side in pair)]
+    equal = {other: own for own, other in columns_only if _is_of_sources(own, {name}) != _is_of_sources(other, {name})}
+    equal = {other: own for other, own in equal.items() if _is_of_sources(own, {name})}
+    found = list(facts)
+    for each in facts if equal else ():
+        columns = set(columns_in(each))
+        # Text may stand for a date beside one column, and for itself beside the other, where the order differs.
+        is_safe = isinstance(each, exp.EQ | exp.In) or not any(text.is_string for text in each.find_all(exp.Literal))
+        if is_safe and len(columns) == 1 and columns <= equal.keys() and not each.find(exp.Query):
+            (column,) = columns
+            found.append(_with_values(each, {column.name: equal[column]}))
+    return found
+
+
+def _both_ways(equal: exp.EQ) -> list[tuple[exp.Expr, exp.Expr]]:
+    return [(equal.this, equal.expression), (equal.expression, equal.this)]
