@@ -32,24 +32,6 @@ def run_pass(
 ) -> PassReport:
     r"""Run one pass over the tables of a policy.
 
-    Parameters
-    ----------
-    policy : Policy
-        The policy, as :func:`iceberg_zorder.maintain.policy.read.read_policy` reads it.
-    dry_run : bool, optional
-        Whether to decide only: nothing is written then.
-    conf : mapping of str to str, optional
-        Settings of Spark, should a table ask for it.
-    say : callable, optional
-        Told what is done, in words.
-    tell : callable, optional
-        Told each :class:`iceberg_zorder.maintain.events.Event`.
-
-    Returns
-    -------
-    PassReport
-        What was decided and done. Nothing is raised for a table or a catalog that fails: the report has it.
-
     Examples
     --------
     >>> import tempfile
@@ -66,21 +48,7 @@ def run_pass(
 
 @contextmanager
 def policy_tables(policy: Policy, conf: Mapping[str, str]) -> Iterator[PyIcebergTables]:
-    """Open the tables of a policy, for one pass or for many, and close the connections to its catalogs at the end.
-
-    Parameters
-    ----------
-    policy : Policy
-        The policy.
-    conf : mapping of str to str
-        Settings of Spark. Where PySpark is installed, it is started for the first table that asks for it, and stopped
-        at the end.
-
-    Yields
-    ------
-    PyIcebergTables
-        The tables.
-    """
+    """Open the tables of a policy, for one pass or for many, and close the connections to its catalogs at the end."""
     with ExitStack() as stack:
         spark = stack.enter_context(closing(_spark(policy, conf))) if find_spec("pyspark") else None
         yield stack.enter_context(closing(PyIcebergTables(policy, spark=spark)))

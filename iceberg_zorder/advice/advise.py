@@ -56,16 +56,6 @@ def advise(
 def best_of(judged: Sequence[JudgedLayout]) -> JudgedLayout | None:
     """Choose among candidates by the half that chooses: few columns, and what is simple rather than what is not.
 
-    Parameters
-    ----------
-    judged : sequence of JudgedLayout
-        The candidates, the best for that half first.
-
-    Returns
-    -------
-    JudgedLayout or None
-        The one that is advised if it saves enough; None if there is none.
-
     Examples
     --------
     >>> def of(kind, *columns, read):

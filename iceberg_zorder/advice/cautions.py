@@ -28,24 +28,7 @@ _AS_GOOD = 1.05
 def cautions(
     facts: Facts, tried: Sequence[int], today: JudgedLayout, candidates: Sequence[JudgedLayout]
 ) -> tuple[Caution, ...]:
-    """Find what to warn of.
-
-    Parameters
-    ----------
-    facts : Facts
-        The table and its workload.
-    tried : sequence of int
-        The places of the columns that were tried.
-    today : JudgedLayout
-        The table as it is.
-    candidates : sequence of JudgedLayout
-        What was simulated, the best first.
-
-    Returns
-    -------
-    tuple of Caution
-        Maybe none.
-    """
+    """Find what to warn of."""
     found = [
         *_of_workload(facts),
         *_joined(facts.today, candidates),

@@ -92,18 +92,7 @@ class Compression:
         self._today: dict[int, dict[str, float]] = {}
 
     def share(self, files: Sequence[npt.NDArray[np.int64]]) -> float:
-        """Find the bytes of new files as a share of those that the same rows have today.
-
-        Parameters
-        ----------
-        files : sequence of ndarray of int64
-            Of some of the files the places of their sampled rows, in their order.
-
-        Returns
-        -------
-        float
-            The share, above 0; 1 where nothing is known.
-        """
+        """Find the bytes of new files as a share of those that the same rows have today."""
         found, filled = self._rewritten, [each for each in files if len(each)]
         if found is None or not filled:
             return 1.0

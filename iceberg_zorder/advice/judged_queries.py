@@ -51,16 +51,6 @@ def halves(queries: Iterable[JudgedQuery]) -> tuple[list[JudgedQuery], list[Judg
     stratified sample: W. G. Cochran, "Sampling Techniques", 1977, chapter 5). A filter that is alone with its shape, or
     that outweighs the others of it by far, is in both with half of its weight.
 
-    Parameters
-    ----------
-    queries : iterable of JudgedQuery
-        The queries. Full scans do not choose, and are left out.
-
-    Returns
-    -------
-    tuple of two lists of JudgedQuery
-        The half that chooses, and the half that judges.
-
     Examples
     --------
     >>> from iceberg_zorder.workload.boxes.key_ranges import KeyRange

@@ -72,21 +72,7 @@ class SimulatedFiles:
         bucketed_by: BucketedBy | None = None,
         written: Sequence[npt.NDArray[np.int64]] = (),
     ) -> SimulatedFiles:
-        """Describe the files that rows go to.
-
-        Parameters
-        ----------
-        table : SampledTable
-            The rows.
-        files : ndarray of int64, shape (rows,)
-            A number of each row's file.
-        buckets : ndarray of int64, shape (rows,), optional
-            The bucket of each row, the same for all rows of a file.
-        bucketed_by : BucketedBy, optional
-            The column that they are of.
-        written : sequence of ndarray of int64, optional
-            Of some of the files the places of their rows, in their order.
-        """
+        """Describe the files that rows go to."""
         seen, first, file = np.unique(files, return_index=True, return_inverse=True)
         shape = len(seen), len(table.columns)
         lower, upper = np.empty((2, *shape), np.int64)
@@ -165,20 +151,6 @@ def files_read(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Find what queries read of files, as the bounds in manifests let engines choose them.
 
-    Parameters
-    ----------
-    table : SampledTable
-        The rows that the files are of.
-    files : SimulatedFiles
-        The files.
-    boxes : RankedBoxes
-        The queries.
-
-    Returns
-    -------
-    tuple of ndarray of float64 and ndarray of int64, both of shape (queries,)
-        The bytes and the number of the files that each query reads.
-
     Examples
     --------
     >>> import pyarrow as pa
@@ -206,13 +178,7 @@ def files_read(
 
 
 def files_met(table: SampledTable, files: SimulatedFiles, boxes: RankedBoxes) -> npt.NDArray[np.bool_]:
-    """Find which files queries read, by the arguments of :func:`files_read`.
-
-    Returns
-    -------
-    ndarray of bool, shape (queries, files)
-        Whether each query reads each file.
-    """
+    """Find which files queries read, by the arguments of :func:`files_read`."""
     found = np.zeros((boxes.count, files.count), np.bool_)
     for owners, of_query in _met(table, files, boxes):
         found[owners] = of_query

@@ -35,18 +35,6 @@ class NamedWorkload:
 def named_workload(table: TableFacts, queries: Sequence[JudgedQuery]) -> NamedWorkload:
     """Name the workload of a table: by its file if that is JSON, itself if it is short, else by a file to be written.
 
-    Parameters
-    ----------
-    table : TableFacts
-        The table, and where its workload was read from.
-    queries : sequence of JudgedQuery
-        The workload.
-
-    Returns
-    -------
-    NamedWorkload
-        What to write into statements, and what to do before.
-
     Examples
     --------
     >>> from iceberg_zorder.advice.facts import WorkloadFiles

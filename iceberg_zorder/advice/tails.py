@@ -33,18 +33,6 @@ def _waits(files: int) -> npt.NDArray[np.float64]:
 def lacked(expected_of_sampled: npt.NDArray[np.float64], scale: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
     """Tell which files are to have a row though none was sampled.
 
-    Parameters
-    ----------
-    expected_of_sampled : ndarray of float64, shape (files,)
-        How many of the sampled rows of each were expected to be such.
-    scale : ndarray of float64, shape (files,)
-        How many rows of a file a sampled one stands for.
-
-    Returns
-    -------
-    ndarray of bool, shape (files,)
-        Those; none of which all rows are sampled, or that should have been seen to have some.
-
     Examples
     --------
     >>> lacked(np.array([0.5, 0.5, 50.0]), np.array([1.0, 1000.0, 1000.0])).tolist()
@@ -62,23 +50,6 @@ def reached(
     scale: npt.NDArray[np.float64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Find the lowest and the highest ranks that files are expected to reach.
-
-    Parameters
-    ----------
-    ranks : ndarray of int64, shape (rows,)
-        The ranks of the sampled rows that have a value.
-    files : ndarray of int64, shape (rows,)
-        Their files, in [0, files).
-    counts : ndarray of int64, shape (ranks,)
-        How many sampled rows of the table have each rank.
-    scale : ndarray of float64, shape (files,)
-        How many rows of a file a sampled one stands for, 1 or more; 1 if all are sampled.
-
-    Returns
-    -------
-    tuple of two ndarrays of int64, shape (files,)
-        At most the lowest, and at least the highest rank of the file's sampled rows; of files without any the largest
-        integer, and -1.
 
     Examples
     --------

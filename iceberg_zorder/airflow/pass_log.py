@@ -12,13 +12,6 @@ if TYPE_CHECKING:
 def log_event(logger: Any, event: Event) -> None:
     """Log what is decided of each table, and what came of it.
 
-    Parameters
-    ----------
-    logger : logging.Logger
-        The log, or what Airflow has in its place.
-    event : Event
-        What has happened.
-
     Examples
     --------
     >>> import sys

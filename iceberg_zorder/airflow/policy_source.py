@@ -36,25 +36,6 @@ class PolicySource:
     def of(policy: str | Mapping[str, Any], environment: Mapping[str, str] | None, task_id: str) -> PolicySource:
         r"""Find the text of a policy.
 
-        Parameters
-        ----------
-        policy : str or mapping
-            The path of a file; or the policy itself, as a text of more than one line or as a mapping.
-        environment : mapping of str to str or None
-            Variables beside those of the process.
-        task_id : str
-            The task, for messages.
-
-        Returns
-        -------
-        PolicySource
-            The policy, of which only the file was read.
-
-        Raises
-        ------
-        InvalidInputError
-            When the file cannot be read, or the mapping holds what YAML has no form for.
-
         Examples
         --------
         >>> PolicySource.of({"version": 1, "tables": {"*": {}}}, None, "maintain").text

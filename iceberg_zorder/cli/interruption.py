@@ -54,11 +54,6 @@ def interruptible() -> Iterator[Signals]:
 
     A shell has its background commands ignore SIGINT: Ctrl-C is for another one then.
 
-    Yields
-    ------
-    Signals
-        What came so far.
-
     Examples
     --------
     >>> with interruptible() as signals:

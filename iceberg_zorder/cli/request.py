@@ -26,17 +26,7 @@ class Engine(Protocol):
         """
 
     def rewrite(self, request: RewriteRequest, output: Output, done: Callable[[], None]) -> RewriteResult:
-        """Rewrite the table, and call ``done`` as soon as that is so.
-
-        Raises
-        ------
-        InvalidInputError
-            When the request cannot be honoured; nothing was begun then.
-        RewriteFailedError
-            When it failed later, or one of its subclasses.
-        Exception
-            Whatever else kept the engine from working; the message is for the user.
-        """
+        """Rewrite the table, and call ``done`` as soon as that is so."""
 
     def report(self, request: ReportRequest, output: Output) -> tuple[ClusteringReport, ClusteringReport | None]:
         """Report on the table, and on it as it was before if that is asked for; raises as ``rewrite``."""
@@ -254,20 +244,7 @@ def pasted(command: str | None, catalog: CatalogConfiguration) -> str | None:
 def with_compared(
     report_by: Callable[[str | None, int | None], ClusteringReport], request: ReportRequest
 ) -> tuple[ClusteringReport, ClusteringReport | None]:
-    """Report on a table, and on its snapshot of before if one is asked for.
-
-    Parameters
-    ----------
-    report_by : callable
-        From a sort order and the id of a snapshot to the report; None is what the table remembers, and what it has now.
-    request : ReportRequest
-        What is to be reported on.
-
-    Returns
-    -------
-    tuple of ClusteringReport and (ClusteringReport or None)
-        The report of now, and that of before.
-    """
+    """Report on a table, and on its snapshot of before if one is asked for."""
     found = report_by(request.sort_order, None)
     # What is compared is by the same columns, though an older snapshot may tell of others.
     return found, None if request.compared is None else report_by(found.sort_order, request.compared)

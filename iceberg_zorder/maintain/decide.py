@@ -84,18 +84,6 @@ class Circumstances:
 def decide(tables: Sequence[tuple[Observation, TableSettings]], circumstances: Circumstances) -> tuple[Decision, ...]:
     """Decide about tables.
 
-    Parameters
-    ----------
-    tables : sequence of (Observation, TableSettings)
-        What was found, and what the policy says of it.
-    circumstances : Circumstances
-        The moment, the budget, and the tables that are left in peace.
-
-    Returns
-    -------
-    tuple of Decision
-        One for each table: those that are rewritten first, in the order of what a byte of theirs is worth.
-
     Examples
     --------
     >>> from datetime import timezone

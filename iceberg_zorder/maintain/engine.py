@@ -31,27 +31,6 @@ class SparkWork(Protocol):
 def choose_engine(asked: str, size: int, beyond: Collection[str], *, has_spark: bool) -> str:
     """Choose the engine for a rewrite.
 
-    Parameters
-    ----------
-    asked : str
-        What the policy says: ``auto``, ``pyiceberg`` or ``spark``.
-    size : int
-        Bytes that are rewritten.
-    beyond : collection of str
-        What PyIceberg cannot read or write of them, such as ``ORC``.
-    has_spark : bool
-        Whether PySpark is installed.
-
-    Returns
-    -------
-    str
-        ``pyiceberg`` or ``spark``.
-
-    Raises
-    ------
-    InvalidInputError
-        When it is Spark that is needed, and there is none, or PyIceberg cannot read a format.
-
     Examples
     --------
     >>> choose_engine("auto", 10**9, (), has_spark=True)

@@ -153,20 +153,7 @@ class MaintenancePass:
         self._listener, self._work = tell, work
 
     def run(self, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False) -> PassReport:
-        """Run a pass.
-
-        Parameters
-        ----------
-        dry_run : bool, optional
-            Whether to decide only.
-        stop : callable, optional
-            Asked before each table whether to end early.
-
-        Returns
-        -------
-        PassReport
-            What was decided and done.
-        """
+        """Run a pass."""
         began = self._clock()
         self._tell(PASS_BEGAN, {"dry_run": dry_run})
         names, errors = self._names()

@@ -153,18 +153,7 @@ class PassMetrics:
         write_to_textfile(str(path), self.registry)
 
     def go_on_from(self, text: str) -> None:
-        """Take over what another process has counted; of what is not known nothing.
-
-        Parameters
-        ----------
-        text : str
-            What :meth:`text` has returned there.
-
-        Raises
-        ------
-        ValueError
-            When these are no metrics.
-        """
+        """Take over what another process has counted; of what is not known nothing."""
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
                 self._tables |= {sample.labels["table"]} if "table" in sample.labels else set()
@@ -214,27 +203,7 @@ class Health:
 
 
 def serve(port: int, metrics: PassMetrics, health: Health) -> ThreadingHTTPServer:
-    """Serve ``/metrics`` and ``/health`` on 127.0.0.1, until the server is shut down.
-
-    Parameters
-    ----------
-    port : int
-        The port, in [0, 65535]; with 0 a free one.
-    metrics : PassMetrics
-        The metrics.
-    health : Health
-        Whether all is well: status 200, or 503 with the reason.
-
-    Returns
-    -------
-    http.server.ThreadingHTTPServer
-        The server, which has begun.
-
-    Raises
-    ------
-    InvalidInputError
-        When the port cannot be had.
-    """
+    """Serve ``/metrics`` and ``/health`` on 127.0.0.1, until the server is shut down."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

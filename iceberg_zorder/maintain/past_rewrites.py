@@ -61,16 +61,6 @@ class Rewrite:
 def rewrites_of(snapshots: Sequence[SnapshotFacts]) -> list[Rewrite]:
     """List the rewrites among snapshots.
 
-    Parameters
-    ----------
-    snapshots : sequence of SnapshotFacts
-        The snapshots of a branch, oldest first, as far as they are kept.
-
-    Returns
-    -------
-    list of Rewrite
-        Ours, oldest first.
-
     Examples
     --------
     >>> summary = {"zorder.columns": "a,b", "deleted-data-files": "5", "added-data-files": "2",

@@ -86,23 +86,6 @@ class QueryFileReader:
     def read(self, of: QueryFiles, table: ScannedTable) -> ReadQueries:
         """Read the queries on a table.
 
-        Parameters
-        ----------
-        of : QueryFiles
-            Where they are.
-        table : ScannedTable
-            The table.
-
-        Returns
-        -------
-        ReadQueries
-            What was read; what could not be understood is counted, and logged.
-
-        Raises
-        ------
-        InvalidInputError
-            When there is no such file, or one cannot be read.
-
         Examples
         --------
         >>> import tempfile

@@ -33,22 +33,6 @@ class TriggersMet:
 def triggers_met(found: Observation, triggers: Triggers, now: datetime, zone: tzinfo) -> TriggersMet:
     """Compare what was found with the triggers of a policy.
 
-    Parameters
-    ----------
-    found : Observation
-        The table.
-    triggers : Triggers
-        The triggers.
-    now : datetime
-        The moment, with its time zone.
-    zone : tzinfo
-        The time zone of the cron expression.
-
-    Returns
-    -------
-    TriggersMet
-        Which are met; any is enough.
-
     Examples
     --------
     >>> from iceberg_zorder.maintain.observation import Arrivals, TableName

@@ -38,23 +38,6 @@ class FileBounds:
 def file_bounds(table: Table, columns: Sequence[str]) -> FileBounds:
     """Read the bounds of columns in the data files of a table's current snapshot.
 
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table; one without a snapshot has no data files.
-    columns : sequence of str
-        Names of its columns; nested fields are dotted, special characters stand in backticks.
-
-    Returns
-    -------
-    FileBounds
-        The bounds, as :func:`iceberg_zorder.report.scan_fraction.scan_fraction` takes them.
-
-    Raises
-    ------
-    InvalidInputError
-        When there is no such column, or it is a struct, list or map, which has no bounds.
-
     Examples
     --------
     >>> import tempfile

@@ -29,16 +29,6 @@ Partition = tuple[Hashable, ...]
 def partition_of(file: DataFile) -> Partition:
     """Return a file's partition, so that it can be compared.
 
-    Parameters
-    ----------
-    file : pyiceberg.manifest.DataFile
-        A data file or delete file.
-
-    Returns
-    -------
-    tuple
-        The spec's id and the identities of the values.
-
     Examples
     --------
     >>> from pyiceberg.typedef import Record
@@ -54,16 +44,6 @@ def partition_of(file: DataFile) -> Partition:
 def identity(value: Hashable) -> Hashable:
     """Make a partition's value one that Python compares as Iceberg does: NaN is itself, and -0.0 is not 0.0.
 
-    Parameters
-    ----------
-    value : hashable
-        The value.
-
-    Returns
-    -------
-    hashable
-        A floating number as hexadecimal text, any other value as it is.
-
     Examples
     --------
     >>> identity(float("nan")) == identity(-float("nan")), identity(0.0) == identity(-0.0), identity(7)
@@ -75,16 +55,6 @@ def identity(value: Hashable) -> Hashable:
 def is_unpartitioned(spec: PartitionSpec) -> bool:
     """Tell whether a spec has no partitions, which is when its equality deletes apply to all data files.
 
-    Parameters
-    ----------
-    spec : pyiceberg.partitioning.PartitionSpec
-        The spec.
-
-    Returns
-    -------
-    bool
-        Whether it has no field, or only dropped ones.
-
     Examples
     --------
     >>> is_unpartitioned(PartitionSpec())
@@ -95,16 +65,6 @@ def is_unpartitioned(spec: PartitionSpec) -> bool:
 
 def single_path(delete_file: DataFile) -> str | None:
     """Tell which one data file a position delete file names.
-
-    Parameters
-    ----------
-    delete_file : pyiceberg.manifest.DataFile
-        The delete file.
-
-    Returns
-    -------
-    str or None
-        The data file's path; None if it may name several, or is no position delete file.
 
     Examples
     --------
@@ -126,19 +86,6 @@ def single_path(delete_file: DataFile) -> str | None:
 def bounds(file: DataFile, field: NestedField) -> tuple[Any, Any]:
     """Read the lower and the upper bound that a file's manifest keeps of a column.
 
-    Parameters
-    ----------
-    file : pyiceberg.manifest.DataFile
-        A data file or delete file.
-    field : pyiceberg.types.NestedField
-        The column, of a primitive type.
-
-    Returns
-    -------
-    tuple of object
-        Both bounds, truncated or not, each None where there is none. Dates are days and timestamps micro- or
-        nanoseconds since 1970, times are microseconds, UUIDs are bytes.
-
     Examples
     --------
     >>> from pyiceberg.types import IntegerType
@@ -156,20 +103,6 @@ def _encoded_bounds(file: DataFile, field_id: int) -> tuple[bytes | None, bytes 
 
 def of_field(kept: Mapping[int, _Kept] | None, field_id: int, otherwise: _Kept) -> _Kept:
     """Look up what a manifest keeps of a field, which may be nothing of any.
-
-    Parameters
-    ----------
-    kept : mapping of int to object, or None
-        By field id.
-    field_id : int
-        The field.
-    otherwise : object
-        What to return for a field of which nothing is kept.
-
-    Returns
-    -------
-    object
-        What is kept.
 
     Examples
     --------
@@ -194,16 +127,6 @@ def _decoded(encoded: bytes | None, field: NestedField) -> Any:
 
 def sequence_number(entry: ManifestEntry) -> int:
     """Return an entry's data sequence number; those of a version 1 table are 0.
-
-    Parameters
-    ----------
-    entry : pyiceberg.manifest.ManifestEntry
-        The entry.
-
-    Returns
-    -------
-    int
-        The number.
 
     Examples
     --------

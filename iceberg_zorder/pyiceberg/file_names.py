@@ -13,13 +13,6 @@ WRITE_ID = "zorder.write-id"
 def data_file_name(stem: str, write_id: str = "") -> str:
     """Name a data file; no other has the name.
 
-    Parameters
-    ----------
-    stem : str
-        What it begins with.
-    write_id : str, optional
-        What the names of a write have in common: letters and digits.
-
     Examples
     --------
     >>> is_of_write(data_file_name("00001-0", "f00ba4"), {"f00ba4"}), is_of_write(data_file_name("00001-0"), {"f00ba4"})

@@ -14,19 +14,6 @@ from pyiceberg.types import NestedField, PrimitiveType
 def joined_file(files: Sequence[DataFile], fields: Iterable[NestedField]) -> DataFile:
     """Describe data files as one, by their manifest entries.
 
-    Parameters
-    ----------
-    files : sequence of pyiceberg.manifest.DataFile
-        The data files.
-    fields : iterable of pyiceberg.types.NestedField
-        The columns that are described.
-
-    Returns
-    -------
-    pyiceberg.manifest.DataFile
-        It has the bounds that hold for all files, and their counts of values and of NULLs; none that a file with values
-        does not tell. It is in no partition.
-
     Examples
     --------
     >>> from pyiceberg.types import LongType

@@ -101,15 +101,7 @@ class KeptBounds:
         return tuple(sampled_bytes(length, rows) if is_cut(column.type) else None for column, length in pairs)
 
     def weak(self, table: Table, pools: Callable[[int], Iterable[KeyPool]]) -> Iterator[WeakBounds]:
-        """Find the columns of which no bounds are kept, or whose bounds do not tell apart what layouts do.
-
-        Parameters
-        ----------
-        table : pyiceberg.table.Table
-            The table.
-        pools : callable
-            Tells of a column of strings or binaries, by its place among these, how the rows of each file group lie.
-        """
+        """Find the columns of which no bounds are kept, or whose bounds do not tell apart what layouts do."""
         for place, (column, mode) in enumerate(zip(self.columns, self.modes, strict=True)):
             weak = WeakBounds(
                 *(display_name(table), sql_name(table)),
@@ -151,20 +143,6 @@ def key_pool(column: KeyColumn, tails: npt.NDArray[np.int64], boundaries: Bounda
 
     Where several values are cut to one key that has a bucket of its own, the bucket is that of the most frequent one,
     and the rows of the others are unseen.
-
-    Parameters
-    ----------
-    column : KeyColumn
-        The sampled keys.
-    tails : ndarray of int64, shape (rows,)
-        What tells values apart whose keys were cut, see ``tails`` in ``layout.sample``.
-    boundaries : Boundaries or None
-        Those that were found for these keys; None if the layout has left the column out.
-
-    Returns
-    -------
-    KeyPool
-        The counts.
 
     Examples
     --------

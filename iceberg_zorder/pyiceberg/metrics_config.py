@@ -76,23 +76,7 @@ class MetricsConfig:
 
 
 def metrics_config(table: Table) -> MetricsConfig:
-    """Read the modes from a table's properties, schema and sort order.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table. Past the first 100 fields (or as many as its properties say), a column has no metrics by default.
-
-    Returns
-    -------
-    MetricsConfig
-        The modes.
-
-    Raises
-    ------
-    InvalidInputError
-        When a property is no number.
-    """
+    """Read the modes from a table's properties, schema and sort order."""
     properties, schema = table.properties, table.schema()
     columns: dict[str, MetricsMode] = {}
     if _DEFAULT in properties:

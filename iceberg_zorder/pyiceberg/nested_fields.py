@@ -12,16 +12,6 @@ from iceberg_zorder.request.predicate import Name
 def children(of: IcebergType) -> list[tuple[int, IcebergType]]:
     """List what is right inside a type, in the order in which Parquet has it.
 
-    Parameters
-    ----------
-    of : pyiceberg.types.IcebergType
-        The type.
-
-    Returns
-    -------
-    list of (int, pyiceberg.types.IcebergType)
-        The fields of a struct, the element of a list, or the key and the value of a map: their ids and types.
-
     Examples
     --------
     >>> from pyiceberg.types import LongType
@@ -39,18 +29,6 @@ def children(of: IcebergType) -> list[tuple[int, IcebergType]]:
 
 def named_fields(struct: StructType, above: Name = ()) -> Iterator[tuple[Name, NestedField]]:
     """Walk through the fields that have a name of their own: those of structs, each after the struct that it is in.
-
-    Parameters
-    ----------
-    struct : pyiceberg.types.StructType
-        The struct, such as a table's.
-    above : tuple of str, optional
-        The names that lead to it.
-
-    Yields
-    ------
-    tuple of (tuple of str, pyiceberg.types.NestedField)
-        The parts of its name, and the field.
 
     Examples
     --------

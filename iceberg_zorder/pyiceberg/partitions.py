@@ -165,18 +165,6 @@ def identity_sources(spec: PartitionSpec) -> set[int]:
 def partition_columns(schema: Schema, spec: PartitionSpec) -> tuple[ClusteringColumn, ...]:
     """Describe the keys of a spec's fields as columns to cut by.
 
-    Parameters
-    ----------
-    schema : pyiceberg.schema.Schema
-        The table's schema.
-    spec : pyiceberg.partitioning.PartitionSpec
-        The spec.
-
-    Returns
-    -------
-    tuple of ClusteringColumn
-        One for each of :func:`partition_fields`: its name, and ``long`` or ``binary``.
-
     Examples
     --------
     >>> from pyiceberg.transforms import TruncateTransform

@@ -12,18 +12,7 @@ class Progress(Protocol):
     """Is told of every piece of work when it is done, maybe from several threads."""
 
     def __call__(self, stage: str, rows: int, size: int, /) -> None:
-        """Take note of some work.
-
-        Parameters
-        ----------
-        stage : str
-            ``"plan"``, ``"sample"``, ``"read"`` or ``"write"``; of advice ``"screen"``, ``"simulate"`` or
-            ``"refine"``, where each layout counts for its share of the table.
-        rows : int
-            Rows that were planned, sampled from (deleted ones included), read, or written.
-        size : int
-            Bytes of the data files that they are in, as far as is known by then.
-        """
+        """Take note of some work."""
 
 
 def silent(stage: str, rows: int, size: int) -> None:

@@ -197,29 +197,7 @@ def execute(plan: RewritePlan, *, progress: Progress = silent) -> RewriteResult:
 def execute_counting(
     plan: RewritePlan, tally: Tally, progress: Progress = silent, goes_on: Callable[[], bool] = lambda: True
 ) -> RewriteResult:
-    """Execute a plan as :func:`execute` does, for a caller who wants to know what stands however that ends.
-
-    Parameters
-    ----------
-    plan : RewritePlan
-        The plan.
-    tally : Tally
-        What is done is counted here.
-    progress : Progress, optional
-        Told of what is done.
-    goes_on : callable, optional
-        With partial progress, asked before each file group whether to begin it: where not, the others are committed.
-
-    Returns
-    -------
-    RewriteResult
-        As of :func:`execute`.
-
-    Raises
-    ------
-    InvalidInputError, RewriteFailedError
-        As :func:`execute` does.
-    """
+    """Execute a plan as :func:`execute` does, for a caller who wants to know what stands however that ends."""
     with renewed(plan.request.table):
         plan.check_is_current()
         return RewriteRunner(plan.request, progress, tally, goes_on).run(plan)

@@ -12,18 +12,7 @@ from iceberg_zorder.render.page import template
 
 
 def advice_page(advice: Mapping[str, Any]) -> str:
-    """Write a page.
-
-    Parameters
-    ----------
-    advice : mapping
-        As :meth:`iceberg_zorder.advice.advice.Advice.to_dict` describes it.
-
-    Returns
-    -------
-    str
-        HTML that loads nothing; names and values in it are escaped.
-    """
+    """Write a page."""
     whole = max(1, advice["table_bytes"])
     layouts = [{**each, "name": layout_text(each)} for each in (advice["today"], *advice["candidates"])]
     shares = [(layout_text(each), each["bytes_per_query"] / whole) for each in shown_layouts(advice)]

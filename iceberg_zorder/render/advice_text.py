@@ -17,18 +17,7 @@ _SHOWN = 8
 
 
 def advice_renderables(advice: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """Show advice.
-
-    Parameters
-    ----------
-    advice : mapping
-        As :meth:`iceberg_zorder.advice.advice.Advice.to_dict` describes it.
-
-    Yields
-    ------
-    rich.console.RenderableType
-        Lines and tables; texts that must not be wrapped say so.
-    """
+    """Show advice."""
     pasted = (
         ("First, to write the workload to the file that is named below:", advice["preparation"]),
         ("To paste into Spark SQL:", advice["statement"]),

@@ -52,18 +52,7 @@ class Axis(Protocol):
 
 
 def boxes_chart(axes: Sequence[Axis]) -> str:
-    """Draw the files' boxes over one or two columns; each place is the share of the rows below.
-
-    Parameters
-    ----------
-    axes : sequence of Axis
-        One or two.
-
-    Returns
-    -------
-    str
-        An SVG.
-    """
+    """Draw the files' boxes over one or two columns; each place is the share of the rows below."""
     with _chart("boxes", _SQUARE) as (svg, chart):
         first = axes[0]
         count = len(first.lower)
@@ -98,18 +87,7 @@ def _label(chart: Axes, x: Sequence[tuple[float, str]], y: Sequence[tuple[float,
 
 
 def scan_chart(columns: Sequence[Mapping[str, Any]]) -> str:
-    """Draw the scan fraction of each column beside the attainable one.
-
-    Parameters
-    ----------
-    columns : sequence of mapping
-        As a report's JSON has them.
-
-    Returns
-    -------
-    str
-        An SVG.
-    """
+    """Draw the scan fraction of each column beside the attainable one."""
     with _chart("scan", (_SIZE[0], 1.2 + 0.55 * len(columns))) as (svg, chart):
         places = np.arange(len(columns))
         for offset, key, colour, label in (
@@ -128,18 +106,7 @@ def scan_chart(columns: Sequence[Mapping[str, Any]]) -> str:
 
 
 def read_chart(shares: Sequence[tuple[str, float]]) -> str:
-    """Draw what a query reads of each layout, the first one being that of today.
-
-    Parameters
-    ----------
-    shares : sequence of (str, float)
-        Names of layouts, and the share of the table's bytes, in [0, 1].
-
-    Returns
-    -------
-    str
-        An SVG.
-    """
+    """Draw what a query reads of each layout, the first one being that of today."""
     with _chart("read", (_SIZE[0], 1.0 + 0.3 * len(shares))) as (svg, chart):
         places = np.arange(len(shares))
         colours = [_NOW] + [_ATTAINABLE] * (len(shares) - 1)
@@ -158,18 +125,7 @@ def _legend(chart: Axes) -> None:
 
 
 def depth_chart(histogram: Mapping[str, int]) -> str:
-    """Draw how many files have which depth.
-
-    Parameters
-    ----------
-    histogram : mapping of str to int
-        As a report's JSON has it.
-
-    Returns
-    -------
-    str
-        An SVG.
-    """
+    """Draw how many files have which depth."""
     with _chart("depth", _SIZE) as (svg, chart):
         bars = chart.bar([f"{int(depth):,}" for depth in histogram], list(histogram.values()), color=_NOW)
         chart.bar_label(bars, fontsize=7, color=_INK)
@@ -179,20 +135,7 @@ def depth_chart(histogram: Mapping[str, int]) -> str:
 
 
 def sizes_chart(sizes: Mapping[str, int], target: int) -> str:
-    """Draw how many files have which size, the target among them.
-
-    Parameters
-    ----------
-    sizes : mapping of str to int
-        How many files are of a class, by the bytes of the smallest in it.
-    target : int
-        The size in bytes that is asked for.
-
-    Returns
-    -------
-    str
-        An SVG.
-    """
+    """Draw how many files have which size, the target among them."""
     with _chart("sizes", _SIZE) as (svg, chart):
         edges, counts = _bars(sizes)
         chart.stairs(counts, edges, fill=True, color=_NOW)

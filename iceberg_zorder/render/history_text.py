@@ -17,16 +17,6 @@ from iceberg_zorder.printable import all_printable
 def history_renderable(history: Mapping[str, Any]) -> RenderableType:
     """Show the rewrites of a table, the newest last.
 
-    Parameters
-    ----------
-    history : mapping
-        ``table``, and ``rewrites`` as :meth:`iceberg_zorder.maintain.past_rewrites.Rewrite.to_dict` has them.
-
-    Returns
-    -------
-    rich.console.RenderableType
-        A table; or a line if there is none.
-
     Examples
     --------
     >>> from rich.console import Console

@@ -9,18 +9,7 @@ from rich.filesize import decimal
 
 
 def template(name: str) -> Template:
-    """Read a template.
-
-    Parameters
-    ----------
-    name : str
-        Its file in this package.
-
-    Returns
-    -------
-    jinja2.Template
-        It escapes what it is given, and knows the filters ``size``, ``percent`` and ``decimals``, and the ``style``.
-    """
+    """Read a template."""
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(
         size=lambda size: decimal(round(size)),

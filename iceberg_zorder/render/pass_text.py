@@ -16,16 +16,6 @@ from iceberg_zorder.printable import all_printable
 def pass_renderables(report: Mapping[str, Any]) -> Iterator[RenderableType]:
     """Show what a pass did, or would do.
 
-    Parameters
-    ----------
-    report : mapping
-        A :class:`iceberg_zorder.maintain.pass_report.PassReport` as a dictionary.
-
-    Yields
-    ------
-    rich.console.RenderableType
-        A table of the tables, and a line for each thing that went wrong.
-
     Examples
     --------
     >>> from rich.console import Console

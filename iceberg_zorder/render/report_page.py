@@ -25,18 +25,7 @@ class Boxes(Protocol):
 
 
 def report_page(reports: Sequence[tuple[Mapping[str, Any], Boxes | None]]) -> str:
-    """Write a page.
-
-    Parameters
-    ----------
-    reports : sequence of (mapping, Boxes)
-        One report as JSON has it, or one before and one after, each with the boxes of its files if it has any.
-
-    Returns
-    -------
-    str
-        HTML that loads nothing; names and values in it are escaped.
-    """
+    """Write a page."""
     page = template("report_page.html").render(
         reports=[report for report, _ in reports],
         charts=[_charts(report, boxes) for report, boxes in reports],

@@ -22,18 +22,7 @@ _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
 def report_text(report: Mapping[str, Any]) -> str:
-    """Write a report as plain text.
-
-    Parameters
-    ----------
-    report : mapping
-        The report, as :meth:`iceberg_zorder.report.clustering_report.ClusteringReport.to_dict` describes it.
-
-    Returns
-    -------
-    str
-        Lines of at most 100 characters, but where a command is longer.
-    """
+    """Write a report as plain text."""
     console = Console(file=io.StringIO(), width=WIDTH, color_system=None)
     console.print(report_renderable(report), crop=False)
     written: str = console.file.getvalue()  # type: ignore[attr-defined]
@@ -41,18 +30,7 @@ def report_text(report: Mapping[str, Any]) -> str:
 
 
 def report_renderable(report: Mapping[str, Any]) -> RenderableType:
-    """Make of a report what rich shows.
-
-    Parameters
-    ----------
-    report : mapping
-        The report, as for :func:`report_text`.
-
-    Returns
-    -------
-    rich renderable
-        For a console of 100 columns.
-    """
+    """Make of a report what rich shows."""
     report = all_printable(report)
     parts: list[RenderableType] = [_heading(report)]
     if report["total_file_count"]:
@@ -63,18 +41,7 @@ def report_renderable(report: Mapping[str, Any]) -> RenderableType:
 
 
 def comparison_renderable(before: Mapping[str, Any], after: Mapping[str, Any]) -> RenderableType:
-    """Make of two reports on the same columns a table that rich shows.
-
-    Parameters
-    ----------
-    before, after : mapping
-        The reports, as for :func:`report_text`.
-
-    Returns
-    -------
-    rich renderable
-        For a console of 100 columns.
-    """
+    """Make of two reports on the same columns a table that rich shows."""
     before, after = all_printable(before), all_printable(after)
     table = _table(f"compared with snapshot {before['snapshot_id']}", "before", "now")
     both = (before, after)

@@ -16,17 +16,6 @@ from iceberg_zorder.printable import all_printable
 def result_tables(result: Mapping[str, Any]) -> Iterator[RenderableType]:
     """Show what a rewrite did, or would do.
 
-    Parameters
-    ----------
-    result : mapping
-        A :class:`iceberg_zorder.request.result.RewriteResult` as a dictionary.
-
-    Yields
-    ------
-    rich.console.RenderableType
-        Tables of the counts, of the scan fractions and of conditions, and how long it is expected to take; what there
-        is of them.
-
     Examples
     --------
     >>> from dataclasses import asdict

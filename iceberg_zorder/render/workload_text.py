@@ -17,16 +17,6 @@ _SHOWN_COLUMNS = 30
 def workload_renderables(found: Mapping[str, Any]) -> Iterator[RenderableType]:
     """Show a summary of a workload.
 
-    Parameters
-    ----------
-    found : mapping
-        ``table``, ``written``, and what :func:`iceberg_zorder.workload.summary.summary` has.
-
-    Yields
-    ------
-    rich.console.RenderableType
-        Lines and tables.
-
     Examples
     --------
     >>> from rich.console import Console

@@ -32,28 +32,7 @@ def rewritten_partitions(
     expected_files: ExpectedFiles,
     request: LayoutRequest,
 ) -> dict[int, SampledGroup]:
-    """Lay out every partition by a sample of its rows.
-
-    Parameters
-    ----------
-    files : DataFiles
-        The data files as they are.
-    sample : Sample
-        Rows of them. Every other one is held out from the layouts.
-    places : ndarray of int64
-        The place of the file of each row.
-    columns : sequence of ClusteringColumn
-        The columns of the sample.
-    expected_files : callable
-        From the bytes of a partition to the number of its files.
-    request : LayoutRequest
-        What is asked of the layouts, but for the number of files.
-
-    Returns
-    -------
-    dict of int to SampledGroup
-        By the number of each partition that has files: its rows, and their layout.
-    """
+    """Lay out every partition by a sample of its rows."""
     if not files.count:
         return {}
     of_row = files.partitions[places]
@@ -72,20 +51,7 @@ def rewritten_partitions(
 
 
 def new_files(groups: Mapping[int, SampledGroup], columns: Sequence[ClusteringColumn]) -> DataFiles:
-    """Describe the data files that layouts make, as far as samples of their rows show.
-
-    Parameters
-    ----------
-    groups : mapping of int to SampledGroup
-        The layouts, by the number of the partition.
-    columns : sequence of ClusteringColumn
-        The columns of their samples.
-
-    Returns
-    -------
-    DataFiles
-        The files that get a row of the samples, with the bounds of those rows.
-    """
+    """Describe the data files that layouts make, as far as samples of their rows show."""
     parts = [(number, group, sample) for number, group in groups.items() for sample in group.samples]
     starts = dict(
         zip(groups, np.cumsum([0, *(group.layout.files for group in groups.values())]).tolist(), strict=False)

@@ -114,18 +114,6 @@ class DataFiles:
 def bounds_that_are_alike(bounds: ColumnBounds, metrics_mode: str) -> npt.NDArray[np.bool_]:
     """Find the files whose lower and upper bound begin alike as far as bounds are kept, and as those of another file.
 
-    Parameters
-    ----------
-    bounds : ColumnBounds
-        The bounds.
-    metrics_mode : str
-        What the table keeps of the column, such as ``truncate(16)``.
-
-    Returns
-    -------
-    ndarray of bool, shape (files,)
-        Those files; none of a column that is kept in full, or is neither text nor binary.
-
     Examples
     --------
     >>> import pyarrow as pa
@@ -157,18 +145,6 @@ def bounds_that_are_alike(bounds: ColumnBounds, metrics_mode: str) -> npt.NDArra
 
 def bounds_without_end(bounds: ColumnBounds, metrics_mode: str) -> npt.NDArray[np.bool_]:
     """Find the files that have no upper bound because it would be cut, and nothing so short lies above their values.
-
-    Parameters
-    ----------
-    bounds : ColumnBounds
-        The bounds.
-    metrics_mode : str
-        What the table keeps of the column, such as ``truncate(16)``.
-
-    Returns
-    -------
-    ndarray of bool, shape (files,)
-        The files that have a lower bound only; none of a column that is kept in full, or is neither text nor binary.
 
     Examples
     --------

@@ -68,18 +68,6 @@ class FileBoxes:
 def file_boxes(files: DataFiles, sample: Sample) -> FileBoxes:
     """Find the boxes over the first two columns.
 
-    Parameters
-    ----------
-    files : DataFiles
-        The data files.
-    sample : Sample
-        Rows of them.
-
-    Returns
-    -------
-    FileBoxes
-        The boxes; a file without bounds spans everything, one without values is at the end.
-
     Examples
     --------
     >>> import pyarrow as pa
@@ -99,17 +87,6 @@ def file_boxes(files: DataFiles, sample: Sample) -> FileBoxes:
 
 def size_classes(sizes: npt.NDArray[np.int64]) -> dict[str, int]:
     """Count files by size, in classes of which each is a little wider than the one before.
-
-    Parameters
-    ----------
-    sizes : ndarray of int64, shape (files,)
-        Bytes of each file, 0 or more.
-
-    Returns
-    -------
-    dict of str to int
-        By the smallest size that belongs to a class, which is an eighth power root of a power of two, rounded up: how
-        many files are of it. Empty classes are left out.
 
     Examples
     --------

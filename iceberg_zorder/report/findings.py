@@ -16,22 +16,7 @@ RewriteCommand = Callable[[Mapping[str, str]], str]
 
 
 def find(report: ClusteringReport, rewrite: RewriteCommand, table_in_sql: str) -> tuple[Finding, ...]:
-    """Look through a report.
-
-    Parameters
-    ----------
-    report : ClusteringReport
-        The report.
-    rewrite : callable
-        Writes the command of a rewrite.
-    table_in_sql : str
-        The table's name as ``ALTER TABLE`` takes it.
-
-    Returns
-    -------
-    tuple of Finding
-        The findings, errors first, then warnings.
-    """
+    """Look through a report."""
     found = [
         *_of_columns(report, rewrite, table_in_sql),
         *_of_layout(report, rewrite),

@@ -120,22 +120,6 @@ def layout_history(
 ) -> LayoutHistory:
     """Read the history of a branch.
 
-    Parameters
-    ----------
-    snapshots : sequence of SnapshotFacts
-        The snapshots of the branch, oldest first, as far as they are kept.
-    added_by : ndarray of int64, shape (files,)
-        The snapshot that added each data file; it may not be kept any more.
-    files : DataFiles
-        The data files.
-    is_same : callable
-        Tells whether a rewrite of ours was by the order that is reported on.
-
-    Returns
-    -------
-    LayoutHistory
-        What they tell.
-
     Examples
     --------
     >>> ours = {"zorder.columns": "a,b", "added-data-files": "2"}
@@ -172,18 +156,6 @@ def layout_history(
 
 def expected_seconds(snapshots: Sequence[SnapshotFacts], size: int) -> float | None:
     """Tell how long a rewrite of so many bytes takes, if it is as fast as the newest ones that tell.
-
-    Parameters
-    ----------
-    snapshots : sequence of SnapshotFacts
-        The snapshots of the branch, oldest first.
-    size : int
-        Bytes of the data files to be rewritten.
-
-    Returns
-    -------
-    float or None
-        Seconds; None if no snapshot tells, or there is nothing to do.
 
     Examples
     --------

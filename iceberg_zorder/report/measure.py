@@ -146,18 +146,7 @@ class TableFacts:
 
 
 def clustering_report(facts: TableFacts) -> ClusteringReport:
-    """Compute a report.
-
-    Parameters
-    ----------
-    facts : TableFacts
-        What the table's metadata says.
-
-    Returns
-    -------
-    ClusteringReport
-        The figures, with the partitions by the bytes that a rewrite saves the filters on them, most first.
-    """
+    """Compute a report."""
     files, sizes = facts.files, facts.sizes
     names = tuple(bounds.column.name for bounds in files.columns)
     measured = _Measured(facts)

@@ -81,18 +81,6 @@ def measure_overlap(files: DataFiles, most: int = MOST_MEASURED) -> Overlap:
 
     A file without bounds of a column may hold any value of it; one without values lies apart, after all values.
 
-    Parameters
-    ----------
-    files : DataFiles
-        The files; those of different partitions do not overlap.
-    most : int, optional
-        How many files of each partition are measured, at least 1.
-
-    Returns
-    -------
-    Overlap
-        What was found.
-
     Examples
     --------
     >>> import pyarrow as pa

@@ -18,18 +18,6 @@ Kept = Callable[[bytes], bytes]
 def dense_ranks(columns: Sequence[KeyColumn], kept: Kept | None = None) -> list[npt.NDArray[np.int64]]:
     """Rank the values of columns of one type together.
 
-    Parameters
-    ----------
-    columns : sequence of KeyColumn
-        At least one.
-    kept : callable, optional
-        What counts of a key of bytes; all of it by default.
-
-    Returns
-    -------
-    list of ndarray of int64
-        An array for each column: equal values have one rank, from 0 without gaps, and -1 is no value.
-
     Examples
     --------
     >>> from iceberg_zorder.layout.keys import encode

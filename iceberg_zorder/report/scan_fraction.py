@@ -22,18 +22,6 @@ _COSTLIEST = 5
 def drawn_evenly(values: Sequence[Any], count: int = MAX_PREDICATES) -> list[Any]:
     """Draw values at evenly spaced ranks.
 
-    Parameters
-    ----------
-    values : sequence
-        Comparable values without NULL and NaN, in any order.
-    count : int
-        How many at most, at least 1.
-
-    Returns
-    -------
-    list
-        min(count, len(values)) of them, sorted.
-
     Examples
     --------
     >>> drawn_evenly([5, 3, 1, 2, 4, 6], count=3)
@@ -46,25 +34,6 @@ def drawn_evenly(values: Sequence[Any], count: int = MAX_PREDICATES) -> list[Any
 
 def scan_fraction(values: Sequence[Any], lower: Sequence[Any], upper: Sequence[Any], sizes: Sequence[int]) -> float:
     """Average the scan fraction of ``column = value`` over values.
-
-    Parameters
-    ----------
-    values : sequence of length >= 1
-        The values to look for, such as :func:`drawn_evenly` draws from a sample's rows.
-    lower, upper : sequences, one element per file
-        Bounds of the column, comparable to the values, truncated or not; None for a file without, which counts as read.
-    sizes : sequence of int
-        Sizes of the files in bytes; their sum is positive.
-
-    Returns
-    -------
-    float
-        In [0, 1]; lower is better.
-
-    Raises
-    ------
-    InvalidInputError
-        When there is no value, or the lengths differ.
 
     Examples
     --------
@@ -91,21 +60,6 @@ def scan_fraction(values: Sequence[Any], lower: Sequence[Any], upper: Sequence[A
 
 def scan_fraction_of_rows(bounds: ColumnBounds, sizes: npt.NDArray[np.int64], rows: KeyColumn) -> float | None:
     """Average the scan fraction of ``column = value`` over the values of rows.
-
-    Parameters
-    ----------
-    bounds : ColumnBounds
-        The bounds of the data files; a file that has values but no bounds counts as read, one without values never.
-    sizes : ndarray of int64, shape (files,)
-        Bytes of the data files.
-    rows : KeyColumn
-        The rows' keys; every row counts once, those without a value do not.
-
-    Returns
-    -------
-    float or None
-        In [0, 1], lower is better; None if no row has a value, or the files have no bytes. It is what
-        :func:`scan_fraction` gives for the same values.
 
     Examples
     --------
@@ -147,18 +101,6 @@ def scan_fraction_of_groups(groups: Sequence[BoundedRows], kept: Kept | None = N
 
     Every value is looked for in the files of all groups, as a filter on the column alone has to. With the same rows it
     compares files of today with those that take their place.
-
-    Parameters
-    ----------
-    groups : sequence of BoundedRows
-        The file groups; a file that has values but no bounds counts as read, one without values never.
-    kept : callable, optional
-        What bounds keep of a key, where the given ones are not truncated yet.
-
-    Returns
-    -------
-    float or None
-        In [0, 1], lower is better; None if no row has a value, or the files have no bytes.
 
     Examples
     --------
@@ -207,20 +149,6 @@ def workload_read(
     queries: Sequence[tuple[str, float]], matches: npt.NDArray[np.bool_], sizes: npt.NDArray[np.int64]
 ) -> WorkloadRead:
     """Add up what queries read.
-
-    Parameters
-    ----------
-    queries : sequence of (str, float)
-        The filter of each query, and its weight, above 0; at least one.
-    matches : ndarray of bool, shape (queries, files)
-        Which data files each does not rule out.
-    sizes : ndarray of int64, shape (files,)
-        The bytes of the files.
-
-    Returns
-    -------
-    WorkloadRead
-        The figures.
 
     Examples
     --------

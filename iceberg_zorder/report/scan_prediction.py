@@ -65,20 +65,6 @@ def scan_prediction(groups: Sequence[SampledGroup], ordinal: int, kept: Kept | N
     The rows whose values are looked for have not made the layout: of rows that have, each lies in a box that was drawn
     around it. The bounds of a file are taken from all sampled rows that it gets, its bytes from its share of them.
 
-    Parameters
-    ----------
-    groups : sequence of SampledGroup
-        The file groups, at least one, all of which a filter on the column alone has to look at.
-    ordinal : int
-        The column's place in the samples.
-    kept : callable, optional
-        What bounds keep of a key, for columns of bytes; all of it by default.
-
-    Returns
-    -------
-    float or None
-        In [0, 1], lower is better; None if no sampled row has a value.
-
     Examples
     --------
     >>> import pyarrow as pa

@@ -34,21 +34,6 @@ _MAX = np.int64(np.iinfo(np.int64).max)
 def spread_rows(files: DataFiles, rows: int) -> tuple[Sample, npt.NDArray[np.int64]]:
     """Spread rows between the bounds of data files.
 
-    Parameters
-    ----------
-    files : DataFiles
-        The files.
-    rows : int
-        How many rows, about, at least 1: every file with rows gets one at least, and else its share.
-
-    Returns
-    -------
-    sample : Sample
-        The rows' keys. A column is NULL in the share of a file's rows that have no value; where a file has no bounds,
-        its values are spread over those of all files, and are NULL if no file has any.
-    places : ndarray of int64
-        The place of the file of each row, ascending.
-
     Examples
     --------
     >>> from iceberg_zorder.layout.columns import ClusteringColumn
@@ -72,16 +57,6 @@ def spread_rows(files: DataFiles, rows: int) -> tuple[Sample, npt.NDArray[np.int
 
 def middles(bounds: ColumnBounds) -> KeyColumn:
     """Find the value in the middle between the bounds of each file.
-
-    Parameters
-    ----------
-    bounds : ColumnBounds
-        The bounds.
-
-    Returns
-    -------
-    KeyColumn
-        One for each file, NULL where it has no value; where it has no bounds, the middle of those of all files.
 
     Examples
     --------

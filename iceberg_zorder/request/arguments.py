@@ -23,21 +23,6 @@ _PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\s`.,()'\"]+))\s*(\.|$)")
 def name_parts(name: str) -> list[str]:
     """Split a dotted name into its parts.
 
-    Parameters
-    ----------
-    name : str
-        As in Spark SQL; a part with special characters stands in backticks.
-
-    Returns
-    -------
-    list of str
-        At least one part, without backticks.
-
-    Raises
-    ------
-    InvalidInputError
-        When it is no such name.
-
     Examples
     --------
     >>> name_parts("lake.`my db`.events")
@@ -58,23 +43,6 @@ def name_parts(name: str) -> list[str]:
 
 def sort_order_text(table: str, columns: Sequence[str] | str) -> str:
     """Write the clustering columns as the text of ``sort_order``.
-
-    Parameters
-    ----------
-    table : str
-        The table's name, for messages.
-    columns : sequence of str, or str
-        Names of columns; or a sort order, which is checked and kept.
-
-    Returns
-    -------
-    str
-        ``zorder(...)`` with every part of a name in backticks; or the sort order.
-
-    Raises
-    ------
-    InvalidInputError
-        When there is no column, or one is no name.
 
     Examples
     --------
@@ -117,24 +85,6 @@ def spelled_alike(name: str, known: Sequence[str], otherwise: str) -> str:
 
 def option_text(name: object, value: object) -> str:
     """Write the value of an option as Iceberg reads it.
-
-    Parameters
-    ----------
-    name : str
-        The option's name.
-    value : bool, int, float, str or mapping
-        Its value; a float must be finite, and a mapping one that JSON can have. Of an option whose name ends with
-        ``-bytes`` also a size with a unit, as :func:`iceberg_zorder.request.measures.size` reads it.
-
-    Returns
-    -------
-    str
-        ``true`` and ``false`` in small letters, whole numbers without a point, a mapping as JSON.
-
-    Raises
-    ------
-    InvalidInputError
-        When the name is no text, or the value of another type.
 
     Examples
     --------

@@ -21,16 +21,6 @@ _HIERARCHICAL = "hierarchical_memory_limit "
 def available_memory(root: Path = Path("/")) -> int:
     """Tell how many bytes of memory this process may have.
 
-    Parameters
-    ----------
-    root : pathlib.Path, optional
-        Where ``proc`` and the control groups are found; what is missing there limits nothing.
-
-    Returns
-    -------
-    int
-        Bytes, at most the machine's memory.
-
     Examples
     --------
     >>> 0 < available_memory() <= available_memory(Path("/no/such/directory"))

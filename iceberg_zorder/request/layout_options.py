@@ -102,21 +102,6 @@ class ZOrderOptions:
 def zorder_options(options: Mapping[str, str]) -> ZOrderOptions:
     """Read our own options.
 
-    Parameters
-    ----------
-    options : mapping of str to str
-        Any options; those of Iceberg are not looked at.
-
-    Returns
-    -------
-    ZOrderOptions
-        With defaults for what is not given.
-
-    Raises
-    ------
-    InvalidInputError
-        When a value lies outside its option's domain.
-
     Examples
     --------
     >>> zorder_options({"boundaries": "255", "rewrite-all": "true"})

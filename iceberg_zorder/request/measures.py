@@ -34,21 +34,6 @@ _DURATIONS = {
 def size(value: int | str) -> int:
     """Read a number of bytes.
 
-    Parameters
-    ----------
-    value : int or str
-        Bytes; or a number with a unit.
-
-    Returns
-    -------
-    int
-        Bytes, parts of one cut off.
-
-    Raises
-    ------
-    InvalidInputError
-        When it is no size.
-
     Examples
     --------
     >>> size(512), size("10 GB"), size("512 MiB"), size("1.5KiB")
@@ -59,21 +44,6 @@ def size(value: int | str) -> int:
 
 def duration(value: int | str) -> timedelta:
     """Read a duration.
-
-    Parameters
-    ----------
-    value : int or str
-        Seconds; or a number with a unit.
-
-    Returns
-    -------
-    datetime.timedelta
-        The duration.
-
-    Raises
-    ------
-    InvalidInputError
-        When it is none, or longer than 100,000 days.
 
     Examples
     --------

@@ -30,20 +30,6 @@ _UNITS = {"string": "characters", "binary": "bytes"}
 def set_mode(table: str, field: str, mode: str) -> str:
     r"""Write the statement that sets a column's metrics mode.
 
-    Parameters
-    ----------
-    table : str
-        The table's name, as SQL has it.
-    field : str
-        The column's full name in properties.
-    mode : str
-        The mode.
-
-    Returns
-    -------
-    str
-        The statement.
-
     Examples
     --------
     >>> print(set_mode("lake.db.t", "it's", "full"))
@@ -167,21 +153,6 @@ def separation(type_name: str, kept: int, pools: Iterable[KeyPool]) -> Separatio
     as often as rows have them: thousands of rare values that differ early do not hide that most rows begin alike. And
     the largest bucket of all counts for nothing, so that a common default does not hide it either: whatever is kept,
     the rows of the default are read for the default.
-
-    Parameters
-    ----------
-    type_name : str
-        ``string`` or ``binary``.
-    kept : int
-        The characters of a string, or bytes of a binary, that bounds keep; 0 if there are no bounds. Then at least 16
-        are wanted, Iceberg's default.
-    pools : iterable of KeyPool
-        The keys and their rows, by file group.
-
-    Returns
-    -------
-    Separation
-        The counts, and what is wanted.
 
     Examples
     --------

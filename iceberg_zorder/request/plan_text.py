@@ -14,16 +14,6 @@ _MOST = 20
 def plan_text(plan: Mapping[str, Any]) -> str:
     """Write a plan as a text of several lines, as the Spark engine writes it.
 
-    Parameters
-    ----------
-    plan : mapping
-        The plan, as :meth:`iceberg_zorder.pyiceberg.RewritePlan.to_dict` gives it.
-
-    Returns
-    -------
-    str
-        The text, without a line end.
-
     Examples
     --------
     >>> group = {

@@ -142,21 +142,6 @@ def parse_predicate(text: str) -> Predicate:
     dotted, and backticks quote names. Values are Spark's literals, and casts of them; a ``TIMESTAMP '...'`` that names
     no zone is in UTC, as in a session of Spark whose time zone is UTC.
 
-    Parameters
-    ----------
-    text : str
-        The condition, as it stands after WHERE.
-
-    Returns
-    -------
-    Predicate
-        What it says.
-
-    Raises
-    ------
-    InvalidInputError
-        When it cannot be parsed, or holds something else. The message says what, and not of which ``where``.
-
     Examples
     --------
     >>> parse_predicate("`user id` = 7")

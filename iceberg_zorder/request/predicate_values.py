@@ -63,11 +63,6 @@ NULL = Value("null", None)
 def number(text: str) -> Value:
     """Read a number without a suffix: whole, with a point (a decimal), or with an exponent (a double).
 
-    Raises
-    ------
-    InvalidInputError
-        When it is no number.
-
     Examples
     --------
     >>> [number(text).type for text in ("5", "5.0", "5e0")]
@@ -83,11 +78,6 @@ def number(text: str) -> Value:
 def negative(value: Value) -> Value:
     """Change the sign of a number.
 
-    Raises
-    ------
-    InvalidInputError
-        When it is none.
-
     Examples
     --------
     >>> negative(number("1.5"))
@@ -102,25 +92,6 @@ def negative(value: Value) -> Value:
 
 def cast(value: Value, to: str, *, precision: int = 10, scale: int = 0) -> Value:
     """Convert a value as Spark's CAST does, where that loses nothing.
-
-    Parameters
-    ----------
-    value : Value
-        The value.
-    to : str
-        The name of a type in Spark SQL, in small letters.
-    precision, scale : int, optional
-        Of the type ``decimal``.
-
-    Returns
-    -------
-    Value
-        The converted value; NULL stays NULL.
-
-    Raises
-    ------
-    InvalidInputError
-        When the value has no equal of the type.
 
     Examples
     --------
@@ -227,19 +198,6 @@ def as_date(text: str) -> date | None:
 
 def as_timestamp(text: str, *, has_zone: bool) -> datetime | None:
     """Read a date with a time of day, or without one (midnight).
-
-    Parameters
-    ----------
-    text : str
-        As Spark takes it; the date and the time are separated by a space or T. A zone may follow: Z, an offset, or the
-        name of a region.
-    has_zone : bool
-        Whether it is an instant, which is in UTC where the text has no zone. A text that has one is refused otherwise.
-
-    Returns
-    -------
-    datetime or None
-        In UTC, or without a zone; None if the text is no timestamp, or has digits below a microsecond.
 
     Examples
     --------

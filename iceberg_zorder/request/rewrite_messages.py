@@ -130,22 +130,6 @@ def gains_and_losses(
 ) -> list[str]:
     """Say which columns pay for the others, and whether the whole gets worse.
 
-    Parameters
-    ----------
-    before, predicted : mapping of str to float
-        Scan fractions by column.
-    means : tuple of float
-        Their averages, before and predicted.
-    rewrite_all : bool
-        Whether files are rewritten whatever is predicted.
-    over : str, optional
-        What they are averaged over.
-
-    Returns
-    -------
-    list of str
-        Sentences.
-
     Examples
     --------
     >>> for sentence in gains_and_losses({"a": 1, "b": 0.1}, {"a": 0.2, "b": 0.3}, (0.55, 0.25), rewrite_all=True):

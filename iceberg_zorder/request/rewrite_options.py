@@ -183,22 +183,6 @@ _FIELDS = {
 def rewrite_options(options: Mapping[str, str]) -> RewriteOptions:
     """Check and read options.
 
-    Parameters
-    ----------
-    options : mapping of str to str
-        Names and values, as written.
-
-    Returns
-    -------
-    RewriteOptions
-        With defaults for what is not given; the memory limit is then a quarter of the memory that this process
-        may have: the machine's, or what its control groups allow.
-
-    Raises
-    ------
-    InvalidInputError
-        When an option is unknown, or its value is not in its domain.
-
     Examples
     --------
     >>> rewrite_options({"rewrite-all": "TRUE", "memory-limit-bytes": "268435456"}).memory_limit
@@ -278,20 +262,6 @@ def domain_faults(
     specs: Collection[int] | None = None,
 ) -> list[str]:
     """Say which values of options no rewrite takes, in the order and the words of Iceberg's planner.
-
-    Parameters
-    ----------
-    options : RewriteOptions
-        The options, each of its type.
-    target, least, most : int or None
-        Sizes of data files, as far as they are known: the options' own, or those that a table makes of them.
-    specs : collection of int, optional
-        The partition specs that the table has, if it is known.
-
-    Returns
-    -------
-    list of str
-        Sentences without a beginning and an end.
 
     Examples
     --------

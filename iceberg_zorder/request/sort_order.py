@@ -98,21 +98,6 @@ def parse_sort_order(text: str) -> SortOrder:
     ``ASC`` (the default) or ``DESC``, and by ``NULLS FIRST`` (the default with ``ASC``) or ``NULLS LAST`` (the default
     with ``DESC``), in any case. Whether the columns exist, or one is named twice, only the schema can tell.
 
-    Parameters
-    ----------
-    text : str
-        The sort order as written.
-
-    Returns
-    -------
-    SortOrder
-        The curve and the columns.
-
-    Raises
-    ------
-    InvalidInputError
-        When the text is no sort order; the message names the position as a number of characters before it.
-
     Examples
     --------
     >>> parse_sort_order("ZORDER(a, b.`zip code`)")
@@ -131,21 +116,6 @@ the end is found at position 8
 
 def parse_column_weights(text: str) -> tuple[tuple[tuple[str, ...], float], ...]:
     """Read column weights, such as ``a=3, b=0.5``.
-
-    Parameters
-    ----------
-    text : str
-        Columns, named as in a sort order, each with a number in (0, 1000000].
-
-    Returns
-    -------
-    tuple of (tuple of str, float)
-        The parts of every column's name, and its weight.
-
-    Raises
-    ------
-    InvalidInputError
-        When the text is no list of weights.
 
     Examples
     --------

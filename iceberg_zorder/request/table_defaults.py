@@ -27,23 +27,6 @@ WORKLOAD_PROPERTY = "zorder.workload"
 def remembered_options(table: str, properties: Mapping[str, str]) -> dict[str, str]:
     """Read the options that a table remembers.
 
-    Parameters
-    ----------
-    table : str
-        The table's name, for messages.
-    properties : mapping of str to str
-        Its properties.
-
-    Returns
-    -------
-    dict of str to str
-        The options as written; whether there are such options is not looked at.
-
-    Raises
-    ------
-    InvalidInputError
-        When the property is not of the form, or rewrites would write nothing for it.
-
     Examples
     --------
     >>> remembered_options("db.t", {"zorder.options": "target-file-size-bytes=67108864; column-weights=a=3,b=0.5;"})
@@ -92,29 +75,6 @@ def completed_options(
     Remembered weights were set for the remembered columns: a call that names others does without them, and is told. A
     remembered workload is left out where cuts are even, and where the call names an empty one.
 
-    Parameters
-    ----------
-    table : str
-        The table's name, for messages.
-    properties : mapping of str to str
-        Its properties.
-    options : mapping of str to str
-        What the call says.
-    sort_order : str, optional
-        The sort order, if the call says it.
-    case_sensitive : bool, optional
-        Whether names of columns differ by case.
-
-    Returns
-    -------
-    dict of str to str
-        The options.
-
-    Raises
-    ------
-    InvalidInputError
-        When the property is not of the form, or the sort order, or remembered weights that might be taken, are not.
-
     Examples
     --------
     >>> properties = {"zorder.options": "cuts=adaptive; column-weights=a=3,b=0.5"}
@@ -149,20 +109,6 @@ def check_remembered_workload(table: str, location: str, text: str) -> None:
 
     It is read with the rights of whoever rewrites, who may be another than who may set properties.
 
-    Parameters
-    ----------
-    table : str
-        The table's name, for messages.
-    location : str
-        Where it has its files.
-    text : str
-        The workload, as JSON or where it lies.
-
-    Raises
-    ------
-    InvalidInputError
-        When it lies elsewhere.
-
     Examples
     --------
     >>> check_remembered_workload("db.t", "s3://lake/db/t", "s3://lake/db/t/workload.json")
@@ -189,21 +135,6 @@ def _folded(parts: tuple[str, ...], case_sensitive: bool) -> tuple[str, ...]:
 
 def options_property(options: Mapping[str, str]) -> str:
     """Write options as the property has them.
-
-    Parameters
-    ----------
-    options : mapping of str to str
-        The options.
-
-    Returns
-    -------
-    str
-        What :func:`remembered_options` reads back.
-
-    Raises
-    ------
-    InvalidInputError
-        When a value has a semicolon, or rewrites would write nothing from then on.
 
     Examples
     --------

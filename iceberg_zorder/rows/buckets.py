@@ -97,22 +97,6 @@ class Bucket:
 def parted(columns: Sequence[pa.Array], index: _Longs, slots: _Longs, ranges: int = 1) -> list[Part]:
     """Copy the rows of every bucket, because a part of a batch would keep all of it in memory.
 
-    Parameters
-    ----------
-    columns : sequence of pyarrow.Array
-        The rows' columns, encoded.
-    index : ndarray of int64
-        Their indexes.
-    slots : ndarray of int64
-        Their buckets, times ``ranges``, plus their ranges.
-    ranges : int, optional
-        How many ranges each bucket has.
-
-    Returns
-    -------
-    list of Part
-        The rows of each bucket that has any.
-
     Examples
     --------
     >>> parts = parted([pa.array([10, 11, 12])], np.array([3, 1, 2]), np.array([5, 2, 4]), ranges=2)

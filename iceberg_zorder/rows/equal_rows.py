@@ -76,20 +76,7 @@ class EqualRows:
         return int(tables + sum(column.nbytes for column in self._columns))
 
     def contain(self, columns: Sequence[pa.Array], sequence_number: int) -> _Bools:
-        """Tell which rows of a data file are among these.
-
-        Parameters
-        ----------
-        columns : sequence of pyarrow.Array
-            The rows' columns, of the same types.
-        sequence_number : int
-            The data file's data sequence number.
-
-        Returns
-        -------
-        ndarray of bool
-            For each row whether it is deleted.
-        """
+        """Tell which rows of a data file are among these."""
         columns = [comparable(column) for column in columns]
         gone = np.zeros(len(columns[0]), np.bool_)
         if not len(self._hashes) or (len(self._newest) == 1 and self._newest[0] < sequence_number):

@@ -112,13 +112,7 @@ class MemoryBudget:
                 self._holders.remove(holder)
 
     def make_room(self, size: int) -> bool:
-        """Have what is largest written to disk to have room for so many bytes, or wait a while for work to end.
-
-        Returns
-        -------
-        bool
-            Whether there is room now, or more than before; else nobody can make any.
-        """
+        """Have what is largest written to disk to have room for so many bytes, or wait a while for work to end."""
         with self._changed:
             if self.has_room_for(size):
                 return True

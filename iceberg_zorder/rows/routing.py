@@ -60,22 +60,7 @@ class Router:
         self._shares = [self._share(place, column) for place, column in enumerate(layout.columns)]
 
     def route(self, columns: Sequence[pa.Array], path: str, positions: _Longs) -> tuple[_Longs, _Longs]:
-        """Find the files and the indexes of some rows of a data file.
-
-        Parameters
-        ----------
-        columns : sequence of pyarrow.Array
-            The columns that the layout was fitted to.
-        path : str
-            The data file's path.
-        positions : ndarray of int64
-            Positions of the rows in the data file, by which rows that nothing else tells apart are spread.
-
-        Returns
-        -------
-        tuple of ndarray of int64
-            For every row its file, and its index.
-        """
+        """Find the files and the indexes of some rows of a data file."""
         rows = len(positions)
         file, index = np.empty(rows, np.int64), np.empty(rows, np.int64)
         for start in range(0, rows, _ROWS_AT_A_TIME):

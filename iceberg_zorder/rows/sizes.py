@@ -14,18 +14,6 @@ _Longs = npt.NDArray[np.int64]
 def bytes_up_to(column: pa.Array, ends: _Longs) -> _Longs:
     """Tell how many bytes the values take that come before some places; what marks NULL is not counted.
 
-    Parameters
-    ----------
-    column : pyarrow.Array
-        The column; of a dictionary the numbers are counted only, because all rows share its values.
-    ends : ndarray of int64
-        The places, in ascending order.
-
-    Returns
-    -------
-    ndarray of int64
-        The bytes before each of them.
-
     Examples
     --------
     >>> bytes_up_to(pa.array(["a", "bcd", None]), np.array([0, 1, 2, 3]))
@@ -59,18 +47,6 @@ def bytes_up_to(column: pa.Array, ends: _Longs) -> _Longs:
 
 def cuts(rows: pa.RecordBatch, most: int) -> Iterator[tuple[int, int]]:
     """Cut rows into pieces of so many bytes at most, or of one row that is larger.
-
-    Parameters
-    ----------
-    rows : pyarrow.RecordBatch
-        The rows.
-    most : int
-        The bytes.
-
-    Yields
-    ------
-    tuple of int
-        Where a piece starts, and how many rows it has.
 
     Examples
     --------

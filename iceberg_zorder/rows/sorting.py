@@ -75,24 +75,7 @@ def sort_keys(
     columns: Sequence[pa.Array],
     index: _Longs,
 ) -> list[SortKey]:
-    """Find the keys of rows.
-
-    Parameters
-    ----------
-    prefix : sequence of ClusteringColumn
-        The columns to sort by first.
-    orders : sequence of (bool, bool)
-        For each of them whether larger values, and whether NULL, come first; NaN is larger than every value.
-    columns : sequence of pyarrow.Array
-        Their values.
-    index : ndarray of int64
-        The rows' indexes.
-
-    Returns
-    -------
-    list of SortKey
-        For each column its state and its value, and then the index.
-    """
+    """Find the keys of rows."""
     keys = []
     for column, (descending, nulls_first), array in zip(prefix, orders, columns, strict=True):
         encoded = encode(array, column.type)
@@ -108,16 +91,6 @@ def sort_keys(
 
 def sort_permutation(keys: Sequence[SortKey]) -> _Longs:
     """Find the places of rows in the order of their keys.
-
-    Parameters
-    ----------
-    keys : sequence of SortKey
-        The keys, the most important one first.
-
-    Returns
-    -------
-    ndarray of int64
-        The place of the first row, of the second, and so on; rows that are alike in every key come in any order.
 
     Examples
     --------
@@ -139,18 +112,6 @@ def _ranks(key: SortKey) -> _Longs:
 
 def split(parts: Iterable[Sequence[SortKey]], pieces: int) -> Range | None:
     """Find how to split rows into about so many pieces.
-
-    Parameters
-    ----------
-    parts : iterable of sequence of SortKey
-        The keys of all rows, some rows at a time.
-    pieces : int
-        The wanted number, at least 2.
-
-    Returns
-    -------
-    Range or None
-        At least two ranges, none of them empty; or nothing if all rows are alike in every key.
 
     Examples
     --------

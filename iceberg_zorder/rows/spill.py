@@ -106,13 +106,7 @@ class Spill:
         return Path(self._directory or tempfile.gettempdir())
 
     def check_space(self, size: int) -> None:
-        """Check that so many bytes can be spilled, as far as can be told beforehand.
-
-        Raises
-        ------
-        RewriteFailedError
-            When there is no room for them.
-        """
+        """Check that so many bytes can be spilled, as far as can be told beforehand."""
         free = shutil.disk_usage(self.directory).free
         if size > free:
             raise RewriteFailedError(
@@ -236,20 +230,7 @@ class Spill:
         return pa.RecordBatch.from_arrays([*columns, pa.concat_arrays(index)], parts[0].schema.names)
 
     def start_work(self, number: int, need: Callable[[Bucket], int]) -> Work | None:
-        """Take a bucket out, if there is room for what work with it needs, and count that.
-
-        Parameters
-        ----------
-        number : int
-            The bucket.
-        need : callable
-            Tells how many bytes the work takes, beside the rows that are in memory.
-
-        Returns
-        -------
-        Work or None
-            The bucket; nothing if there is no room.
-        """
+        """Take a bucket out, if there is room for what work with it needs, and count that."""
         with self._lock:
             size = need(self._buckets[number])
             return Work(self, self.pop(number), size) if self.budget.start_work(size) else None
@@ -313,18 +294,7 @@ class Work:
 
 
 def check_directory(directory: str) -> None:
-    """Check that files can be written to a directory, which is made if it is not there.
-
-    Parameters
-    ----------
-    directory : str
-        The directory.
-
-    Raises
-    ------
-    InvalidInputError
-        When they cannot.
-    """
+    """Check that files can be written to a directory, which is made if it is not there."""
     try:
         Path(directory).mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory) as file:

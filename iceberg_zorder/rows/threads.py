@@ -29,20 +29,6 @@ def available_cores() -> int:
 def run_together(count: int, run: Callable[[int], None], stop: Callable[[], None]) -> None:
     """Run a function in several threads, and wait until it has returned in all of them.
 
-    Parameters
-    ----------
-    count : int
-        The number of threads; one alone is this one.
-    run : callable
-        Is called with the numbers from 0 on.
-    stop : callable
-        Is called when one of them has failed, or an interrupt came, to have the others end.
-
-    Raises
-    ------
-    BaseException
-        What the first one that failed has raised, which is no ``StoppedError`` if any other is known.
-
     Examples
     --------
     >>> found = [0] * 3

@@ -47,18 +47,7 @@ class SparkCall(Generic[_T]):
         return self._result.result()
 
     def cancel(self) -> _T | None:
-        """Cancel the call, and wait until it has cleaned up and Spark has stopped.
-
-        Returns
-        -------
-        object or None
-            What the call returned if it was over before; None if it had not begun.
-
-        Raises
-        ------
-        Exception
-            As the call, which was cancelled in its midst.
-        """
+        """Cancel the call, and wait until it has cleaned up and Spark has stopped."""
         with self._lock:
             self._is_cancelled = True
             has_begun = self._is_begun

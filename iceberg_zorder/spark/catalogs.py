@@ -58,23 +58,6 @@ class SparkCatalog:
 def spark_catalog(name: str, properties: Mapping[str, object]) -> SparkCatalog:
     """Translate a PyIceberg catalog.
 
-    Parameters
-    ----------
-    name : str
-        The catalog's name.
-    properties : mapping of str to object
-        PyIceberg's properties of it, ``type`` included.
-
-    Returns
-    -------
-    SparkCatalog
-        The same catalog for Spark.
-
-    Raises
-    ------
-    InvalidInputError
-        When Spark cannot be given this catalog.
-
     Examples
     --------
     >>> catalog = spark_catalog("lake", {"type": "sql", "uri": "sqlite:////data/catalog.db", "warehouse": "/data"})

@@ -22,16 +22,6 @@ _JAVA_CLASS = re.compile(r"^\([\w.$]+\) ")
 def failure_message(error: Exception) -> str:
     """Tell the cause of a failure.
 
-    Parameters
-    ----------
-    error : Exception
-        As PySpark raised it, or any other.
-
-    Returns
-    -------
-    str
-        The first message of the chain of causes that reads "Cannot ..., because ...", else the innermost one.
-
     Examples
     --------
     >>> failure_message(ValueError("Cannot rewrite db.t, because it is gone"))
@@ -48,17 +38,6 @@ def rewrite_error(error: Exception) -> InvalidInputError | RewriteFailedError:
     """Find the error that tells whether a rewrite had begun, and what became of it.
 
     Over Spark Connect there is little more than the message, so that it is what decides.
-
-    Parameters
-    ----------
-    error : Exception
-        As PySpark raised it for a CALL of ours.
-
-    Returns
-    -------
-    InvalidInputError or RewriteFailedError
-        With :func:`failure_message`: invalid input if the CALL was refused, a conflict or an unknown outcome if the
-        plugin says so, else a failure.
 
     Examples
     --------

@@ -51,27 +51,6 @@ def local_session(
     """Start Spark with the plugin, and stop it afterwards.
 
     The master is the one Spark's own configuration names, and ``local[*]`` if it names none.
-
-    Parameters
-    ----------
-    settings : mapping of str to str
-        Spark settings; they stand on the command line of the JVM.
-    session_settings : mapping of str to str
-        Settings made once Spark runs: those of a catalog, whose passwords belong on no command line.
-    packages : iterable of str
-        Maven coordinates beside Iceberg's runtime.
-    directory : Path
-        A directory for ``spark.log``.
-
-    Yields
-    ------
-    SparkSession
-        The session.
-
-    Raises
-    ------
-    RuntimeError
-        When the JVM does not start, with the reason from its log.
     """
     log4j = directory / "log4j2.properties"
     log4j.write_text(_LOG4J)

@@ -30,30 +30,6 @@ def describe_plan(
 ) -> dict[str, Any]:
     """Plan what :func:`iceberg_zorder.spark.rewrite_data_files` would do with the same arguments.
 
-    Parameters
-    ----------
-    spark : SparkSession
-        A session with the plugin whose JVM this process has started; one of Spark Connect has none to offer.
-    table, columns, where, options, branch
-        As for :func:`iceberg_zorder.spark.rewrite_data_files`.
-    sampled : bool, optional
-        Read a sample of the clustering columns, too, for the layouts and the predicted scan fractions.
-    predicates : sequence of str, optional
-        With ``sampled``, conditions in Spark SQL, of which it is told how much they read of the planned files, before
-        and after.
-
-    Returns
-    -------
-    dict
-        As :meth:`iceberg_zorder.pyiceberg.RewritePlan.to_dict`.
-
-    Raises
-    ------
-    InvalidInputError
-        When an argument is malformed, or Spark or the plugin refuses it, or there are conditions and no sample.
-    RewriteFailedError
-        When the manifests, or the sample, cannot be read.
-
     Examples
     --------
     >>> plan = describe_plan(spark, "lake.db.events", ["user_id", "ts"])  # doctest: +SKIP
@@ -82,27 +58,6 @@ def dry_run(
     predicates: Sequence[str] = (),
 ) -> RewriteResult:
     """Tell what a rewrite would do, and what conditions would read; nothing is written.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        As for :func:`describe_plan`.
-    table, columns, where, options, branch
-        As for :func:`iceberg_zorder.spark.rewrite_data_files`; the option ``dry-run`` is set.
-    predicates : sequence of str, optional
-        As for :func:`describe_plan`.
-
-    Returns
-    -------
-    RewriteResult
-        What :func:`iceberg_zorder.spark.rewrite_data_files` gives of a dry run, with the conditions.
-
-    Raises
-    ------
-    InvalidInputError
-        When an argument is malformed, or Spark or the plugin refuses it.
-    RewriteFailedError
-        When the manifests, or the sample, cannot be read.
 
     Examples
     --------

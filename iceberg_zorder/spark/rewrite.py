@@ -89,16 +89,6 @@ def rewrite_data_files(
 def told_result(text: str) -> RewriteResult:
     """Read a result from the plugin's JSON, and log its message.
 
-    Parameters
-    ----------
-    text : str
-        As ``ZOrderResult.toJson()`` writes it.
-
-    Returns
-    -------
-    RewriteResult
-        The same.
-
     Examples
     --------
     >>> counts = '"rewritten_data_files_count": 6, "added_data_files_count": 2, "rewritten_bytes_count": 1000'

@@ -91,28 +91,6 @@ def jar_settings(
 ) -> dict[str, str]:
     """Work out ``spark.jars``, ``spark.jars.packages`` and ``spark.sql.extensions`` for a session.
 
-    Parameters
-    ----------
-    settings : mapping of str to str
-        Spark settings given so far.
-    extra_packages : iterable of str
-        More Maven coordinates.
-    plugin_jar : Path
-        The plugin jar.
-
-    Returns
-    -------
-    dict of str to str
-        ``spark.jars``, ``spark.sql.extensions`` and, where needed, ``spark.jars.packages``, without duplicates: of two
-        versions of one artifact the one named first stays.
-
-    Raises
-    ------
-    InvalidInputError
-        When this version of PySpark is not supported.
-    FileNotFoundError
-        When there is no plugin jar.
-
     Examples
     --------
     >>> from iceberg_zorder.spark.session import JARS, jar_settings
@@ -146,23 +124,6 @@ def jar_settings(
 
 def iceberg_runtime(pyspark_version: str, scala_version: str) -> str:
     """Name the Iceberg runtime for a version of PySpark.
-
-    Parameters
-    ----------
-    pyspark_version : str
-        As ``pyspark.__version__``.
-    scala_version : str
-        The Scala that it was built with: ``2.12`` or ``2.13``.
-
-    Returns
-    -------
-    str
-        Its Maven coordinates.
-
-    Raises
-    ------
-    InvalidInputError
-        When there is none in this version of iceberg-zorder.
 
     Examples
     --------

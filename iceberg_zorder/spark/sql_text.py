@@ -14,19 +14,6 @@ _NEEDS_CHR = re.compile(r"['\\]|\$(?=\{)")
 def string_literal(text: str, *, escaped_string_literals: bool = False) -> str:
     r"""Write a text as an expression of Spark SQL that has this value.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-    escaped_string_literals : bool
-        The session's ``spark.sql.parser.escapedStringLiterals``. When it is set, a backslash in a literal
-        stands for itself, so a quote can only come from ``chr(39)``.
-
-    Returns
-    -------
-    str
-        A literal, or a ``concat`` of literals and characters.
-
     Examples
     --------
     >>> print(string_literal("name = 'O\\Neil'"))
@@ -50,20 +37,6 @@ def string_literal(text: str, *, escaped_string_literals: bool = False) -> str:
 
 def procedure_call(catalog: str, procedure: str, arguments: Mapping[str, str]) -> str:
     """Write a CALL with named arguments.
-
-    Parameters
-    ----------
-    catalog : str
-        The catalog's name.
-    procedure : str
-        The procedure's name in the namespace ``system``.
-    arguments : mapping of str to str
-        Expressions of Spark SQL by the parameter's name.
-
-    Returns
-    -------
-    str
-        The statement.
 
     Examples
     --------

@@ -21,21 +21,6 @@ def known_rewrites(
 ) -> list[npt.NDArray[np.int64]]:
     """Find the earlier rewrites whose files show what another one brings.
 
-    Parameters
-    ----------
-    files : DataFiles
-        The data files, all of one partition, at least one.
-    runs : ndarray of int64, shape (files,)
-        For each file, the number of the rewrite by the same sort order that wrote it, from 0; -1 where none did.
-    request : UpkeepRequest
-        How files are written.
-
-    Returns
-    -------
-    list of ndarray of int64
-        The places of the files of each, the largest first: a fifth of the partition and eight at least, with all their
-        bounds.
-
     Examples
     --------
     >>> import pyarrow as pa
@@ -63,24 +48,7 @@ def known_rewrites(
 
 
 def missed(files: DataFiles, known: Sequence[npt.NDArray[np.int64]], rows: int, request: UpkeepRequest) -> float:
-    """Tell how many times as much new files are read for as is predicted of them.
-
-    Parameters
-    ----------
-    files : DataFiles
-        The data files, all of one partition.
-    known : sequence of ndarray of int64
-        Rewrites that show it, at least one, see :func:`known_rewrites`.
-    rows : int
-        How many rows to judge by.
-    request : UpkeepRequest
-        How files are written.
-
-    Returns
-    -------
-    float
-        By the rewrite that came nearest to its prediction; 1 where that is near enough.
-    """
+    """Tell how many times as much new files are read for as is predicted of them."""
     found = min(_times_predicted(files.take(places), rows, request.of(places)) for places in known)
     return found if found > MATTERS else 1.0
 

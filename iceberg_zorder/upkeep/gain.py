@@ -63,16 +63,6 @@ class Choice:
 def rows_to_spread(expected: Sequence[int]) -> list[int]:
     """Share out the rows that partitions are judged by.
 
-    Parameters
-    ----------
-    expected : sequence of int
-        For each partition, into how many files it would be written.
-
-    Returns
-    -------
-    list of int
-        How many rows to spread in each: 200 for each new file, and fewer where that were more than 500,000 in all.
-
     Examples
     --------
     >>> rows_to_spread([1, 64]), rows_to_spread([64] * 1000)[0], rows_to_spread([100_000])
@@ -92,26 +82,6 @@ def choose(
     request: UpkeepRequest,
 ) -> Choice:
     """Choose the files of a partition that are to be rewritten.
-
-    Parameters
-    ----------
-    files : DataFiles
-        The data files, all of one partition, at least one.
-    called_for : ndarray of bool, shape (files,)
-        Which of them their sizes call for: they are rewritten as far as that does no harm.
-    is_due : ndarray of bool, shape (files,)
-        Which of these are rewritten whatever comes of it.
-    runs : ndarray of int64, shape (files,)
-        For each file, the number of the rewrite by the same sort order that wrote it, from 0; -1 where none did.
-    rows : int
-        How many rows to judge by, see :func:`rows_to_spread`.
-    request : UpkeepRequest
-        What is worth a rewrite.
-
-    Returns
-    -------
-    Choice
-        The files that are called for, or due, and those whose rewrite pays.
 
     Examples
     --------
@@ -267,15 +237,7 @@ def _candidates(
     reach: npt.NDArray[np.float64],
     attained: npt.NDArray[np.float64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Order the files: those that are due, then those read for most beside what their rows were read for after.
-
-    Returns
-    -------
-    order : ndarray of int64
-        The places of all files.
-    counts : ndarray of int64
-        How many of them the sets that are tried take, ever more; all in the end.
-    """
+    """Order the files: those that are due, then those read for most beside what their rows were read for after."""
     by_excess = _by_excess(reach, attained)
     order = np.concatenate([due, by_excess[~np.isin(by_excess, due)]])
     ends = np.cumsum(files.sizes[order])

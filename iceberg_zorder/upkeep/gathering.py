@@ -27,18 +27,6 @@ WHY = "small, as a rewrite to files of this size left them, and small files with
 def rewrites_to(target: int, snapshots: Sequence[SnapshotFacts]) -> frozenset[int]:
     """Find the rewrites to files of a size.
 
-    Parameters
-    ----------
-    target : int
-        Bytes that new files are to have.
-    snapshots : sequence of SnapshotFacts
-        The snapshots of the branch, as far as they are kept.
-
-    Returns
-    -------
-    frozenset of int
-        The ids of their snapshots.
-
     Examples
     --------
     >>> summary = {"zorder.layout-hash": "ab", "zorder.target-file-size-bytes": "100"}
@@ -58,22 +46,6 @@ def rewrites_by(
 ) -> dict[int, str]:
     """Find the rewrites by a sort order, for the same queries: what they wrote shows what comes of others.
 
-    Parameters
-    ----------
-    sort_order : tuple of str
-        Columns, prefix and curve, see :meth:`.SnapshotFacts.is_by`.
-    workload : str
-        The key of the queries, see :func:`.workload_key`; empty for cuts that are made for none.
-    rewrites : collection of int
-        The snapshots of rewrites to files of the same size, see :func:`rewrites_to`.
-    snapshots : sequence of SnapshotFacts
-        The snapshots of the branch, as far as they are kept.
-
-    Returns
-    -------
-    dict of int to str
-        Their snapshots, and the rewrite: it is one for all its commits.
-
     Examples
     --------
     >>> summary = {"zorder.columns": "a,b", "zorder.layout-hash": "ab", "zorder.rewrite-id": "f00"}
@@ -91,18 +63,6 @@ def rewrites_by(
 
 def gathered(sizes: Sequence[int], rewrites: Sequence[int | None]) -> npt.NDArray[np.bool_]:
     """Tell which small files of a partition are gathered.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Their bytes.
-    rewrites : sequence of (int or None)
-        The rewrite that wrote each of them, as :func:`rewrites_to` finds them; None for a new file.
-
-    Returns
-    -------
-    ndarray of bool, shape (files,)
-        New files are; those of a rewrite if they are no more bytes than all that are gathered without them.
 
     Examples
     --------

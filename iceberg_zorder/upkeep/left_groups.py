@@ -21,20 +21,6 @@ WHY = (
 def group_key(way: str, settings: Mapping[str, str], paths: Iterable[str]) -> str:
     """Make the key of a file group that is rewritten in some way.
 
-    Parameters
-    ----------
-    way : str
-        The sort order, the size of new files and their partition spec.
-    settings : mapping of str to str
-        The options, and the table's properties that tell how files are written.
-    paths : iterable of str
-        The paths of its data files, in any order.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits.
-
     Examples
     --------
     >>> group_key("a", {}, ["x", "y"]) == group_key("a", {}, ["y", "x"]) != group_key("b", {}, ["x", "y"])

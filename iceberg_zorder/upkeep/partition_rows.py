@@ -171,24 +171,7 @@ class PartitionRows:
     def rewritten(
         self, files: npt.NDArray[np.int64], count: int, request: LayoutRequest
     ) -> tuple[float, npt.NDArray[np.float64]]:
-        """Predict what a rewrite of some files makes.
-
-        Parameters
-        ----------
-        files : ndarray of int64
-            Their places, at least one.
-        count : int
-            The number of new files.
-        request : LayoutRequest
-            What is asked of the layout, but for that number.
-
-        Returns
-        -------
-        cost : float
-            What the new files cost.
-        reach : ndarray of float64
-            For each row of these files, in their order, the share of the rows that its new file is read for.
-        """
+        """Predict what a rewrite of some files makes."""
         is_mine = np.zeros(self._files.count, np.bool_)
         is_mine[files] = True
         rows = np.flatnonzero(is_mine[self._places])

@@ -10,20 +10,6 @@ _DISK = 4
 def part(number: int, parts: int, fractions: tuple[float, float], across: int | None = None) -> str:
     """Say what divides a region from the others, and what the cuts cost.
 
-    Parameters
-    ----------
-    number, parts : int
-        The region's number, from 1, and how many there are.
-    fractions : tuple of float
-        The scan fractions expected of the regions, and of one file group.
-    across : int, optional
-        The bytes above which files are cut across, if this region was; else no file lies across it and others.
-
-    Returns
-    -------
-    str
-        The reason.
-
     Examples
     --------
     >>> part(2, 4, (0.15, 0.143))
@@ -41,22 +27,6 @@ be 20.1%, in one file group 14.3%'
 
 def in_one(size: int, bound: int, fractions: tuple[float, float] | None, *, has_bounds: bool = True) -> str:
     """Say why a file group was not cut.
-
-    Parameters
-    ----------
-    size : int
-        Its bytes.
-    bound : int
-        Above so many bytes it was to be cut.
-    fractions : tuple of float or None
-        The scan fractions of regions, and of one, if the former are too large.
-    has_bounds : bool, optional
-        Whether there are columns to cut in.
-
-    Returns
-    -------
-    str
-        The reason, and what one job will take if there are more bytes.
 
     Examples
     --------

@@ -90,23 +90,6 @@ class Regions:
 def cut_regions(files: DataFiles, rows: int, sizes: RegionSizes, request: UpkeepRequest) -> Regions:
     """Cut a file group into regions.
 
-    Parameters
-    ----------
-    files : DataFiles
-        Its files, at least one.
-    rows : int
-        How many rows to judge by, see :func:`.rows_to_spread`.
-    sizes : RegionSizes
-        How large regions are.
-    request : UpkeepRequest
-        How files are written; and so many times what is expected of a rewrite in one the regions may scan, unless
-        they are cut whatever it costs. Columns of which new files get no bounds are not cut in.
-
-    Returns
-    -------
-    Regions
-        The regions in their order along the cuts. If they would cost too much, they are larger, or one.
-
     Examples
     --------
     >>> import pyarrow as pa
@@ -146,20 +129,6 @@ def cut_regions(files: DataFiles, rows: int, sizes: RegionSizes, request: Upkeep
 
 def narrowed(layout: LayoutRequest, spans: Sequence[float], prefix: int) -> LayoutRequest:
     """Have a layout weigh its columns by what share of all values there is between them.
-
-    Parameters
-    ----------
-    layout : LayoutRequest
-        What is asked of a layout of everything.
-    spans : sequence of float
-        For each named column, as :attr:`Region.spans` has them; empty for all columns alike.
-    prefix : int
-        How many of them are sorted by before the curve: those are split before all others, whatever they weigh.
-
-    Returns
-    -------
-    LayoutRequest
-        What is asked of the layout of a region.
 
     Examples
     --------

@@ -58,26 +58,6 @@ def request_key(
 ) -> str:
     """Make the key of what a rewrite is asked for.
 
-    Parameters
-    ----------
-    sort_order : str
-        The sort order in full.
-    where : str
-        The filter as written, empty without one.
-    ids : tuple of int
-        The table's schema, for names may be those of other columns in another, and the partition spec of new files.
-    target : int
-        The size that new files are to have, in bytes.
-    options : mapping of str to str
-        The options as written; those that only change how a rewrite goes about it do not count.
-    properties : mapping of str to str
-        The table's properties, of which those count that tell how files are written.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits.
-
     Examples
     --------
     >>> one = request_key("zorder(a, b)", "", (1, 0), 100, {"rewrite-all": "true"}, {"owner": "me"})
@@ -96,16 +76,6 @@ def workload_key(queries: Iterable[tuple[str, float]]) -> str:
     """Make the key of a workload's queries, which stands for option ``workload`` in that of a request.
 
     Who has them laid elsewhere asks for the same, and who changes the file for something else.
-
-    Parameters
-    ----------
-    queries : iterable of (str, float)
-        Of each its filter and how often it is asked, in the order in which they count.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits.
 
     Examples
     --------
@@ -158,18 +128,6 @@ class Settled:
     @staticmethod
     def by(request: str, snapshots: Sequence[SnapshotFacts]) -> Settled | None:
         """Find what is settled.
-
-        Parameters
-        ----------
-        request : str
-            The key of the request.
-        snapshots : sequence of SnapshotFacts
-            The snapshots of the branch, oldest first, as far as they are kept.
-
-        Returns
-        -------
-        Settled or None
-            None if there is no rewrite by that request.
 
         Examples
         --------

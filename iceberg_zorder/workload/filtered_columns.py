@@ -26,17 +26,6 @@ Kinds = dict[Name, str]
 def filtered_columns(predicate: Predicate) -> Kinds:
     """Find the columns that a predicate in normal form filters by.
 
-    Parameters
-    ----------
-    predicate : Predicate
-        The predicate.
-
-    Returns
-    -------
-    dict of tuple of str to str
-        Of each column the narrowest way that it is asked for. Of alternatives only columns count that are in all. IS
-        NOT NULL does not count.
-
     Examples
     --------
     >>> from iceberg_zorder.request.predicate import parse_predicate

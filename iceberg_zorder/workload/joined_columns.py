@@ -19,18 +19,6 @@ _USING = "USING ("
 def joined_columns(workload: Workload, table: ScannedTable) -> dict[Name, float]:
     """Find the columns that queries make equal to those of other tables, or to what a subquery gives.
 
-    Parameters
-    ----------
-    workload : Workload
-        The workload, among whose ``not_understood`` such conditions are.
-    table : ScannedTable
-        Its table.
-
-    Returns
-    -------
-    dict of tuple of str to float
-        By column how many scans have such a condition, in (0, inf); the columns of most scans first.
-
     Examples
     --------
     >>> from iceberg_zorder.workload.workload import NotUnderstood, Query

@@ -34,16 +34,6 @@ _RANKS = {"=": 0, "<>": 4, ">": 1, ">=": 1, "<": 2, "<=": 2}
 def normal_form(predicate: Predicate) -> Predicate:
     """Bring a predicate to normal form.
 
-    Parameters
-    ----------
-    predicate : Predicate
-        The predicate.
-
-    Returns
-    -------
-    Predicate
-        One that is true of the same rows.
-
     Examples
     --------
     >>> from iceberg_zorder.request.predicate import parse_predicate

@@ -34,16 +34,6 @@ def predicate_text(predicate: Predicate) -> str:
 
     Timestamps are written with their zone, UTC, so that they mean the same in a session of Spark in any time zone.
 
-    Parameters
-    ----------
-    predicate : Predicate
-        The predicate.
-
-    Returns
-    -------
-    str
-        On one line, but for line ends inside values.
-
     Examples
     --------
     >>> from iceberg_zorder.request.predicate import parse_predicate

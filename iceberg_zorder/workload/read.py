@@ -32,33 +32,6 @@ def read_workload(
 ) -> Workload:
     """Read the workload of a table.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        Files, or directories of them; compressed ones, too.
-    table : ScannedTable
-        The table.
-    dialect : str, optional
-        The name of sqlglot's dialect that SQL is written in; default what most dialects agree in, for conditions
-        Spark's.
-    as_of : datetime, optional
-        When queries are taken to run, with a zone; default when they did, where a log tells, else ``now``.
-    kind : str, optional
-        What the files are, one of :data:`iceberg_zorder.workload.readers.files.FORMATS`; default what each looks like.
-
-    now : datetime, optional
-        When those are taken to run of which no log tells, with a zone; default at this moment.
-
-    Returns
-    -------
-    Workload
-        All of it together.
-
-    Raises
-    ------
-    InvalidInputError
-        When a file cannot be read at all. What cannot be understood in it is among the workload's ``not_understood``.
-
     Examples
     --------
     >>> import tempfile

@@ -39,13 +39,6 @@ class ScannedTable:
 
         The catalog does not count, because each engine has its own name for it. Spark's names of branches and tags,
         such as ``db.t.branch_x``, are the table's.
-
-        Parameters
-        ----------
-        parts : sequence of str
-            The name.
-        namespace : sequence of str, optional
-            Where the query looks for names that have none; without, they are taken to be the table's.
         """
         given = tuple(part.lower() for part in parts)
         if len(given) > 1 and given[-1].startswith(("branch_", "tag_")):

@@ -68,24 +68,6 @@ def find_scans(
 ) -> list[Scan]:
     """Find the scans of a table in a statement.
 
-    Parameters
-    ----------
-    statement : sqlglot.exp.Expr
-        The statement, which stays as it is.
-    table : ScannedTable
-        The table.
-    dialect : Dialect
-        The statement's.
-    views : callable, optional
-        Finds a view by the parts of its name; None if there is none.
-    namespace : sequence of str, optional
-        Where names without a namespace are looked for.
-
-    Raises
-    ------
-    InvalidInputError
-        When the statement cannot be followed; the message is the end of a sentence.
-
     Examples
     --------
     >>> import sqlglot

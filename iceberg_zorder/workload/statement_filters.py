@@ -39,15 +39,6 @@ class ScanFilter:
 def scan_filter(scan: Scan, table: ScannedTable, clock: Clock) -> ScanFilter:
     """Find what is true of all rows of a scan that matter.
 
-    Parameters
-    ----------
-    scan : Scan
-        The scan.
-    table : ScannedTable
-        Its table.
-    clock : Clock
-        When the statement runs.
-
     Examples
     --------
     >>> import sqlglot

@@ -20,21 +20,6 @@ SHOWN = 20
 def summary(workload: Workload) -> dict[str, Any]:
     """Sum up a workload.
 
-    Parameters
-    ----------
-    workload : Workload
-        The workload.
-
-    Returns
-    -------
-    dict
-        ``queries`` and ``columns_only`` count different filters. ``scans`` is the weight of all: of these
-        ``full_scans`` have no filter, ``understood`` are counted as they are, ``partly_understood`` by a filter that
-        says less, and ``columns_only_scans`` by their columns. ``statements_not_understood`` and
-        ``statements_elsewhere`` are not among them. ``columns`` has of each column its ``name``, the ``weight`` of
-        scans that filter by it, and ``how``: the weight by kind. ``not_understood`` has the most frequent of what was
-        not, and ``not_understood_count`` how many there are.
-
     Examples
     --------
     >>> from iceberg_zorder.workload.workload import Query

@@ -134,16 +134,6 @@ class Workload:
         together what all of them weigh (priority sampling: N. Duffield, C. Lund, M. Thorup, "Priority sampling for
         estimation of arbitrary subset sums", Journal of the ACM 54 (6), 2007).
 
-        Parameters
-        ----------
-        most : int
-            How many different queries with a filter it has at most, at least 1.
-
-        Returns
-        -------
-        Workload
-            This one without the queries that no scan has, if there are no more of them.
-
         Examples
         --------
         >>> lookups = [Query(f"a = {number}", 1.0) for number in range(5_000)]
@@ -236,11 +226,6 @@ class Gathered:
 
 def checked_weight(weight: object) -> float:
     """Check a weight.
-
-    Raises
-    ------
-    InvalidInputError
-        When it is no number in [0, inf); the message is the end of a sentence.
 
     Examples
     --------

@@ -58,16 +58,6 @@ def to_dict(workload: Workload) -> dict[str, Any]:
 def to_json(workload: Workload) -> str:
     """Write a workload: a line for each query, so that files can be read and compared.
 
-    Parameters
-    ----------
-    workload : Workload
-        The workload.
-
-    Returns
-    -------
-    str
-        The JSON, with a line end.
-
     Examples
     --------
     >>> print(to_json(Workload.of([Query("a = 1", 2.0)])), end="")
@@ -88,24 +78,6 @@ def to_json(workload: Workload) -> str:
 
 def from_json(text: str, name: str) -> Workload:
     """Read a workload.
-
-    Parameters
-    ----------
-    text : str
-        What :func:`to_json` wrote, or somebody by hand: every key but ``version`` and ``queries`` may be left out.
-    name : str
-        The file, for messages.
-
-    Returns
-    -------
-    Workload
-        The workload, with equal filters merged.
-
-    Raises
-    ------
-    InvalidInputError
-        When it is no JSON, has other keys, a filter that cannot be read, or a weight that is none. The message begins
-        with "Cannot read workload" and the file, and names the place.
 
     Examples
     --------

@@ -19,24 +19,6 @@ _LEAST, _MOST = 1e-300, 1e300
 def workload_queries(text: str, read: Callable[[str, int], bytes]) -> tuple[Query, ...]:
     """Read the queries that a layout is made for.
 
-    Parameters
-    ----------
-    text : str
-        The option: JSON as ``docs/workload.md`` has it, which begins with a brace, or where a file with it lies.
-    read : callable
-        Reads so many bytes at most of a file at an address with a scheme, such as ``s3://lake/workload.json``; others
-        are paths of this machine.
-
-    Returns
-    -------
-    tuple of Query
-        Those with a weight above 0.
-
-    Raises
-    ------
-    InvalidInputError
-        When the file cannot be read, it is no such JSON, has no query, or weights that make no shares.
-
     Examples
     --------
     >>> nowhere = lambda location, most: b""

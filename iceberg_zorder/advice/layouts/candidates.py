@@ -126,22 +126,6 @@ def cut_groups(
 
     They say nothing of how far the files go beyond them, see :mod:`iceberg_zorder.advice.tails`, and need not be held
     out as for predictions of rows' own values: the values that are looked for are those of queries.
-
-    Parameters
-    ----------
-    table : SampledTable
-        The rows.
-    places : sequence of int
-        The places of the layout's columns.
-    expected_files : callable
-        From bytes that are written together to the number of their files.
-    fitted : callable
-        From the number of a group, its rows and how many files it gets, 2 or more, to its layout.
-
-    Returns
-    -------
-    SimulatedFiles
-        The files of all groups.
     """
     found = np.empty(table.sample.rows, np.int64)
     of_columns = table.of_columns(places)
@@ -237,24 +221,7 @@ class PartitionBy:
 
 
 def candidates_of(table: SampledTable, queries: Sequence[JudgedQuery], target: int, files: int) -> Iterator[Candidate]:
-    """List the layouts that are worth a try.
-
-    Parameters
-    ----------
-    table : SampledTable
-        The rows.
-    queries : sequence of JudgedQuery
-        The queries that choose.
-    target : int
-        The size that files are to have.
-    files : int
-        How many of these the table comes to.
-
-    Yields
-    ------
-    Candidate
-        Every set of one to four of the columns that filters use most, and of these each partition that serves.
-    """
+    """List the layouts that are worth a try."""
     places = tried_columns(table, queries)
     for count in range(1, MOST_COLUMNS + 1):
         yield from (ColumnSet(each) for each in combinations(places, count))

@@ -22,24 +22,7 @@ _NULLS, _NANS = -(2**63), -(2**63) + 1
 
 
 def transforms(table: SampledTable, place: int, kinds: frozenset[str], files: int) -> Iterator[str]:
-    """List the transforms by which a column may be partitioned, as Iceberg writes them.
-
-    Parameters
-    ----------
-    table : SampledTable
-        The rows.
-    place : int
-        The column's place.
-    kinds : frozenset of str
-        How filters ask for it, of the ``KINDS`` of a workload.
-    files : int
-        How many files the table is to have.
-
-    Yields
-    ------
-    str
-        ``identity``, ``day``, ``bucket[16]``, ``truncate[2]``, ...
-    """
+    """List the transforms by which a column may be partitioned, as Iceberg writes them."""
     kind = table.columns[place].type
     distinct = len(table.ranked[place].distinct)
     if kind.startswith("timestamp") or kind == "date":
@@ -54,20 +37,6 @@ def transforms(table: SampledTable, place: int, kinds: frozenset[str], files: in
 
 def partitions_of(table: SampledTable, place: int, transform: str) -> npt.NDArray[np.int64]:
     """Find the partitions of rows, as numbers.
-
-    Parameters
-    ----------
-    table : SampledTable
-        The rows.
-    place : int
-        The column's place.
-    transform : str
-        The transform, as Iceberg writes it.
-
-    Returns
-    -------
-    ndarray of int64, shape (rows,)
-        Equal for rows of one partition, and different for others; of a bucket its number.
 
     Examples
     --------

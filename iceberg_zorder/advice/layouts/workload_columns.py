@@ -49,23 +49,6 @@ def choose_columns(parts: Sequence[WorkloadPart], bits: int, *, tolerance: float
     Trees are grown in each part, of 64 files at most. The column without which the queries read least of all parts
     goes, as long as there are more than wanted, or they read no more without it.
 
-    Parameters
-    ----------
-    parts : sequence of WorkloadPart
-        What is cut by itself, of the same columns.
-    bits : int
-        Bits of a position, in [0, 16].
-    tolerance : float
-        How far a file's share of the sampled rows of its part may lie from the mean, in [0, 1).
-    most : int
-        The most columns to choose, at least 1.
-
-    Returns
-    -------
-    list of int
-        Places of columns, the one without which queries would read most first, and of equal ones the first. None where
-        no query is spared any row.
-
     Examples
     --------
     >>> x, y = (axis.ravel() for axis in np.meshgrid(np.arange(8) * 8192, np.arange(8) * 8192))

@@ -89,22 +89,6 @@ def workload_cuts(
     What is cut for queries reads less for them than for others. So that it is chosen for what it is worth, each tenth
     of the queries is judged by what was cut for the other nine, which know less than what is cut for all. The columns
     are chosen by all of them, once: what queries make of a few columns is far less than what they make of the cuts.
-
-    Parameters
-    ----------
-    table : SampledTable
-        The rows.
-    queries : sequence of JudgedQuery
-        The queries that choose.
-    files : int
-        How many files the table comes to.
-    coming_again : container of str, optional
-        Filters that are known whatever the part, since they come again.
-
-    Yields
-    ------
-    WorkloadCuts
-        One; none for fewer than two queries, or where no column spares them any row.
     """
     whole = _cut_for(table, queries, files)
     if whole is None or len(queries) < 2:

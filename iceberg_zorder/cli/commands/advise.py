@@ -19,20 +19,7 @@ from iceberg_zorder.workload.read import read_workload
 
 
 def run(request: AdviceRequest, output: Output) -> int:
-    """Advise on a table; a sample of it is read, and nothing is written to it.
-
-    Parameters
-    ----------
-    request : AdviceRequest
-        Which table, and by which queries.
-    output : Output
-        Where to tell of it.
-
-    Returns
-    -------
-    int
-        The exit code: 0 whatever is advised.
-    """
+    """Advise on a table; a sample of it is read, and nothing is written to it."""
     try:
         found = _advice(request, output)
         if request.page is not None:

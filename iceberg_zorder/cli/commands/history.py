@@ -13,20 +13,7 @@ from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 
 
 def run(request: HistoryRequest, output: Output) -> int:
-    """Show the rewrites of a table; only its metadata is read.
-
-    Parameters
-    ----------
-    request : HistoryRequest
-        Of which table and branch, and how many.
-    output : Output
-        Where to tell of it.
-
-    Returns
-    -------
-    int
-        The exit code: 0, whatever there is to tell.
-    """
+    """Show the rewrites of a table; only its metadata is read."""
     try:
         with failures(f"read the history of {request.table}"), warnings(output):
             table = load_table(request.catalog, request.identifier)

@@ -62,37 +62,7 @@ def run(
     conf: Mapping[str, str],
     watching: Watching = Watching(),
 ) -> int:
-    """Run a pass, or with ``watch`` one after the other until a signal comes.
-
-    Parameters
-    ----------
-    path : Path
-        The policy.
-    output : Output
-        Where to tell of it.
-    signals : Signals
-        What has asked it to end.
-    watch : bool
-        Whether to go on.
-    dry_run : bool
-        Whether to decide only.
-    conf : mapping of str to str
-        Settings of Spark, should a table ask for it.
-    watching : Watching, optional
-        Where passes can be watched.
-
-    Returns
-    -------
-    int
-        The exit code: 0, or 1 where a table or a catalog failed.
-
-    Raises
-    ------
-    InvalidInputError
-        When the policy or what to watch by is wrong; nothing was looked at then.
-    Interrupted
-        When a signal has come, whatever the work has made of it.
-    """
+    """Run a pass, or with ``watch`` one after the other until a signal comes."""
     if watching.metrics_port is not None and not watch:
         raise InvalidInputError(
             "Cannot use --metrics-port, because it is for --watch: --metrics-textfile is for a pass"

@@ -8,22 +8,7 @@ from iceberg_zorder.cli.request import RewriteRequest
 
 
 def run(request: RewriteRequest, output: Output, *, sampled: bool) -> int:
-    """Plan a request; nothing is written.
-
-    Parameters
-    ----------
-    request : RewriteRequest
-        What to plan.
-    output : Output
-        Where to tell of it.
-    sampled : bool
-        Whether to read a sample, for the layouts and predictions.
-
-    Returns
-    -------
-    int
-        The exit code: 0 if there is a plan, also one that has nothing to do.
-    """
+    """Plan a request; nothing is written."""
     try:
         plan = request.engine.plan(request, output, sampled=sampled)
     except Exception as error:  # whatever it is, it ends in a message and an exit code

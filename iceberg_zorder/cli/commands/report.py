@@ -13,20 +13,7 @@ from iceberg_zorder.report.clustering_report import ClusteringReport
 
 
 def run(request: ReportRequest, output: Output) -> int:
-    """Report on a table; only its metadata is read.
-
-    Parameters
-    ----------
-    request : ReportRequest
-        What to report on.
-    output : Output
-        Where to tell of it.
-
-    Returns
-    -------
-    int
-        The exit code: 0 if there is a report, whatever it finds.
-    """
+    """Report on a table; only its metadata is read."""
     try:
         found, before = request.engine.report(request, output)
         if request.page is not None:

@@ -11,22 +11,7 @@ from iceberg_zorder.cli.request import RewriteRequest
 
 
 def run(request: RewriteRequest, output: Output, done: Callable[[], None]) -> int:
-    """Carry out a request.
-
-    Parameters
-    ----------
-    request : RewriteRequest
-        What to do.
-    output : Output
-        Where to tell of it.
-    done : callable
-        Called as soon as the table is rewritten, and only the result is left to tell.
-
-    Returns
-    -------
-    int
-        The exit code: 0 if it succeeded, nothing to do included.
-    """
+    """Carry out a request."""
     try:
         result = request.engine.rewrite(request, output, done)
     except Exception as error:  # whatever it is, it ends in a message and an exit code

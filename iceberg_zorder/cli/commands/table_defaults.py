@@ -11,20 +11,7 @@ from iceberg_zorder.pyiceberg.plan.plan_request import remember
 
 
 def run(request: DefaultsRequest, output: Output) -> int:
-    """Set the table's properties, if a rewrite would take them.
-
-    Parameters
-    ----------
-    request : DefaultsRequest
-        What the table is to remember.
-    output : Output
-        Where to tell of it.
-
-    Returns
-    -------
-    int
-        The exit code: 0 if they are set.
-    """
+    """Set the table's properties, if a rewrite would take them."""
     try:
         with failures(f"change {request.table}"), warnings(output):
             table = load_table(request.catalog, request.identifier)

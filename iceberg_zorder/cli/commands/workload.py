@@ -15,20 +15,7 @@ from iceberg_zorder.workload.workload_json import to_json
 
 
 def run(request: WorkloadRequest, output: Output) -> int:
-    """Read the workload of a table; of the table only its schema is read.
-
-    Parameters
-    ----------
-    request : WorkloadRequest
-        Which table, which files, and where to write.
-    output : Output
-        Where to tell of it.
-
-    Returns
-    -------
-    int
-        The exit code: 0, whatever was found.
-    """
+    """Read the workload of a table; of the table only its schema is read."""
     try:
         with failures(f"read the workload of {request.table}"), warnings(output):
             table = load_table(request.catalog, request.identifier)

@@ -95,24 +95,6 @@ def catalog_of(
 ) -> CatalogProperties:
     """Read the properties of a catalog.
 
-    Parameters
-    ----------
-    name : str
-        The catalog's name.
-    raw : mapping of str to object
-        The properties as written, with ``${VARIABLE}`` for a variable and ``$${`` for ``${`` itself.
-    environment : mapping of str to str
-        The variables.
-    problems : Problems
-        Where variables that are not there are noted.
-    path : path
-        Where the catalog stands in the policy.
-
-    Returns
-    -------
-    CatalogProperties
-        The properties, with values in the place of variables.
-
     Examples
     --------
     >>> found = catalog_of("lake", {"uri": "http://${HOST}/"}, {"HOST": "lake.example"}, Problems("p"), ("catalogs",))

@@ -52,23 +52,6 @@ class Document:
 def read_document(text: str, name: str) -> Document:
     r"""Read one document of YAML.
 
-    Parameters
-    ----------
-    text : str
-        The text.
-    name : str
-        The file, for messages.
-
-    Returns
-    -------
-    Document
-        Its values, with keys that stand twice noted as problems.
-
-    Raises
-    ------
-    InvalidInputError
-        When it is no YAML, or empty.
-
     Examples
     --------
     >>> found = read_document("tables:\n  db.t: {enabled: on}\n  on: {}\n", "policy.yaml")

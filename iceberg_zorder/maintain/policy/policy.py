@@ -85,27 +85,7 @@ class Policy:
     tables: tuple[Rule, ...] = ()
 
     def settings(self, catalog: str, namespace: Sequence[str], table: str) -> TableSettings | None:
-        """Find what the policy says of a table.
-
-        Parameters
-        ----------
-        catalog : str
-            The catalog's name.
-        namespace : sequence of str
-            The parts of the namespace.
-        table : str
-            The table's name.
-
-        Returns
-        -------
-        TableSettings or None
-            The settings; None where no rule matches.
-
-        Raises
-        ------
-        InvalidInputError
-            When rules that are right by themselves contradict each other.
-        """
+        """Find what the policy says of a table."""
         parts = (namespace,) if isinstance(namespace, str) else tuple(namespace)
         of_namespace, of_table = ".".join(parts), ".".join((*parts, table))
         default = self.defaults.get("catalog")

@@ -21,11 +21,6 @@ _LIBRARIES = {"yaml": "PyYAML", "cronsim": "cronsim"}
 def read_policy(path: str | PathLike[str], environment: Mapping[str, str]) -> Policy:
     """Read a policy from a file; see :func:`parse_policy`.
 
-    Raises
-    ------
-    InvalidInputError
-        When the file cannot be read, or what it says cannot be honoured.
-
     Examples
     --------
     >>> read_policy("/no/such/policy.yaml", {})
@@ -48,25 +43,6 @@ def policy_text(path: str | PathLike[str]) -> str:
 
 def parse_policy(text: str, name: str, environment: Mapping[str, str]) -> Policy:
     r"""Read a policy.
-
-    Parameters
-    ----------
-    text : str
-        The policy, in YAML.
-    name : str
-        The file, for messages.
-    environment : mapping of str to str
-        Where ``${VARIABLE}`` of catalogs is looked up.
-
-    Returns
-    -------
-    Policy
-        The policy, checked.
-
-    Raises
-    ------
-    InvalidInputError
-        When anything is wrong; it lists up to ten problems, with line and field.
 
     Examples
     --------

@@ -45,25 +45,6 @@ def folded(where: str, now: datetime, zone: tzinfo) -> str:
     and intervals added to them or taken away. A date stands for midnight UTC where it is compared with timestamps, as
     in any condition; ``date_trunc('day', now())`` is midnight of the time zone.
 
-    Parameters
-    ----------
-    where : str
-        The condition.
-    now : datetime.datetime
-        The moment, with a time zone.
-    zone : datetime.tzinfo
-        The time zone whose days count.
-
-    Returns
-    -------
-    str
-        The condition as a rewrite takes it; unchanged where no date is relative.
-
-    Raises
-    ------
-    InvalidInputError
-        When it is no condition that a rewrite takes.
-
     Examples
     --------
     >>> now = datetime(2026, 3, 31, 22, 30, tzinfo=timezone.utc)

@@ -17,11 +17,6 @@ _MINUTES_OF_A_DAY = 24 * 60
 def time_zone(name: str) -> ZoneInfo:
     """Find a time zone.
 
-    Raises
-    ------
-    InvalidInputError
-        When there is none of that name.
-
     Examples
     --------
     >>> time_zone("Europe/Berlin")
@@ -38,11 +33,6 @@ def time_zone(name: str) -> ZoneInfo:
 
 def check_cron(expression: str) -> None:
     """Refuse what is no cron expression, or names a time that never comes.
-
-    Raises
-    ------
-    InvalidInputError
-        Which says what is wrong.
 
     Examples
     --------
@@ -72,20 +62,6 @@ def cron_due(expression: str, last: datetime, now: datetime, zone: tzinfo) -> bo
 
     Where clocks are changed, it is as with Debian's cron: of an expression with fixed hours, a time that is left out
     comes when the clocks have been put forward, and one that comes twice counts once.
-
-    Parameters
-    ----------
-    expression : str
-        The expression, of five fields.
-    last, now : datetime.datetime
-        The moments, with time zones.
-    zone : datetime.tzinfo
-        The time zone that the expression is in.
-
-    Returns
-    -------
-    bool
-        Whether there is one.
 
     Examples
     --------

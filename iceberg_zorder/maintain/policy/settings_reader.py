@@ -63,11 +63,6 @@ def policy_file(raw: object, problems: Problems) -> PolicyFile | None:
 def settings_of(raw: Mapping[str, Any], problems: Problems) -> TableSettings:
     """Return the settings of a table, as the rules that match it come to when they are merged.
 
-    Raises
-    ------
-    InvalidInputError
-        When they are wrong, or contradict each other.
-
     Examples
     --------
     >>> settings_of({"by": ["a", "b"], "options": {"max-scan-ratio": 1.5}}, Problems("policy.yaml")).options

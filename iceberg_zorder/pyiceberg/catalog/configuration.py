@@ -44,23 +44,6 @@ def catalog_properties(
 ) -> CatalogConfiguration:
     """Find a catalog's properties as :func:`pyiceberg.catalog.load_catalog` does, without connecting.
 
-    Parameters
-    ----------
-    name : str, optional
-        The catalog's name; default PyIceberg's default catalog.
-    uri, warehouse : str, optional
-        Properties that win over the configuration.
-
-    Returns
-    -------
-    CatalogConfiguration
-        The name and the merged properties.
-
-    Raises
-    ------
-    InvalidInputError
-        When the configuration cannot be read, or says nothing of that catalog.
-
     Examples
     --------
     >>> catalog_properties("doc", uri="sqlite:////data/catalog.db", warehouse="/data").properties["type"]
@@ -116,27 +99,7 @@ def has_tables(catalog: CatalogConfiguration, *identifiers: tuple[str, ...]) -> 
 
 
 def load_table(catalog: CatalogConfiguration, identifier: tuple[str, ...]) -> Table:
-    """Load a table from a catalog; one that fails is asked again.
-
-    Parameters
-    ----------
-    catalog : CatalogConfiguration
-        The catalog.
-    identifier : tuple of str
-        The parts of its namespace, and its name.
-
-    Returns
-    -------
-    pyiceberg.table.Table
-        The table.
-
-    Raises
-    ------
-    InvalidInputError
-        When there is no such table.
-    RewriteFailedError
-        When the catalog is not reached.
-    """
+    """Load a table from a catalog; one that fails is asked again."""
     properties = cast(dict[str, str], catalog.properties)
     try:
         with reaching(catalog.name, properties.get("uri")):

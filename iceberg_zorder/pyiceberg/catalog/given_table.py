@@ -20,23 +20,6 @@ def given_table(
 ) -> Table:
     """Make a table that can be read, and neither refreshed nor written.
 
-    Parameters
-    ----------
-    catalog : str
-        The catalog's name.
-    name : tuple of str
-        The table's namespace and name there.
-    metadata : (str, bytes)
-        Location and content of its metadata file.
-    read_manifests : callable
-        From the id of a snapshot to its manifest list and its manifests, by location. It is called when the snapshot
-        is read.
-
-    Returns
-    -------
-    pyiceberg.table.Table
-        The table. Locations of other files, such as a workload's, are opened by PyIceberg.
-
     Examples
     --------
     >>> import json

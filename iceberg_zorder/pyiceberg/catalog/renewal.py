@@ -36,18 +36,7 @@ _TEMPORARY = ("s3.session-token", "client.session-token", "gcs.oauth2.token", "a
 
 
 def refresh(table: Table) -> None:
-    """Make a table what its catalog has now; a catalog that fails is asked again.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-
-    Raises
-    ------
-    InvalidInputError
-        When another table has its name, or no catalog has it.
-    """
+    """Make a table what its catalog has now; a catalog that fails is asked again."""
     if isinstance(table, StaticTable):
         raise InvalidInputError(
             f"Cannot use {table.metadata_location}, because a table that is loaded from its metadata file has no "
@@ -62,15 +51,7 @@ def refresh(table: Table) -> None:
 
 
 def adopt(table: Table, fresh: Table) -> None:
-    """Take over what a fresh load of the same table brought.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table to change.
-    fresh : pyiceberg.table.Table
-        The same table, loaded later.
-    """
+    """Take over what a fresh load of the same table brought."""
     table.metadata = fresh.metadata
     table.metadata_location = fresh.metadata_location
     table.config = fresh.config
@@ -82,13 +63,7 @@ def adopt(table: Table, fresh: Table) -> None:
 
 @contextmanager
 def renewed(table: Table) -> Iterator[None]:
-    """Renew a table's credentials while a block runs.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table; its FileIO is another one meanwhile, and its metadata stays what it is.
-    """
+    """Renew a table's credentials while a block runs."""
     renewing = RenewedIO(table)
     table.io = renewing
     try:

@@ -191,33 +191,12 @@ def load_first(load: Callable[[], _T]) -> _T:
     """Load a table, or what is known of it, for the first time; again if that fails, but not for long.
 
     Nothing is lost yet.
-
-    Parameters
-    ----------
-    load : callable
-        Loads it.
-
-    Returns
-    -------
-    object
-        What was loaded.
     """
     return _retrying({}, is_transient, _FIRST_PATIENCE)(load)
 
 
 def load(table: Table) -> Table:
-    """Load a table again from its catalog, and again if the catalog fails and may recover.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table, whose ``commit.retry.*`` properties say how long to wait in between; it stays as it is.
-
-    Returns
-    -------
-    pyiceberg.table.Table
-        What the catalog has now.
-    """
+    """Load a table again from its catalog, and again if the catalog fails and may recover."""
     return _retrying(table.metadata.properties, is_transient, _PATIENCE)(table.catalog.load_table, table.name())
 
 
@@ -225,20 +204,6 @@ def retry_commit(
     properties: Mapping[str, str], attempt: Callable[[], _T], is_to_retry: Callable[[Exception], bool]
 ) -> _T:
     """Try to commit, as often as a table allows.
-
-    Parameters
-    ----------
-    properties : Mapping of str to str
-        The table's properties.
-    attempt : callable
-        An attempt; what it raises at last is raised.
-    is_to_retry : callable
-        Tells of what an attempt raised whether there may be another.
-
-    Returns
-    -------
-    object
-        What an attempt returned.
 
     Examples
     --------

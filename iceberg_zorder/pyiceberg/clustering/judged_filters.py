@@ -62,29 +62,7 @@ class JudgedFilters:
 def queries_today(
     table: Table, workload: Workload, tasks: Sequence[DataFileTask], *, per_day: float | None = None
 ) -> QueriesToday:
-    """Find what the queries of a workload ask for, and what they read of data files, by manifests.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    workload : Workload
-        Its workload.
-    tasks : sequence of DataFileTask
-        Its data files.
-    per_day : float, optional
-        How many scans with filters there are a day.
-
-    Returns
-    -------
-    QueriesToday
-        The filters, of more than 1,000 as many as stand for all.
-
-    Raises
-    ------
-    InvalidInputError
-        When a filter cannot be parsed, or is no filter of this table.
-    """
+    """Find what the queries of a workload ask for, and what they read of data files, by manifests."""
     judged = JudgedFilters.of(table, workload)
     return QueriesToday(
         judged.queries,

@@ -141,25 +141,7 @@ def report_of(
     case_sensitive: bool,
     write_command: Callable[[CommandArguments, Mapping[str, str]], str],
 ) -> ClusteringReport:
-    """Report on a table as it was loaded.
-
-    Parameters
-    ----------
-    table, columns, where, branch, snapshot_id, predicates, workload, case_sensitive
-        As for :func:`report`.
-    write_command : callable
-        Writes the command of a rewrite from its arguments and options, for findings.
-
-    Returns
-    -------
-    ClusteringReport
-        The figures and findings.
-
-    Raises
-    ------
-    InvalidInputError
-        As :func:`report` raises it.
-    """
+    """Report on a table as it was loaded."""
     name = branch or MAIN_BRANCH
     snapshot = branch_snapshot(table, name, "report on data files")
     if snapshot_id is not None:

@@ -31,24 +31,7 @@ _SEED = 7
 
 
 def rewritten_rows(table: Table, tasks: Sequence[DataFileTask], file_rows: int, files: int) -> Rewritten | None:
-    """Read some rows of a table, all columns of them, and write them anew in their order.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    tasks : sequence of DataFileTask
-        Its data files.
-    file_rows : int
-        How many rows a new file has on average; no more than 131,072 are read at a place.
-    files : int
-        How many new files there are, at least 1.
-
-    Returns
-    -------
-    Rewritten or None
-        What they come to; None where no data file is Parquet.
-    """
+    """Read some rows of a table, all columns of them, and write them anew in their order."""
     parquet = [task for task in tasks if task.data_file.file_format == FileFormat.PARQUET]
     # Their bloom filters are of a size that is given, and new files of today have them, too.
     settings = {name: value for name, value in parquet_settings(table).items() if name != "bloom_filter_options"}

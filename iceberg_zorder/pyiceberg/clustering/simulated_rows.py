@@ -39,26 +39,7 @@ def sampled_table(
     options: ZOrderOptions,
     progress: Progress = silent,
 ) -> SampledTable | None:
-    """Sample file groups.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    columns : sequence of ClusteringColumn
-        The columns to read.
-    groups : sequence of FileGroup
-        The file groups.
-    options : ZOrderOptions
-        How many rows are sampled, and by which seed.
-    progress : Progress, optional
-        Told of every file that was read.
-
-    Returns
-    -------
-    SampledTable or None
-        The rows; None without a column or a row.
-    """
+    """Sample file groups."""
     if not columns or not groups:
         return None
     schema = table.schema()

@@ -67,20 +67,7 @@ class FactsRequest:
 
 
 def table_facts(request: FactsRequest, tasks: Sequence[DataFileTask]) -> TableFacts:
-    """Collect the facts of data files.
-
-    Parameters
-    ----------
-    request : FactsRequest
-        What is reported on.
-    tasks : sequence of DataFileTask
-        The data files with their deletes.
-
-    Returns
-    -------
-    TableFacts
-        What their metadata says.
-    """
+    """Collect the facts of data files."""
     table = request.table
     listed = _Listed(request, [task.data_file for task in tasks])
     options = request.options

@@ -68,31 +68,7 @@ class BatchCommits:
         self._ours: list[int] = []
 
     def commit(self, snapshot: Snapshot, batch: Batch, properties: Mapping[str, str]) -> bool:
-        """Commit a batch of file groups.
-
-        Parameters
-        ----------
-        snapshot : pyiceberg.table.snapshots.Snapshot
-            The snapshot that they were planned on.
-        batch : sequence of (FileGroup, list of pyiceberg.manifest.DataFile)
-            The file groups, at least one, and their new files.
-        properties : mapping of str to str
-            What the new snapshot's summary shall say besides.
-
-        Returns
-        -------
-        bool
-            Whether it was committed; if not, the new files were deleted, and the tally says why.
-
-        Raises
-        ------
-        UnknownOutcomeError
-            When the catalog gave no clear answer. Nothing is deleted.
-        TakenOverError
-            When the maintainer that writes has lost its lease of the table.
-        Exception
-            Whatever else was in the way, unless partial progress tolerates that.
-        """
+        """Commit a batch of file groups."""
         # They come as they are done, and are committed in one order whichever was first.
         batch = sorted(batch, key=lambda each: each[0].index)
         removed = tuple(task.data_file for group, _ in batch for task in group.tasks)

@@ -74,13 +74,7 @@ class HeadReader:
         self._seen: dict[str, DataManifest | DeleteManifest] = {}
 
     def read(self, snapshot: Snapshot, io: FileIO) -> Head:
-        """Read a snapshot's manifests.
-
-        Raises
-        ------
-        AlreadyCommittedError
-            When an added data file is there already.
-        """
+        """Read a snapshot's manifests."""
         live = live_manifests(snapshot, io)
         unread = [file for file in live if file.manifest_path not in self._seen]
         read = read_in_threads(lambda manifest: self._read(manifest, io), unread)
@@ -111,18 +105,5 @@ class HeadReader:
 
 
 def live_manifests(snapshot: Snapshot, io: FileIO) -> list[ManifestFile]:
-    """List the manifests of a snapshot that the next one takes over: not those of deleted entries only.
-
-    Parameters
-    ----------
-    snapshot : pyiceberg.table.snapshots.Snapshot
-        The snapshot.
-    io : pyiceberg.io.FileIO
-        Reads its manifest list.
-
-    Returns
-    -------
-    list of pyiceberg.manifest.ManifestFile
-        The manifests.
-    """
+    """List the manifests of a snapshot that the next one takes over: not those of deleted entries only."""
     return [file for file in snapshot.manifests(io) if file.has_added_files() or file.has_existing_files()]

@@ -56,20 +56,7 @@ def is_marked(snapshot: Snapshot) -> bool:
 
 
 def marked_run(head: Snapshot, metadata: TableMetadata) -> Iterator[Snapshot]:
-    """List the snapshots that a catalog may roll back, from the head of a branch down to the first that it may not.
-
-    Parameters
-    ----------
-    head : pyiceberg.table.snapshots.Snapshot
-        The head.
-    metadata : pyiceberg.table.metadata.TableMetadata
-        The table's.
-
-    Yields
-    ------
-    pyiceberg.table.snapshots.Snapshot
-        The snapshots, newest first.
-    """
+    """List the snapshots that a catalog may roll back, from the head of a branch down to the first that it may not."""
     for snapshot in ancestors_of(head, metadata):
         if not is_marked(snapshot):
             return
@@ -77,20 +64,7 @@ def marked_run(head: Snapshot, metadata: TableMetadata) -> Iterator[Snapshot]:
 
 
 def may_come_back(snapshot_id: int | None, metadata: TableMetadata) -> bool:
-    """Tell whether a catalog may make a snapshot the head of a branch again.
-
-    Parameters
-    ----------
-    snapshot_id : int or None
-        The snapshot.
-    metadata : pyiceberg.table.metadata.TableMetadata
-        The table's.
-
-    Returns
-    -------
-    bool
-        Whether all that has come on top of it may be rolled back, and something has.
-    """
+    """Tell whether a catalog may make a snapshot the head of a branch again."""
     heads = (metadata.snapshot_by_id(ref.snapshot_id) for ref in metadata.refs.values())
     runs = (marked_run(head, metadata) for head in heads if head is not None)
     return any(each.parent_snapshot_id == snapshot_id for run in runs for each in run)

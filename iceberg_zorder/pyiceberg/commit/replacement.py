@@ -69,41 +69,6 @@ def commit_replacement(
 
     Appends that were made meanwhile survive. The table's ``commit.retry.*`` properties hold.
 
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table; afterwards it has the new metadata.
-    replacement : Replacement
-        The files.
-    start : pyiceberg.table.snapshots.Snapshot
-        The snapshot that the new files were made from; it may be expired.
-    ours : collection of int, optional
-        Snapshots that the same rewrite has committed since.
-    branch : str
-        The branch to commit to.
-    use_starting_sequence_number : bool
-        Whether the new files get the data sequence number of the starting snapshot, so that equality deletes made
-        meanwhile apply to them; without it, such a delete is a conflict.
-    snapshot_properties : Mapping of str to str
-        What the snapshot's summary shall say besides.
-
-    Returns
-    -------
-    int
-        The new snapshot's id.
-
-    Raises
-    ------
-    RewriteConflictError
-        When another operation removed one of the files or deleted rows of it, or took the starting snapshot out of
-        the branch's history, or when others committed first at every try. The new files are deleted.
-    UnknownOutcomeError
-        When the catalog gave no clear answer, or Ctrl-C came before it did. Nothing is deleted.
-    TakenOverError
-        When the maintainer that writes has lost its lease of the table. The new files are deleted.
-    InvalidInputError
-        When the table's format version is not supported, there is no such branch, or the files cannot be right.
-
     Examples
     --------
     >>> import tempfile
@@ -171,18 +136,7 @@ def commit_replacement(
 
 
 def check_committable(table: Table) -> None:
-    """Refuse a table whose properties no snapshot can be committed with, before anything is read.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-
-    Raises
-    ------
-    InvalidInputError
-        When a property has no such value.
-    """
+    """Refuse a table whose properties no snapshot can be committed with, before anything is read."""
     avro_codec(table.metadata)
     partition_summary_limit(table.metadata)
     check_properties(table.metadata.properties)
@@ -192,25 +146,6 @@ def remove_dangling_deletes(table: Table, *, branch: str = "main") -> int:
     """Remove the delete files that apply to no data file of a branch, in a snapshot of its own if there are any.
 
     What applies is judged anew at the head of every attempt, so that no commit of others is in the way.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table; afterwards it has the new metadata.
-    branch : str
-        The branch.
-
-    Returns
-    -------
-    int
-        How many were removed.
-
-    Raises
-    ------
-    RewriteConflictError
-        When others committed first at every try.
-    UnknownOutcomeError
-        When the catalog gave no clear answer. Nothing is deleted.
     """
     name = display_name(table)
     writer = SnapshotWriter(table, (), {})

@@ -78,22 +78,7 @@ class SnapshotWriter:
         self._manifests: dict[tuple[int, str], ManifestFile] = {}
 
     def write(self, head: Head, dropped: Collection[EntryKey], data_sequence_number: int | None = None) -> NewSnapshot:
-        """Write the snapshot for a head, whose manifests the table object must know.
-
-        Parameters
-        ----------
-        head : Head
-            The head to replace.
-        dropped : collection of (str, int)
-            The delete files that go, by the keys of their entries.
-        data_sequence_number : int, optional
-            That of the new files, the same at every call; default that of the snapshot.
-
-        Returns
-        -------
-        NewSnapshot
-            The snapshot.
-        """
+        """Write the snapshot for a head, whose manifests the table object must know."""
         metadata = self._table.metadata
         manifests = [*self._added_manifests(data_sequence_number), *map(self._data_manifest, head.data)]
         dropped_files: list[DataFile] = []
@@ -193,23 +178,7 @@ class SnapshotWriter:
 
 
 def partition_summary_limit(metadata: TableMetadata) -> int:
-    """Tell for how many partitions at most a snapshot's summary says what has changed.
-
-    Parameters
-    ----------
-    metadata : pyiceberg.table.metadata.TableMetadata
-        The table's.
-
-    Returns
-    -------
-    int
-        How many.
-
-    Raises
-    ------
-    InvalidInputError
-        When the property is no number.
-    """
+    """Tell for how many partitions at most a snapshot's summary says what has changed."""
     name = TableProperties.WRITE_PARTITION_SUMMARY_LIMIT
     text = metadata.properties.get(name, str(TableProperties.WRITE_PARTITION_SUMMARY_LIMIT_DEFAULT))
     try:

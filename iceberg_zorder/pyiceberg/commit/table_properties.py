@@ -19,24 +19,6 @@ def change_properties(table: Table, properties: Mapping[str, str], removed: Coll
     """Set properties, and remove others; again where others commit first, or the catalog fails.
 
     What is as wanted already is not committed again, which makes it safe to try again what may have been committed.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table; afterwards it has the new metadata.
-    properties : mapping of str to str
-        What to set.
-    removed : collection of str, optional
-        What to remove.
-
-    Raises
-    ------
-    RewriteConflictError
-        When others committed first at every try.
-    UnknownOutcomeError
-        When the catalog gave no clear answer.
-    RewriteFailedError
-        When the catalog refused; the two above are such errors, too.
     """
     change = _Change(table, properties, removed)
     try:

@@ -24,18 +24,7 @@ EntryKey = tuple[str, int]
 
 
 def entry_key(entry: ManifestEntry) -> EntryKey:
-    """Return what tells a delete file's entry from all others.
-
-    Parameters
-    ----------
-    entry : pyiceberg.manifest.ManifestEntry
-        The entry.
-
-    Returns
-    -------
-    (str, int)
-        Its path and its data sequence number.
-    """
+    """Return what tells a delete file's entry from all others."""
     return entry.data_file.file_path, sequence_number(entry)
 
 
@@ -43,20 +32,6 @@ def released_deletes(head: Head, specs: Mapping[int, PartitionSpec], new_files: 
     """Find the delete files that only the removed files needed.
 
     Only those of which a removed file was, or may have been, the last: others are not a rewrite's to judge.
-
-    Parameters
-    ----------
-    head : Head
-        The head, with what the rewrite removes.
-    specs : Mapping of int to pyiceberg.partitioning.PartitionSpec
-        The table's partition specs.
-    new_files : int or None
-        The data sequence number of the new files, where they have an older one than their snapshot.
-
-    Returns
-    -------
-    frozenset of (str, int)
-        The keys of their entries.
     """
     paths = {entry.data_file.file_path for entry in head.removed}
     partitions = {partition_of(entry.data_file) for entry in head.removed}
@@ -91,22 +66,6 @@ def dangling_deletes(
     That is a position delete file of one data file, where that is not there, or is newer; one of several files, where
     its partition has no file that is not newer; and an equality delete file, where its partition, or for a spec without
     partitions the table, has no older file.
-
-    Parameters
-    ----------
-    snapshot : pyiceberg.table.snapshots.Snapshot
-        The snapshot; all its manifests are read.
-    io : pyiceberg.io.FileIO
-        Reads them.
-    specs : Mapping of int to pyiceberg.partitioning.PartitionSpec
-        The table's partition specs.
-
-    Returns
-    -------
-    Head
-        The snapshot, of which no data file is to be removed.
-    frozenset of (str, int)
-        The keys of their entries.
     """
     live = live_manifests(snapshot, io)
     deletes = [

@@ -32,24 +32,7 @@ class ConflictError(Exception):
 def check_input(
     name: str, metadata: TableMetadata, branch: str, removed: Collection[DataFile], added: Collection[DataFile]
 ) -> None:
-    """Refuse what can only be a mistake.
-
-    Parameters
-    ----------
-    name : str
-        The table's name.
-    metadata : pyiceberg.table.metadata.TableMetadata
-        The table's.
-    branch : str
-        The branch to commit to.
-    removed, added : collection of pyiceberg.manifest.DataFile
-        The data files to remove and to add.
-
-    Raises
-    ------
-    InvalidInputError
-        When there is no such branch, or the files cannot be right.
-    """
+    """Refuse what can only be a mistake."""
     if not removed:
         raise InvalidInputError(f"Cannot commit rewrite of {name}, because it removes no data file")
     ref = metadata.refs.get(branch)
@@ -69,20 +52,7 @@ def check_input(
 
 
 def check_version(name: str, metadata: TableMetadata) -> None:
-    """Refuse a format version that PyIceberg does not write.
-
-    Parameters
-    ----------
-    name : str
-        The table's name.
-    metadata : pyiceberg.table.metadata.TableMetadata
-        The table's.
-
-    Raises
-    ------
-    InvalidInputError
-        When it does not.
-    """
+    """Refuse a format version that PyIceberg does not write."""
     if metadata.format_version > 2:
         raise InvalidInputError(
             f"Cannot rewrite {name}, because it is of format version {metadata.format_version}, which PyIceberg cannot"
@@ -91,22 +61,7 @@ def check_version(name: str, metadata: TableMetadata) -> None:
 
 
 def check_lease(name: str, metadata: TableMetadata, write_id: str) -> None:
-    """Refuse a write whose maintainer has lost the lease of the table: its new files may be deleted as abandoned.
-
-    Parameters
-    ----------
-    name : str
-        The table's name.
-    metadata : pyiceberg.table.metadata.TableMetadata
-        The table's newest.
-    write_id : str
-        The write; the empty string of those that have no lease.
-
-    Raises
-    ------
-    TakenOverError
-        When the table's lease is another's, or nobody's.
-    """
+    """Refuse a write whose maintainer has lost the lease of the table: its new files may be deleted as abandoned."""
     if write_id and write_id not in metadata.properties.get(LEASE, "").split():
         raise TakenOverError(
             f"Cannot commit rewrite of {name}, because another maintainer has taken the table over: this one was"
@@ -115,24 +70,7 @@ def check_lease(name: str, metadata: TableMetadata, write_id: str) -> None:
 
 
 def check_history(metadata: TableMetadata, head: Snapshot, ours: Collection[int], branch: str) -> None:
-    """Check that a branch goes on from the snapshot that a rewrite started from, though that may be expired.
-
-    Parameters
-    ----------
-    metadata : pyiceberg.table.metadata.TableMetadata
-        The table's.
-    head : pyiceberg.table.snapshots.Snapshot
-        The head of the branch.
-    ours : collection of int
-        The starting snapshot, and those that the rewrite has committed since.
-    branch : str
-        The branch's name.
-
-    Raises
-    ------
-    ConflictError
-        When it does not, or nobody knows: the branch was rolled back or replaced, or snapshots since are expired.
-    """
+    """Check that a branch goes on from the snapshot that a rewrite started from, though that may be expired."""
     for snapshot in ancestors_of(head, metadata):
         if snapshot.snapshot_id in ours or snapshot.parent_snapshot_id in ours:
             return
@@ -154,22 +92,7 @@ def is_overtaken(snapshot: Snapshot, metadata: TableMetadata) -> bool:
 
 
 def check_files(head: Head, removed: Collection[DataFile], start: Snapshot) -> None:
-    """Check that the files to remove are at the head as they were in the starting snapshot.
-
-    Parameters
-    ----------
-    head : Head
-        The head of the branch.
-    removed : collection of pyiceberg.manifest.DataFile
-        The files to remove.
-    start : pyiceberg.table.snapshots.Snapshot
-        The starting snapshot.
-
-    Raises
-    ------
-    ConflictError
-        When one is gone, or is there more or less often than it was read.
-    """
+    """Check that the files to remove are at the head as they were in the starting snapshot."""
     # A file that was added again later would not have the position deletes that the rewrite has applied.
     same = [entry for entry in head.removed if sequence_number(entry) <= (start.sequence_number or 0)]
     there = Counter(entry.data_file.file_path for entry in same)
@@ -189,27 +112,7 @@ def check_deletes(
     *,
     use_starting_sequence_number: bool,
 ) -> None:
-    """Check that each delete file added since the starting snapshot deletes the same rows of new files as of old ones.
-
-    Parameters
-    ----------
-    head : Head
-        The head of the branch.
-    added : collection of pyiceberg.manifest.DataFile
-        The new data files.
-    specs : Mapping of int to pyiceberg.partitioning.PartitionSpec
-        The table's partition specs.
-    start : pyiceberg.table.snapshots.Snapshot
-        The starting snapshot.
-    use_starting_sequence_number : bool
-        Whether the new files get the data sequence number of the starting snapshot, so that later equality deletes
-        apply to them.
-
-    Raises
-    ------
-    ConflictError
-        When there is a delete file that does not, or may not.
-    """
+    """Check that delete files added since the starting snapshot delete the same rows of new files as of old ones."""
     removed = [entry.data_file for entry in head.removed]
     paths = {file.file_path for file in removed}
     partitions = {partition_of(file) for file in removed}

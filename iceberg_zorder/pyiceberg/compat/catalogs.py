@@ -62,23 +62,7 @@ class Configured:
 
 
 def configured(name: str | None) -> Configured:
-    """Read ``.pyiceberg.yaml`` and ``PYICEBERG_CATALOG__`` variables, as they are now.
-
-    Parameters
-    ----------
-    name : str or None
-        The catalog's name, or None for the default one.
-
-    Returns
-    -------
-    Configured
-        What is said of it.
-
-    Raises
-    ------
-    InvalidInputError
-        When the configuration cannot be read.
-    """
+    """Read ``.pyiceberg.yaml`` and ``PYICEBERG_CATALOG__`` variables, as they are now."""
     with _reading_the_configuration():
         config = Config()
         chosen = config.get_default_catalog_name() if name is None else name
@@ -105,17 +89,7 @@ def inferred_type(name: str, properties: RecursiveDict) -> str | None:
 
 
 def submit(table: Table, snapshot: Snapshot, branch: str) -> None:
-    """Ask the catalog to make a snapshot the head of a branch; the table object then has the new metadata.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    snapshot : pyiceberg.table.snapshots.Snapshot
-        The snapshot, whose parent must still be the head when the catalog takes it.
-    branch : str
-        The branch, which must be there.
-    """
+    """Ask the catalog to make a snapshot the head of a branch; the table object then has the new metadata."""
     ref = table.metadata.refs[branch]
     # An update that leaves out how long a branch keeps its snapshots would take that from the branch.
     update = ref.model_dump(by_alias=True) | {"ref-name": branch, "snapshot-id": snapshot.snapshot_id}

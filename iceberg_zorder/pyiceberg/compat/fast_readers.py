@@ -40,16 +40,6 @@ _DOUBLE = struct.Struct("<d")
 def fast_read(reader: Reader) -> Read:
     """Make a function that reads what a reader reads, and doubles with all their digits, which the decoder rounds.
 
-    Parameters
-    ----------
-    reader : pyiceberg.avro.reader.Reader
-        The reader.
-
-    Returns
-    -------
-    callable
-        From a decoder to the value.
-
     Examples
     --------
     >>> from pyiceberg.avro.decoder import new_decoder

@@ -20,23 +20,6 @@ from iceberg_zorder.errors import InvalidInputError
 def list_files(io: FileIO, root: str) -> Iterator[str]:
     """List the files under a location.
 
-    Parameters
-    ----------
-    io : pyiceberg.io.FileIO
-        What reads the location.
-    root : str
-        The location.
-
-    Yields
-    ------
-    str
-        The paths, beginning with the location; none if there is no such directory.
-
-    Raises
-    ------
-    InvalidInputError
-        When the FileIO is of a kind that lists no files.
-
     Examples
     --------
     >>> import tempfile

@@ -122,20 +122,7 @@ class _OptionalFields(PartitionSpec):
 
 
 def read_entries(manifest: ManifestFile, io: FileIO) -> list[ManifestEntry]:
-    """Read the live entries of a manifest, with everything that a version 2 table may keep of them.
-
-    Parameters
-    ----------
-    manifest : pyiceberg.manifest.ManifestFile
-        The manifest, of data files or of delete files.
-    io : pyiceberg.io.FileIO
-        Reads it.
-
-    Returns
-    -------
-    list of pyiceberg.manifest.ManifestEntry
-        The entries that are not deleted, with the sequence numbers that they inherit.
-    """
+    """Read the live entries of a manifest, with everything that a version 2 table may keep of them."""
     file = _EntriesFile(
         io.new_input(manifest.manifest_path),
         MANIFEST_ENTRY_SCHEMAS[3],
@@ -160,18 +147,7 @@ def read_in_threads(read: Callable[[ManifestFile], _T], manifests: Iterable[Mani
 
 
 def referenced_data_file(delete_file: DataFile) -> str | None:
-    """Tell which data file a delete file says it belongs to.
-
-    Parameters
-    ----------
-    delete_file : pyiceberg.manifest.DataFile
-        A delete file out of :func:`read_entries`.
-
-    Returns
-    -------
-    str or None
-        The data file's path; None where the manifest does not say.
-    """
+    """Tell which data file a delete file says it belongs to."""
     if len(delete_file) <= _REFERENCED_DATA_FILE_POSITION:
         return None
     return cast("str | None", delete_file[_REFERENCED_DATA_FILE_POSITION])
@@ -186,28 +162,7 @@ def write_entries(
     snapshot_id: int,
     content: ManifestContent = ManifestContent.DATA,
 ) -> ManifestFile:
-    """Write a manifest.
-
-    Parameters
-    ----------
-    entries : iterable of pyiceberg.manifest.ManifestEntry
-        Its entries, at least one, as they shall be written: a status of ADDED or DELETED is this snapshot's.
-    output : pyiceberg.io.OutputFile
-        Where to.
-    metadata : pyiceberg.table.metadata.TableMetadata
-        The table's.
-    spec_id : int
-        Partition spec of all the entries.
-    snapshot_id : int
-        The snapshot that is being made.
-    content : pyiceberg.manifest.ManifestContent
-        Whether the entries are data files or delete files.
-
-    Returns
-    -------
-    pyiceberg.manifest.ManifestFile
-        The manifest, still without a sequence number.
-    """
+    """Write a manifest."""
     spec = _OptionalFields.model_validate(metadata.specs()[spec_id].model_dump())
     schema = _schema_for(metadata, spec)
     codec = avro_codec(metadata)
@@ -241,19 +196,7 @@ def _enclose_zeros(summary: PartitionFieldSummary, kind: FloatType | DoubleType)
 def write_list(
     manifests: Sequence[ManifestFile], output: OutputFile, *, metadata: TableMetadata, snapshot: Snapshot
 ) -> None:
-    """Write a snapshot's manifest list.
-
-    Parameters
-    ----------
-    manifests : sequence of pyiceberg.manifest.ManifestFile
-        All manifests of the snapshot.
-    output : pyiceberg.io.OutputFile
-        Where to.
-    metadata : pyiceberg.table.metadata.TableMetadata
-        The table's.
-    snapshot : pyiceberg.table.snapshots.Snapshot
-        The snapshot that is being made.
-    """
+    """Write a snapshot's manifest list."""
     with write_manifest_list(
         format_version=metadata.format_version,
         output_file=output,
@@ -267,23 +210,7 @@ def write_list(
 
 
 def avro_codec(metadata: TableMetadata) -> AvroCompressionCodec:
-    """Find the compression of manifests.
-
-    Parameters
-    ----------
-    metadata : pyiceberg.table.metadata.TableMetadata
-        The table's.
-
-    Returns
-    -------
-    str
-        As PyIceberg's writer takes it.
-
-    Raises
-    ------
-    InvalidInputError
-        When PyIceberg has no such codec.
-    """
+    """Find the compression of manifests."""
     codec = metadata.properties.get(_AVRO_CODEC, "gzip").lower()
     # PyIceberg's writer knows all of Iceberg's names but this one.
     known = "null" if codec == "uncompressed" else codec

@@ -25,31 +25,7 @@ def is_rest(catalog: Catalog) -> bool:
 
 
 def ask(catalog: Catalog, root: str, endpoint: str, parameters: Mapping[str, str]) -> Any:
-    """Ask a REST catalog for something that lies beside what Iceberg defines.
-
-    Parameters
-    ----------
-    catalog : pyiceberg.catalog.Catalog
-        The catalog, for which :func:`is_rest` holds.
-    root : str
-        What stands before ``v1`` in the address, after that of the catalog.
-    endpoint : str
-        What stands after the catalog's prefix.
-    parameters : mapping of str to str
-        What stands after ``?``.
-
-    Returns
-    -------
-    object
-        The JSON that was answered.
-
-    Raises
-    ------
-    pyiceberg.exceptions.NoSuchTableError
-        When the answer is 404, whatever there is none of.
-    Exception
-        What PyIceberg makes of other answers, and of none.
-    """
+    """Ask a REST catalog for something that lies beside what Iceberg defines."""
     assert isinstance(catalog, RestCatalog)  # noqa: S101
     parts = (catalog.uri.rstrip("/"), root, "v1", catalog.properties.get("prefix", ""), endpoint)
     address = "/".join(filter(None, parts))

@@ -23,25 +23,6 @@ def delete_abandoned_files(table: Table, write_ids: Collection[str], rolled_back
     directories. Whether a snapshot has one is asked by its name alone, for a path may be written in several ways. A
     write that other metadata in the directory has a snapshot of is left: it may be that of another table, which this
     one's was copied from, or the other way round.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table; it has the newest metadata afterwards.
-    write_ids : collection of str
-        The writes, none of which may be under way.
-    rolled_back : collection of str, optional
-        Those of them that the catalog had granted before: what was the table's metadata then has them.
-
-    Returns
-    -------
-    list of str
-        The paths of what was deleted.
-
-    Raises
-    ------
-    InvalidInputError
-        When the table's FileIO lists no files.
     """
     io = table.io.current if isinstance(table.io, RenewedIO) else table.io
     listed = [path for root in _roots(table) for path in list_files(io, root)]

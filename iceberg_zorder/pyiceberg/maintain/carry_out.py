@@ -14,33 +14,7 @@ from iceberg_zorder.pyiceberg.rewrite import execute_counting
 
 
 def carried_out(plan: RewritePlan, work: Progress, goes_on: Callable[[], bool]) -> Done:
-    """Execute a plan.
-
-    Parameters
-    ----------
-    plan : RewritePlan
-        The plan.
-    work : Progress
-        Told of what is done.
-    goes_on : callable
-        Asked before each file group whether to begin it.
-
-    Returns
-    -------
-    Done
-        What was done.
-
-    Raises
-    ------
-    LeftForNowError
-        When another maintainer has taken the table over before anything was committed.
-    RewriteConflictError
-        When writers were in the way of all of it.
-    PartlyDoneError
-        When something is in the way of the rest.
-    Exception
-        Whatever else :func:`iceberg_zorder.pyiceberg.rewrite.execute` raises.
-    """
+    """Execute a plan."""
     tally, message = Tally(), None
     try:
         message = execute_counting(plan, tally, work, goes_on).message

@@ -22,25 +22,6 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/*(?P<rest>.*)", re.DOTALL)
 def list_tables(catalog: Catalog, is_wanted: Callable[[Identifier], bool]) -> Iterator[Identifier]:
     """List the tables of a catalog; a namespace that cannot be listed is in the way of no other.
 
-    Parameters
-    ----------
-    catalog : pyiceberg.catalog.Catalog
-        The catalog.
-    is_wanted : callable
-        Tells of a namespace whether its tables, or those of namespaces inside it, are wanted.
-
-    Yields
-    ------
-    tuple of str
-        The parts of a namespace, and the table's name. A namespace that is dropped meanwhile has none.
-
-    Raises
-    ------
-    Exception
-        Whatever the catalog does, if the outermost namespaces cannot be listed.
-    RewriteFailedError
-        At the end, when others could not be.
-
     Examples
     --------
     >>> import pyarrow as pa
@@ -95,18 +76,7 @@ class FileLocations:
         self._roots: dict[Identifier, tuple[str, ...]] | None = None
 
     def check_alone(self, table: Table) -> None:
-        """Refuse a table if another one of the catalog may have files where it has its own.
-
-        Parameters
-        ----------
-        table : pyiceberg.table.Table
-            The table.
-
-        Raises
-        ------
-        InvalidInputError
-            When there is such a table, or one of which that cannot be told; it is named.
-        """
+        """Refuse a table if another one of the catalog may have files where it has its own."""
         if self._roots is None:
             self._roots = {name: self._of(name) for name in list_tables(self._catalog, lambda _: True)}
         here = plain_path(table.location())

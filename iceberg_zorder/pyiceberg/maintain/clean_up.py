@@ -25,17 +25,7 @@ _LOG = logging.getLogger("iceberg_zorder")
 
 
 def clean_up(table: Table, now: datetime, older_than: timedelta) -> None:
-    """Delete files of abandoned writes that are old enough, and note what is not.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    now : datetime.datetime
-        The moment, with its time zone.
-    older_than : datetime.timedelta
-        How long ago they must have been noted.
-    """
+    """Delete files of abandoned writes that are old enough, and note what is not."""
     gone, metadata = rolled_back(table.metadata), table.metadata
     lost = {each.write_id: AbandonedWrite(now, was_rolled_back=True) for each in gone}
     writes = {key: each.seen(metadata) for key, each in {**abandoned_writes(table.properties), **lost}.items()}

@@ -174,27 +174,7 @@ class Leases:
         self._holder, self._clock, self._sleep = holder, clock, sleep
 
     def take(self, table: Table, size: int) -> Lease:
-        """Take the lease of a table.
-
-        Parameters
-        ----------
-        table : pyiceberg.table.Table
-            The table; it has the newest metadata afterwards.
-        size : int
-            Bytes that are to be rewritten: for so long the lease is.
-
-        Returns
-        -------
-        Lease
-            The lease.
-
-        Raises
-        ------
-        LeftForNowError
-            When another maintainer has it.
-        RewriteFailedError
-            When the table's properties cannot be changed.
-        """
+        """Take the lease of a table."""
         began = time.monotonic()
         refresh(table)
         found, now = Lease.of(table.properties), self._clock().astimezone(timezone.utc)
@@ -223,15 +203,7 @@ class Leases:
 
     @contextmanager
     def kept(self, table: Table, lease: Lease) -> Iterator[None]:
-        """Prolong a lease while work is done for which it was too short, as long as it has not run out.
-
-        Parameters
-        ----------
-        table : pyiceberg.table.Table
-            The table; it is not changed, as another thread may be at work with it.
-        lease : Lease
-            The lease.
-        """
+        """Prolong a lease while work is done for which it was too short, as long as it has not run out."""
         is_done = threading.Event()
         span = lease.until - self._clock()
 
@@ -258,24 +230,7 @@ class Leases:
             _LOG.warning("Cannot prolong the lease of %s", display_name(table), exc_info=True)
 
     def give_back(self, table: Table, lease: Lease, *, is_clean: bool, marked_files: int | None = None) -> None:
-        """Give the lease of a table back, if it is still there.
-
-        Parameters
-        ----------
-        table : pyiceberg.table.Table
-            The table; it has the newest metadata afterwards.
-        lease : Lease
-            The lease.
-        is_clean : bool
-            Whether all files that were written are known to be the table's, or deleted.
-        marked_files : int or None, optional
-            How many data files were committed in a way that the catalog may roll back; None where it never does.
-
-        Raises
-        ------
-        RewriteFailedError
-            When the table's properties cannot be changed.
-        """
+        """Give the lease of a table back, if it is still there."""
         refresh(table)
         there = Lease.of(table.properties)
         is_still_there = there is not None and there.write_id == lease.write_id

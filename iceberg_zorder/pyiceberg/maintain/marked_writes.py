@@ -88,24 +88,7 @@ def rolled_back(metadata: TableMetadata) -> tuple[MarkedWrite, ...]:
 
 
 def noted(metadata: TableMetadata, write_id: str, files: int) -> tuple[tuple[MarkedWrite, ...], bool]:
-    """Find what is to be noted once a write has ended.
-
-    Parameters
-    ----------
-    metadata : pyiceberg.table.metadata.TableMetadata
-        The table's newest.
-    write_id : str
-        The write.
-    files : int
-        How many data files it has committed.
-
-    Returns
-    -------
-    writes : tuple of MarkedWrite
-        It, and those that were noted before, as far as they may be rolled back or were.
-    is_whole : bool
-        Whether all that it has committed is there still.
-    """
+    """Find what is to be noted once a write has ended."""
     before = [
         each
         for each in marked_writes(metadata.properties)

@@ -33,31 +33,6 @@ def observe(
 ) -> tuple[Observation, RewritePlan]:
     """Find out what a table needs.
 
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table; it has the newest metadata afterwards.
-    name : TableName
-        Its name.
-    settings : TableSettings
-        What the policy says of it.
-    now : datetime.datetime
-        The moment that relative dates of ``where`` go by, with its time zone.
-    queries : float, optional
-        After how many queries what is rewritten only for what they read has to pay; default whatever they are.
-
-    Returns
-    -------
-    Observation
-        What was found.
-    RewritePlan
-        What a rewrite would do.
-
-    Raises
-    ------
-    InvalidInputError
-        When the settings, or a property of the table, cannot be honoured.
-
     Examples
     --------
     >>> import tempfile

@@ -22,24 +22,6 @@ NO_COLUMNS = (
 def with_remembered_columns(table: Table, settings: TableSettings) -> TableSettings:
     """Complete the settings of a table by the columns of its newest rewrite, where nobody names others.
 
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    settings : TableSettings
-        What the policy says of it.
-
-    Returns
-    -------
-    TableSettings
-        These settings where they, or the property ``zorder.columns``, name columns; else with those of the newest
-        rewrite of ours that the snapshots of the branch tell of. Where none does, the table is not maintained.
-
-    Raises
-    ------
-    InvalidInputError
-        When a column of that rewrite was dropped.
-
     Examples
     --------
     >>> import tempfile

@@ -13,16 +13,6 @@ _WHERE = ("type", "warehouse", "prefix", "glue.id", "glue.region", "client.regio
 def table_address(table: Table) -> str:
     """Write in short by which name, in which catalog and at which address of that a table was loaded.
 
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-
-    Returns
-    -------
-    str
-        8 hexadecimal digits; secrets are no part of what they come from.
-
     Examples
     --------
     >>> import tempfile

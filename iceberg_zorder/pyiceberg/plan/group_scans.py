@@ -46,20 +46,7 @@ class GroupScan:
 
 
 def group_scans(groups: Sequence[FileGroup], options: ZOrderOptions) -> list[GroupScan]:
-    """Choose what is read of each file group: each is sampled as densely as its share of the output files asks.
-
-    Parameters
-    ----------
-    groups : sequence of FileGroup
-        The plan's file groups.
-    options : ZOrderOptions
-        How many rows in all, and the seed.
-
-    Returns
-    -------
-    list of GroupScan
-        In the same order.
-    """
+    """Choose what is read of each file group: each is sampled as densely as its share of the output files asks."""
     files = sum(group.expected_output_files for group in groups)
     rows = options.sample_rows_for(min(_MOST_FILES, files))
     most = max(1, min(rows, sum(group.rows for group in groups)))

@@ -16,27 +16,7 @@ from iceberg_zorder.request.sort_order import parse_sort_order
 
 
 def last_sort_order(table: Table, layout: SnapshotFacts, purpose: str = "report on") -> str:
-    """Write the sort order of a rewrite of ours, whose summary has the names that its columns had then.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    layout : SnapshotFacts
-        The rewrite. The schema of its snapshot tells which fields its columns are; where it has none, the names count.
-    purpose : str, optional
-        What cannot be done without it, for the message of an error.
-
-    Returns
-    -------
-    str
-        The sort order.
-
-    Raises
-    ------
-    InvalidInputError
-        When one of the columns was dropped.
-    """
+    """Write the sort order of a rewrite of ours, whose summary has the names that its columns had then."""
     schema = _schema_of(table, layout)
 
     def name_of_today(parts: tuple[str, ...]) -> tuple[str, ...]:
@@ -55,24 +35,7 @@ def last_sort_order(table: Table, layout: SnapshotFacts, purpose: str = "report 
 
 
 def is_by_order(table: Table, order: RowOrder, cuts: str, layout: SnapshotFacts) -> bool:
-    """Tell whether a rewrite of ours was by the columns, prefix and curve of a sort order, and cut its files alike.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    order : RowOrder
-        The sort order, with the names of today.
-    cuts : str
-        How files are cut now.
-    layout : SnapshotFacts
-        The rewrite, as for :func:`last_sort_order`.
-
-    Returns
-    -------
-    bool
-        Whether it was.
-    """
+    """Tell whether a rewrite of ours was by the columns, prefix and curve of a sort order, and cut its files alike."""
     schema = _schema_of(table, layout)
     if layout.cuts != cuts:
         return False

@@ -177,20 +177,6 @@ def choose_in_rounds(context: SampleContext, first: Plan, options: RewriteOption
     ``max-files-to-rewrite``, until half of the room is for groups that gain, or no file waits: what has no room then is
     for the next rewrite, which finds less before it. As long as nothing gains, rounds grow, so that there are few of
     them; what they find is cut back to the limit by another one.
-
-    Parameters
-    ----------
-    context : SampleContext
-        The table, and how it is sampled.
-    first : Plan
-        A plan with file groups.
-    options : RewriteOptions
-        The options.
-
-    Returns
-    -------
-    ChosenGroups
-        Those of the last round.
     """
     share = 0 if options.rewrite_all else 2 if first.target.is_given else 1
     more = MoreFiles(share, math.isinf(options.max_scan_ratio))
@@ -212,22 +198,7 @@ def choose_in_rounds(context: SampleContext, first: Plan, options: RewriteOption
 
 
 def fit_layouts(context: SampleContext, groups: Sequence[FileGroup], more: MoreFiles = AS_PLANNED) -> FittedGroups:
-    """Sample every file group, fit its layout, and predict what it is worth by as many rows more.
-
-    Parameters
-    ----------
-    context : SampleContext
-        The table, and how it is sampled.
-    groups : sequence of FileGroup
-        The file groups of a plan, at least one.
-    more : MoreFiles, optional
-        How many files a group is laid out in that would not gain.
-
-    Returns
-    -------
-    FittedGroups
-        The file groups that could be read with the layouts that the Spark engine fits to the same snapshot.
-    """
+    """Sample every file group, fit its layout, and predict what it is worth by as many rows more."""
     scans = group_scans(groups, context.options)
     drawn = [*_drawn(context, draw_samples(context, scans, 2))]
     kept = KeptBounds.of(context.table, context.order.named)

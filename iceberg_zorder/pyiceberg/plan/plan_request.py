@@ -215,29 +215,7 @@ def branch_snapshot(table: Table, name: str, act: str) -> Snapshot | None:
 
 
 def remember(table: Table, sort_order: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Have a table remember by what it is rewritten, if a rewrite would take that.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    sort_order : str
-        The sort order.
-    options : mapping of str to str
-        Options.
-
-    Returns
-    -------
-    dict of str to str
-        The properties that it has got.
-
-    Raises
-    ------
-    InvalidInputError
-        When the table does not have the columns, or an option cannot be honoured.
-    RewriteFailedError
-        When the properties could not be set.
-    """
+    """Have a table remember by what it is rewritten, if a rewrite would take that."""
     refresh(table)
     options = {name: option_text(name, value) for name, value in options.items()}
     request = PlanRequest(table, sort_order, None, options, None, False)

@@ -152,31 +152,7 @@ class Planner:
         *,
         done: Collection[str] = (),
     ) -> Plan:
-        """Plan the rewrite of a snapshot's data files.
-
-        Parameters
-        ----------
-        snapshot : pyiceberg.table.snapshots.Snapshot
-            The snapshot; its manifests are read, and no data.
-        lost : sequence of FileGroup, optional
-            File groups of an earlier plan that are to be planned again, and no others.
-        order : RowOrder, optional
-            The columns to cluster by; without them nothing is chosen for what it gains, and nothing cut into regions.
-        settled : callable, optional
-            From the target to what an earlier rewrite has settled, if one has.
-        done : collection of str, optional
-            Paths of data files that are not planned again beside those of lost groups: of other groups, and new ones.
-
-        Returns
-        -------
-        Plan
-            The file groups, or the reason why there is none.
-
-        Raises
-        ------
-        InvalidInputError
-            When a chosen data file, or a delete file of one, is not Parquet.
-        """
+        """Plan the rewrite of a snapshot's data files."""
         tasks = self.listing.tasks(snapshot)
         target = self._target(snapshot, tasks)
         sizes = size_rules(self._table, self._options, target)

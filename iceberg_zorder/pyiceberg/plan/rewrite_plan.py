@@ -302,27 +302,7 @@ class RewritePlan:
 
 
 def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = (), done: Collection[str] = ()) -> RewritePlan:
-    """Plan what is asked for, on the newest snapshot.
-
-    Parameters
-    ----------
-    request : PlanRequest
-        What is asked for, beside what the table remembers; its table has the newest metadata afterwards.
-    lost : sequence of FileGroup, optional
-        File groups of an earlier plan that are to be planned again, and no others.
-    done : collection of str, optional
-        Paths of data files that are not planned again beside theirs.
-
-    Returns
-    -------
-    RewritePlan
-        The file groups, or the reason why there are none.
-
-    Raises
-    ------
-    InvalidInputError
-        When the request cannot be honoured, or a property of the table.
-    """
+    """Plan what is asked for, on the newest snapshot."""
     table = request.table
     refresh(table)
     request = request.completed()

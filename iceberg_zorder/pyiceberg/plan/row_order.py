@@ -141,35 +141,7 @@ def resolve(
     case_sensitive: bool = False,
     needs_bounds: bool = False,
 ) -> RowOrder:
-    """Resolve a sort order.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table, whose schema and metrics configuration are consulted.
-    sort_order : SortOrder
-        The columns as written.
-    weights : sequence of (tuple of str, float), optional
-        Weights of some of the clustering columns.
-    output_spec : pyiceberg.partitioning.PartitionSpec, optional
-        The spec of the files to be written, by default the current one. Its identity columns are constant in a file
-        and therefore ignored.
-    case_sensitive : bool, optional
-        Whether names differ by case.
-    needs_bounds : bool, optional
-        Whether a column of which the table keeps no lower/upper bounds is refused.
-
-    Returns
-    -------
-    RowOrder
-        With at least one clustering column, and all columns named as the schema names them.
-
-    Raises
-    ------
-    InvalidInputError
-        When a column is unknown, ambiguous, named twice, of a type without an order, or without lower/upper bounds that
-        it needs; if no clustering column is left; or if a weight is not for one of them.
-    """
+    """Resolve a sort order."""
     resolver = _Resolver(table, table.spec() if output_spec is None else output_spec, case_sensitive, needs_bounds)
     prefix: list[tuple[ClusteringColumn, int, PrefixColumn]] = []
     for asked in sort_order.prefix:
@@ -204,25 +176,7 @@ def resolve(
 
 
 def remembered_sort_order(table: Table, *, case_sensitive: bool) -> str | None:
-    """Read the sort order that a table remembers in its property ``zorder.columns``.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    case_sensitive : bool
-        Whether names differ by case.
-
-    Returns
-    -------
-    str or None
-        The sort order as written; None where the table has none.
-
-    Raises
-    ------
-    InvalidInputError
-        When it is no sort order, or the table does not have one of its columns, maybe not any more.
-    """
+    """Read the sort order that a table remembers in its property ``zorder.columns``."""
     text = table.properties.get(COLUMNS_PROPERTY)
     if text is None:
         return None

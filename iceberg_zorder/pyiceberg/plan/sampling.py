@@ -131,22 +131,7 @@ class DrawnSample:
 
 
 def draw_samples(context: SampleContext, scans: Sequence[GroupScan], samples: int = 1) -> list[DrawnSample]:
-    """Draw a sample of every file group.
-
-    Parameters
-    ----------
-    context : SampleContext
-        The table, and how it is sampled.
-    scans : sequence of GroupScan
-        What to read of its file groups.
-    samples : int, optional
-        2 if as many rows more are to be held out, or all others if there are fewer; by default none.
-
-    Returns
-    -------
-    list of DrawnSample
-        Of the file groups that could be read, in the same order.
-    """
+    """Draw a sample of every file group."""
     sampler = _Sampler(context, scans, samples)
     files = sum(len(scan.group.tasks) for scan in scans)
     try:

@@ -240,26 +240,7 @@ def predicate_scan(
     measured: Sequence[MeasuredGroup],
     fields: Sequence[NestedField],
 ) -> PredicateScan:
-    """Measure what a condition reads of file groups, and predict it of their new files.
-
-    Parameters
-    ----------
-    text : str
-        The condition as it was written.
-    listing : Listing
-        The condition.
-    groups : sequence of FileGroup
-        The file groups.
-    measured : sequence of MeasuredGroup
-        The same.
-    fields : sequence of pyiceberg.types.NestedField
-        The columns in the table's schema.
-
-    Returns
-    -------
-    PredicateScan
-        The shares of bytes; None where there are none.
-    """
+    """Measure what a condition reads of file groups, and predict it of their new files."""
     files = [task.data_file for group in groups for task in group.tasks]
     before = _share([(file.file_size_in_bytes, listing.may_match(file)) for file in files])
     new: list[tuple[int, bool]] = []

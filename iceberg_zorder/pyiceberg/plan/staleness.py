@@ -16,24 +16,7 @@ from iceberg_zorder.pyiceberg.scan.history import ancestors
 def why_stale(
     request: PlanRequest, at: tuple[int, int], planned: Snapshot | None, tasks: Sequence[DataFileTask]
 ) -> str | None:
-    """Say why a plan cannot be executed any more.
-
-    Parameters
-    ----------
-    request : PlanRequest
-        What was asked for; its table has the newest metadata afterwards.
-    at : tuple of int
-        The schema and the partition spec that it was planned with.
-    planned : pyiceberg.table.snapshots.Snapshot or None
-        The snapshot that it was planned on.
-    tasks : sequence of DataFileTask
-        The data files that are to be rewritten.
-
-    Returns
-    -------
-    str or None
-        What has changed; None if the plan can be executed.
-    """
+    """Say why a plan cannot be executed any more."""
     table = request.table
     try:
         refresh(table)

@@ -21,23 +21,6 @@ def snapshot_properties(
 ) -> dict[str, str]:
     """Describe layouts for the summary of the snapshot that they were used for.
 
-    Parameters
-    ----------
-    order : RowOrder
-        The columns that the layouts were fitted to.
-    layouts : sequence of Layout
-        The layout of every file group, at least one.
-    target : TargetSize
-        The bytes that new files were to have.
-    workload : str, optional
-        The key of the queries that they were cut for.
-
-    Returns
-    -------
-    dict of str to str
-        Columns, curve as asked for, cuts, hash, version and target; and the prefix and the workload, where there is
-        one. The hash of several layouts is the SHA-256 of their own hashes, sorted, one a line.
-
     Examples
     --------
     >>> import pyarrow as pa
@@ -71,20 +54,6 @@ def commit_properties(
     scan_fractions: Mapping[str, float], predicted: Mapping[str, float], seconds: float
 ) -> dict[str, str]:
     """Describe one commit of a rewrite.
-
-    Parameters
-    ----------
-    scan_fractions : mapping of str to float
-        By column, the scan fraction among the files of the commit.
-    predicted : mapping of str to float
-        The same as it was predicted.
-    seconds : float
-        How long it took to make them.
-
-    Returns
-    -------
-    dict of str to str
-        The scan fractions and the milliseconds.
 
     Examples
     --------

@@ -232,25 +232,7 @@ def _scopes(task: DataFileTask) -> list[_Scope]:
 
 @contextmanager
 def opened(table: Table, path: str) -> Iterator[Any]:
-    """Open a file for reading; whatever goes wrong in the block is told as a failure to read it.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        Whose FileIO reads it.
-    path : str
-        The file.
-
-    Yields
-    ------
-    object
-        The open stream.
-
-    Raises
-    ------
-    RewriteFailedError
-        When it cannot be read.
-    """
+    """Open a file for reading; whatever goes wrong in the block is told as a failure to read it."""
     try:
         with table.io.new_input(path).open() as stream:
             yield stream

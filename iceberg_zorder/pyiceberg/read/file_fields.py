@@ -44,23 +44,6 @@ class FileField:
 def file_fields(schema: pa.Schema, mapping: NameMapping | None) -> tuple[FileField, ...]:
     """Find the fields of a data file.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        The file's schema.
-    mapping : pyiceberg.table.name_mapping.NameMapping or None
-        The table's mapping of names, for files without field ids.
-
-    Returns
-    -------
-    tuple of FileField
-        The columns in the file's order.
-
-    Raises
-    ------
-    InvalidInputError
-        When the file has no field ids and the table no mapping.
-
     Examples
     --------
     >>> column = pa.field("old name", pa.int32(), metadata={"PARQUET:field_id": "7"})
@@ -100,18 +83,7 @@ def _children(of: pa.DataType) -> list[pa.Field]:
 
 
 def field_paths(fields: Sequence[FileField]) -> dict[int, tuple[int, ...]]:
-    """Find where the fields of a batch are that no list or map holds, by their ids.
-
-    Parameters
-    ----------
-    fields : sequence of FileField
-        The batch's columns.
-
-    Returns
-    -------
-    dict of int to tuple of int
-        The place of the column, then those of the fields inside it.
-    """
+    """Find where the fields of a batch are that no list or map holds, by their ids."""
     found: dict[int, tuple[int, ...]] = {}
 
     def visit(field: FileField, place: tuple[int, ...]) -> None:

@@ -58,31 +58,7 @@ def projection(
     names: Schema | None = None,
     keep_dictionaries: bool = False,
 ) -> Projection:
-    """Find how to project a data file.
-
-    Parameters
-    ----------
-    wanted : pyiceberg.schema.Schema
-        What to make of it.
-    file : sequence of FileField
-        What is read of it, in the order of its batches.
-    constants : mapping of int to object
-        Values of columns that the file may lack, by their field, as a partition holds them.
-    names : pyiceberg.schema.Schema, optional
-        The same fields by the names that they are to have.
-    keep_dictionaries : bool, optional
-        Whether columns of strings that come as dictionaries stay so.
-
-    Returns
-    -------
-    Projection
-        It gives batches of that schema, with field ids.
-
-    Raises
-    ------
-    InvalidInputError
-        When the file lacks a required column.
-    """
+    """Find how to project a data file."""
     target = schema_to_pyarrow(names or wanted)
     columns: list[tuple[int | None, _Convert]] = []
     places = {field.field_id: place for place, field in enumerate(file) if field.field_id is not None}
@@ -97,20 +73,7 @@ def projection(
 
 
 def columns_to_read(wanted: Sequence[NestedField], file: Sequence[FileField]) -> list[str]:
-    """Find the paths of what a projection reads, as Parquet names them.
-
-    Parameters
-    ----------
-    wanted : sequence of NestedField
-        Fields of the table, maybe without some of their inner fields.
-    file : sequence of FileField
-        The file's fields.
-
-    Returns
-    -------
-    list of str
-        Columns, or fields of structs.
-    """
+    """Find the paths of what a projection reads, as Parquet names them."""
     by_id = {field.field_id: field for field in file if field.field_id is not None}
     found = []
     for field in wanted:
@@ -202,25 +165,6 @@ def _fresh(array: pa.Array) -> pa.Array:
 
 def convert(array: pa.Array, target: pa.DataType, *, keep_dictionary: bool = False) -> pa.Array:
     """Convert values of a primitive type as Iceberg lets a column's type change, and between Arrow's forms of a type.
-
-    Parameters
-    ----------
-    array : pyarrow.Array
-        The values.
-    target : pyarrow.DataType
-        The type to give them.
-    keep_dictionary : bool, optional
-        Whether strings may stay in a dictionary.
-
-    Returns
-    -------
-    pyarrow.Array
-        The same values.
-
-    Raises
-    ------
-    pyarrow.ArrowInvalid
-        When a value does not fit.
 
     Examples
     --------

@@ -120,30 +120,7 @@ class Reader:
         ranges: Sequence[tuple[int, int]] | None = None,
         most: int = sys.maxsize,
     ) -> Iterator[Rows]:
-        """Read a data file.
-
-        Parameters
-        ----------
-        task : DataFileTask
-            The data file, one of those that the reader was made for.
-        select : callable, optional
-            Tells for the file's path and the positions of some rows which of them to read; by default all.
-        ranges : sequence of (int, int), optional
-            Begins and ends, in bytes, of which to read the row groups whose middle lies there; by default all.
-        most : int, optional
-            About how many bytes a page of large values may have together with one value more.
-
-        Yields
-        ------
-        Rows
-            Rows in the file's order, none of them deleted.
-
-        Raises
-        ------
-        RewriteFailedError
-            When the file, or a delete file of it, cannot be read, its columns are not those of the table, or it has
-            another number of rows than its manifest says. It is a ``LargeValuesError`` when pages are too large.
-        """
+        """Read a data file."""
         path = task.data_file.file_path
         deleted = self._deletes.of(task)
         with opened(self._table, path) as stream:

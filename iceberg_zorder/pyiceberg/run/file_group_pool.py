@@ -20,22 +20,7 @@ _Running = dict[Future[list[DataFile]], tuple[FileGroup, int]]
 
 
 def threads_of(group: FileGroup, groups: int, threads: int) -> int:
-    """Tell how many threads a file group is to have: one for each new file, and its part of all.
-
-    Parameters
-    ----------
-    group : FileGroup
-        The file group.
-    groups : int
-        How many file groups there are.
-    threads : int
-        The threads for all that run at a time.
-
-    Returns
-    -------
-    int
-        From 1 to that number.
-    """
+    """Tell how many threads a file group is to have: one for each new file, and its part of all."""
     return min(threads, max(group.expected_output_files, threads // groups, 1))
 
 
@@ -65,19 +50,7 @@ class FileGroupPool:
     def outcomes(
         self, fitted: Sequence[tuple[FileGroup, Layout]]
     ) -> Generator[tuple[FileGroup, list[DataFile] | Exception], None, None]:
-        """Rewrite all, which ends when the generator is closed.
-
-        Parameters
-        ----------
-        fitted : sequence of (FileGroup, Layout)
-            The file groups.
-
-        Yields
-        ------
-        tuple of FileGroup and list of pyiceberg.manifest.DataFile, or Exception
-            As soon as a file group is done, its new data files, which the caller owns then; or why it has failed. Files
-            that the caller did not get are deleted.
-        """
+        """Rewrite all, which ends when the generator is closed."""
         waiting, running = deque(fitted), _Running()
         with ThreadPoolExecutor(min(self._most, max(1, len(fitted))), "iceberg-zorder-group") as pool:
             try:

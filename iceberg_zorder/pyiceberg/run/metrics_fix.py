@@ -15,25 +15,7 @@ from iceberg_zorder.request.metrics_check import WeakBounds
 
 
 def fix_metrics(table: Table, weak: Sequence[WeakBounds]) -> list[WeakBounds]:
-    """Set the properties that columns want, in one commit; not those of columns that have become good enough meanwhile.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table. It stays as it was planned on, but for its properties, which are the new ones.
-    weak : sequence of WeakBounds
-        The columns.
-
-    Returns
-    -------
-    list of WeakBounds
-        Those that were set.
-
-    Raises
-    ------
-    RewriteFailedError
-        When the commit failed, was in conflict with others at every try, or had no clear outcome.
-    """
+    """Set the properties that columns want, in one commit, unless columns have become good enough meanwhile."""
     now = copy(table)
     refresh(now)
     config = metrics_config(now)

@@ -83,29 +83,7 @@ class RewriteContext:
 
 
 def rewrite_group(context: RewriteContext, group: FileGroup, layout: Layout) -> list[DataFile]:
-    """Rewrite a file group; nothing is committed.
-
-    Parameters
-    ----------
-    context : RewriteContext
-        The table, and how its rows come.
-    group : FileGroup
-        The file group.
-    layout : Layout
-        Its layout.
-
-    Returns
-    -------
-    list of pyiceberg.manifest.DataFile
-        The new data files, which the caller owns. Whatever goes wrong, or interrupts, the files are deleted.
-
-    Raises
-    ------
-    StoppedError
-        When the context has all file groups end.
-    LargeValuesError
-        When the limit of memory has no room for a value, or for what must be read with it.
-    """
+    """Rewrite a file group; nothing is committed."""
     budget = context.budget
     try:
         return _rewritten(context, group, layout, budget.limit // available_cores())

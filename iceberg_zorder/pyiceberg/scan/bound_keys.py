@@ -51,25 +51,7 @@ _WIDTHS: dict[type[IcebergType], np.dtype[Any]] = {
 def column_bounds(
     files: Sequence[DataFile], field: NestedField, column: ClusteringColumn, length: int | None = None
 ) -> ColumnBounds:
-    """Read the bounds of a column in data files.
-
-    Parameters
-    ----------
-    files : sequence of pyiceberg.manifest.DataFile
-        The data files.
-    field : pyiceberg.types.NestedField
-        The column in the table's schema.
-    column : ClusteringColumn
-        The column.
-    length : int, optional
-        To how many bytes bounds of text and binary columns are cut: as far as the keys of a sample, which would else
-        lie below the bounds of their own file. By default they are not.
-
-    Returns
-    -------
-    ColumnBounds
-        The bounds, and the share of values.
-    """
+    """Read the bounds of a column in data files."""
     ends = _ends(files, field)
     lower, upper = (encode(each if length is None else cut(each, length), column.type) for each in ends)
     return ColumnBounds(column, lower, upper, _valued(files, field.field_id))

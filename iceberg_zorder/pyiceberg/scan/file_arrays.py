@@ -25,26 +25,7 @@ def file_arrays(
     partitions: npt.NDArray[np.int64] | None = None,
     lengths: Sequence[int | None] | None = None,
 ) -> DataFiles:
-    """Describe data files by what their manifest entries say.
-
-    Parameters
-    ----------
-    files : sequence of pyiceberg.manifest.DataFile
-        The data files.
-    fields : sequence of pyiceberg.types.NestedField
-        The clustering columns in the table's schema.
-    columns : sequence of ClusteringColumn
-        The same columns.
-    partitions : ndarray of int64, optional
-        The number of each file's partition; by default they share one.
-    lengths : sequence of (int or None), optional
-        For each column, to how many bytes its bounds are cut; by default they are not.
-
-    Returns
-    -------
-    DataFiles
-        The files, in the same order.
-    """
+    """Describe data files by what their manifest entries say."""
     cuts = [None] * len(columns) if lengths is None else lengths
     return DataFiles(
         np.zeros(len(files), np.int64) if partitions is None else partitions,
@@ -60,25 +41,7 @@ def file_arrays(
 def new_files_read(
     listing: Listing, files: DataFiles, fields: Sequence[NestedField], partitions: Sequence[DataFile | None]
 ) -> npt.NDArray[np.bool_]:
-    """Tell which files that do not exist yet a condition does not rule out.
-
-    Parameters
-    ----------
-    listing : Listing
-        The condition.
-    files : DataFiles
-        The files.
-    fields : sequence of pyiceberg.types.NestedField
-        Their columns in the table's schema.
-    partitions : sequence of (pyiceberg.manifest.DataFile or None)
-        By the number of a partition, a data file that is in it; None where the partitions of new files are not known,
-        which then rule nothing out.
-
-    Returns
-    -------
-    ndarray of bool, shape (files,)
-        Whether each is read.
-    """
+    """Tell which files that do not exist yet a condition does not rule out."""
     found = np.empty(files.count, np.bool_)
     for place, new in enumerate(new_data_files(files, fields, partitions)):
         is_known = partitions[files.partitions[place]] is not None

@@ -62,23 +62,6 @@ class Comparable:
     def comparison(self, operator: str, value: Value) -> Comparison:
         """Find the comparison that says the same as one with a value of another type.
 
-        Parameters
-        ----------
-        operator : str
-            One of ``= < <= > >=``.
-        value : Value
-            Neither NULL nor NaN.
-
-        Returns
-        -------
-        (str, pyiceberg.expressions.literals.Literal) or bool
-            An operator, and a literal of the column's type; or whether it is true of every value, else of none.
-
-        Raises
-        ------
-        InvalidInputError
-            When the types are not compared.
-
         Examples
         --------
         >>> Comparable("a", IntegerType()).comparison("<", Value("decimal", Decimal("5.5")))

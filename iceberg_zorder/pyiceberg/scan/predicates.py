@@ -72,29 +72,7 @@ _COMPARISONS: dict[str, type[LiteralPredicate]] = {
 
 
 def file_filter(table: Table, where: str | BooleanExpression | None, *, case_sensitive: bool) -> BooleanExpression:
-    """Find the expression for choosing the data files that may hold rows for which a condition is true.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    where : str or pyiceberg.expressions.BooleanExpression or None
-        A condition in Spark SQL, see :func:`iceberg_zorder.request.predicate.parse_predicate`; or in PyIceberg's own
-        form where that is no Spark SQL; or an expression of PyIceberg; or none.
-    case_sensitive : bool
-        Whether names of columns differ by case.
-
-    Returns
-    -------
-    pyiceberg.expressions.BooleanExpression
-        Not bound to a schema. Of statistics only, not of rows.
-
-    Raises
-    ------
-    InvalidInputError
-        When the condition cannot be parsed, names no column of the table, or compares a column with a value of a type
-        that Spark does not compare it with.
-    """
+    """Find the expression for choosing the data files that may hold rows for which a condition is true."""
     if where is None:
         return AlwaysTrue()
     try:

@@ -70,15 +70,7 @@ class SureRanges:
     def may_match(
         self, files: Sequence[DataFile], schema: Schema
     ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Tell which files are not ruled out.
-
-        Returns
-        -------
-        found : ndarray of bool, shape (conditions, files)
-            Whether a condition may be true in a file, as far as is seen here.
-        is_sure : ndarray of bool, shape (conditions, files)
-            Whether that is what its metrics say.
-        """
+        """Tell which files are not ruled out."""
         found = np.ones((len(self.ranges), len(files)), np.bool_)
         has_rows = np.array([file.record_count > 0 for file in files], np.bool_)
         is_sure = np.array(self.are_all, np.bool_)[:, np.newaxis] & has_rows

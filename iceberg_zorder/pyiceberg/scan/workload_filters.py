@@ -50,24 +50,7 @@ class WorkloadFilters:
     def of(
         table: Table, texts: Sequence[str], *, case_sensitive: bool = False, most_boxes: int = MOST_BOXES
     ) -> WorkloadFilters:
-        """Read conditions of Spark SQL.
-
-        Parameters
-        ----------
-        table : pyiceberg.table.Table
-            The table.
-        texts : sequence of str
-            The conditions.
-        case_sensitive : bool, optional
-            Whether names in them differ by case.
-        most_boxes : int, optional
-            How many boxes one is told by at most, at least 1.
-
-        Raises
-        ------
-        InvalidInputError
-            When one cannot be read, or is no filter of this table.
-        """
+        """Read conditions of Spark SQL."""
         types = scanned_table(table, table.name()).columns
         # Its messages are those of other filters, so that it comes first.
         listings = tuple(Listing(table, text, case_sensitive=case_sensitive) for text in texts)
@@ -76,20 +59,7 @@ class WorkloadFilters:
         return WorkloadFilters(conditions, boxes, listings, SureRanges.of(read, types), table.schema())
 
     def may_match(self, files: Sequence[DataFile], *, are_placed: bool = True) -> npt.NDArray[np.bool_]:
-        """Tell which data files each filter does not rule out.
-
-        Parameters
-        ----------
-        files : sequence of pyiceberg.manifest.DataFile
-            The data files.
-        are_placed : bool, optional
-            Whether their partitions are known.
-
-        Returns
-        -------
-        ndarray of bool, shape (filters, files)
-            Whether a filter may be true in a file.
-        """
+        """Tell which data files each filter does not rule out."""
         found, is_sure = self.ranges.may_match(files, self.schema)
         partitions = by_partition(files) if are_placed else {}
         for mine in partitions.values():

@@ -21,18 +21,6 @@ _LARGEST_SHARE = 0.75
 def worth_a_dictionary(batches: Sequence[pa.RecordBatch], limit: int) -> list[str]:
     """Find the columns that are smaller with a dictionary, judging by some rows.
 
-    Parameters
-    ----------
-    batches : sequence of pyarrow.RecordBatch
-        The rows of a row group, at least one.
-    limit : int
-        The most bytes that a dictionary may have.
-
-    Returns
-    -------
-    list of str
-        The paths of the columns, as Parquet names them, those inside of structs, lists and maps included.
-
     Examples
     --------
     >>> rows = pa.record_batch({"key": pa.array(range(1000)), "flag": pa.array([7, 8] * 500)})
@@ -52,16 +40,6 @@ def worth_a_dictionary(batches: Sequence[pa.RecordBatch], limit: int) -> list[st
 
 def compacted(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
     """Take out of dictionaries what no row has: Arrow writes all of them, and those of a file group are shared.
-
-    Parameters
-    ----------
-    batches : sequence of pyarrow.RecordBatch
-        The rows of a row group, at least one. Those whose column has a dictionary share it.
-
-    Returns
-    -------
-    list of pyarrow.RecordBatch
-        The same rows, with dictionaries of their own, in the order of the shared ones.
 
     Examples
     --------

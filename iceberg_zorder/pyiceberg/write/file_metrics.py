@@ -104,18 +104,7 @@ class FileMetrics:
             self._bounds[column.field_id] = min(low for low, _ in known), max(high for _, high in known)
 
     def arguments(self, footer: Any) -> dict[str, Any]:
-        """Tell what a data file is made with, once its footer is known.
-
-        Parameters
-        ----------
-        footer : pyarrow.parquet.FileMetaData
-            The footer.
-
-        Returns
-        -------
-        dict of str to object
-            Record count, column sizes, value, null and NaN counts, bounds, and split offsets.
-        """
+        """Tell what a data file is made with, once its footer is known."""
         found: dict[str, dict[int, Any]] = {
             name: {}
             for name in (

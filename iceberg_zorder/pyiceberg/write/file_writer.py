@@ -257,18 +257,7 @@ def format_of_new_files(table: Table) -> str:
 
 
 def check_honoured(table: Table) -> None:
-    """Refuse a table whose properties ask for files that PyIceberg does not write.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-
-    Raises
-    ------
-    InvalidInputError
-        When they are of another format, or a class of Java says where they lie.
-    """
+    """Refuse a table whose properties ask for files that PyIceberg does not write."""
     kind = format_of_new_files(table)
     if kind.lower() != "parquet":
         why = f"{_FORMAT} is '{kind}' and this engine writes Parquet: use the Spark engine"
@@ -280,18 +269,7 @@ def check_honoured(table: Table) -> None:
 
 
 def check_writable(table: Table) -> None:
-    """Refuse a table whose properties no Parquet file can be written with, before any is read.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-
-    Raises
-    ------
-    InvalidInputError
-        When a property has no such value, or pyarrow cannot write as the properties say together.
-    """
+    """Refuse a table whose properties no Parquet file can be written with, before any is read."""
     settings = parquet_settings(table)
     row_group_size(table), row_group_limit(table)
     schema = schema_to_pyarrow(sanitize_column_names(table.schema()))

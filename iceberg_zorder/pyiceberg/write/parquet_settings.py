@@ -34,23 +34,7 @@ def row_group_limit(table: Table) -> int:
 
 
 def parquet_settings(table: Table) -> dict[str, Any]:
-    """Read a table's properties of Parquet files, as arguments of pyarrow's writer.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-
-    Returns
-    -------
-    dict of str to object
-        The arguments.
-
-    Raises
-    ------
-    InvalidInputError
-        When a property has no such value, or pyarrow has no such compression.
-    """
+    """Read a table's properties of Parquet files, as arguments of pyarrow's writer."""
     properties = table.properties
     codec = properties.get(_PARQUET + "compression-codec", "zstd").lower()
     settings: dict[str, Any] = {

@@ -57,18 +57,6 @@ class Box:
 def cover(boxes: Sequence[Box], most: int) -> tuple[Box, ...]:
     """Cover boxes by fewer ones: neighbours are joined.
 
-    Parameters
-    ----------
-    boxes : sequence of Box
-        The boxes.
-    most : int
-        How many there are to be at most, at least 1.
-
-    Returns
-    -------
-    tuple of Box
-        Different ones, which hold all that the given ones do, in the order of their ranges.
-
     Examples
     --------
     >>> boxes = [Box.of({("a",): KeyRange((0, key), (0, key + 1))}) for key in (7, 1, 8, 2, 1)]

@@ -37,25 +37,6 @@ def boxes_of(predicate: Predicate, types: Mapping[Name, str], most: int = MOST_B
     They hold no other row, unless the condition has a list of more than 200 values, NOT IN of more than 20, a value of
     a type that is compared in a way that keys do not show, or comes to more than ``most`` boxes.
 
-    Parameters
-    ----------
-    predicate : Predicate
-        The condition.
-    types : mapping of tuple of str to str
-        The type of each column as Iceberg writes it, by the parts of its name.
-    most : int, optional
-        How many boxes at most, at least 1.
-
-    Returns
-    -------
-    tuple of Box
-        Different ones; none if the condition is never true.
-
-    Raises
-    ------
-    InvalidInputError
-        When there is no such column, or several when case does not count.
-
     Examples
     --------
     >>> from iceberg_zorder.request.predicate import parse_predicate

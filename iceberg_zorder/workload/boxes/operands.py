@@ -25,21 +25,6 @@ def compared(type_name: str, operator: str, value: Value) -> tuple[KeyRange, ...
 
     Numbers are compared exactly, and NaN lies above all of them, as Spark has it.
 
-    Parameters
-    ----------
-    type_name : str
-        The column's type as Iceberg writes it.
-    operator : str
-        One of ``= <> < <= > >=``.
-    value : Value
-        Not NULL.
-
-    Returns
-    -------
-    tuple of KeyRange
-        At most two, none of them empty, in order. All but NULL where the value is of a type that is compared in a way
-        that keys do not show.
-
     Examples
     --------
     >>> compared("int", "<", Value("decimal", Decimal("5.5")))

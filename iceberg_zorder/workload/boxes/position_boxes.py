@@ -19,18 +19,6 @@ from iceberg_zorder.workload.boxes.key_ranges import END, Edge, KeyRange
 def query_boxes(queries: Iterable[tuple[Sequence[Box], float]], columns: Sequence[LayoutColumn]) -> QueryBoxes:
     """Put what queries want into the positions of a layout.
 
-    Parameters
-    ----------
-    queries : iterable of (sequence of Box, float)
-        What each asks for, with its weight; one that asks for nothing is left out.
-    columns : sequence of LayoutColumn
-        The active columns of a layout.
-
-    Returns
-    -------
-    QueryBoxes
-        The boxes of the queries, one after the other.
-
     Examples
     --------
     >>> from iceberg_zorder.layout.columns import ClusteringColumn
@@ -49,18 +37,6 @@ def query_boxes(queries: Iterable[tuple[Sequence[Box], float]], columns: Sequenc
 
 def position_boxes(boxes: Sequence[Box], columns: Sequence[LayoutColumn]) -> npt.NDArray[np.int64]:
     """Find the positions that the rows in boxes may have.
-
-    Parameters
-    ----------
-    boxes : sequence of Box
-        Over keys; columns that the layout does not have do not count.
-    columns : sequence of LayoutColumn
-        The active columns of a layout.
-
-    Returns
-    -------
-    ndarray of int64, shape (columns, boxes, 2)
-        Of each column the lowest and the highest position of each box, both included.
 
     Examples
     --------
@@ -108,20 +84,6 @@ def value_ranges(
     """Find which of some values are in ranges of keys: the place of the first one, and of the last one.
 
     A range that is between two values has its first one behind its last one.
-
-    Parameters
-    ----------
-    ranges : sequence of KeyRange
-        The ranges, not empty.
-    values : Boundaries
-        The values.
-    kept : callable, optional
-        What the values are cut to, keys of bytes; a value is in a range if anything is that begins like it.
-
-    Returns
-    -------
-    first, last : ndarray of int64, shape (ranges,)
-        Places from 0 up to the number of values, and from -1.
 
     Examples
     --------

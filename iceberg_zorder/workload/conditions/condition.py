@@ -63,20 +63,7 @@ class Conditions:
         return node.key in self._kinds or node.key in _OPERATORS or isinstance(node, exp.Connector | exp.Not)
 
     def true_of(self, node: exp.Expr, *, negated: bool = False) -> Understood:
-        """Understand where a condition is true, or where it is false if ``negated``.
-
-        Parameters
-        ----------
-        node : sqlglot.exp.Expr
-            The condition.
-        negated : bool, optional
-            Whether it is its opposite; NULL is neither.
-
-        Returns
-        -------
-        Understood
-            A predicate that is true there, and maybe of more rows.
-        """
+        """Understand where a condition is true, or where it is false if ``negated``."""
         if isinstance(node, exp.Paren):
             return self.true_of(node.this, negated=negated)
         if isinstance(node, exp.Not):

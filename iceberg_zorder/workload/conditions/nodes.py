@@ -64,13 +64,7 @@ def truncation_unit(node: exp.Expr) -> str:
 
 
 def time_format(node: exp.Expr) -> str:
-    """Find the format that dates are read or written in, as Python has it.
-
-    Raises
-    ------
-    UnknownValueError
-        When it has more than numbers of the calendar and the clock.
-    """
+    """Find the format that dates are read or written in, as Python has it."""
     given = node.args.get("format")
     text = (given.name if given is not None else "%Y-%m-%d").replace("strict", "")
     if "%" not in text or re.search(r"%[^YmdHMS]|[A-Za-z](?<!%[YmdHMS])", text):

@@ -11,22 +11,6 @@ from iceberg_zorder.workload.normal_form import FALSE
 def like(column: Name, pattern: str, escape: str | None, *, negated: bool) -> Understood:
     """Understand ``column LIKE pattern``, or its opposite.
 
-    Parameters
-    ----------
-    column : tuple of str
-        A column of text.
-    pattern : str
-        The pattern.
-    escape : str or None
-        The character of ESCAPE. Without, a backslash escapes in some dialects and in others not.
-    negated : bool
-        Whether it is NOT LIKE.
-
-    Returns
-    -------
-    Understood
-        Where it asks for more than a beginning, the beginning only.
-
     Examples
     --------
     >>> like(("s",), "10!%%", "!", negated=False).predicate

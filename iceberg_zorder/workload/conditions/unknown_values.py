@@ -15,24 +15,7 @@ _ROUNDED = (exp.Date, exp.TsOrDsToDate, exp.DateTrunc, exp.TimestampTrunc, exp.Y
 
 
 def unknown_comparison(columns: Columns, node: exp.Expr, operator: str, reason: str) -> Understood:
-    """Understand a comparison of an expression with a value that is not known, such as a parameter.
-
-    Parameters
-    ----------
-    columns : Columns
-        Which columns are the table's.
-    node : sqlglot.exp.Expr
-        What is compared.
-    operator : str
-        One of ``= <> < <= > >= like``.
-    reason : str
-        Why the value is not known.
-
-    Returns
-    -------
-    Understood
-        The column, and how it is filtered; or why not even that is known.
-    """
+    """Understand a comparison of an expression with a value that is not known, such as a parameter."""
     found = _filtered(columns, node, _KINDS.get(operator, "range"))
     if found:
         return unknown_value(found)

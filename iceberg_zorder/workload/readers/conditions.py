@@ -23,19 +23,6 @@ def add_conditions(
 ) -> None:
     """Count scans that have conditions.
 
-    Parameters
-    ----------
-    gathered : Gathered
-        Where they are counted.
-    rows : iterable of Row or BadRow
-        The conditions.
-    table : ScannedTable
-        The table.
-    clock : Clock
-        When they are asked, where a row does not tell.
-    dialect : str or None
-        The name of their dialect; default Spark's.
-
     Examples
     --------
     >>> from datetime import datetime, timezone

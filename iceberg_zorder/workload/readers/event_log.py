@@ -63,16 +63,6 @@ class EventLogReader:
 
         Plans that are changed while they run are not counted again; a scan of what is cached is counted once. Of
         deletes and updates that copy files it is the scan that looks for the files.
-
-        Parameters
-        ----------
-        lines : iterable of str
-            Its events, a line each.
-
-        Returns
-        -------
-        int
-            How many events of all kinds there were.
         """
         seen: set[tuple[Any, str]] = set()
         events = 0

@@ -46,20 +46,7 @@ class Source:
 
 
 def sources(path: Path, kind: Format | None) -> list[Source]:
-    """Find the files of a path, and what each is.
-
-    Parameters
-    ----------
-    path : Path
-        A file, or a directory: of a Spark application, or of such files.
-    kind : str or None
-        What it is; found out from its content if None.
-
-    Raises
-    ------
-    InvalidInputError
-        When there is no such file, or it cannot be told what it is.
-    """
+    """Find the files of a path, and what each is."""
     if not path.exists():
         raise InvalidInputError(f"Cannot read {path}, because there is no such file")
     if not path.is_dir():
@@ -71,13 +58,7 @@ def sources(path: Path, kind: Format | None) -> list[Source]:
 
 
 def text_of(path: Path) -> str:
-    """Read all of a file, decompressed; what is no UTF-8 in it is replaced.
-
-    Raises
-    ------
-    InvalidInputError
-        When it cannot be read, or is no text.
-    """
+    """Read all of a file, decompressed; what is no UTF-8 in it is replaced."""
     text = b"".join(_chunks(path)).decode("utf-8-sig", errors="replace")
     if 10 * len(_NO_TEXT.findall(text)) > len(text):
         raise InvalidInputError(f"Cannot read {path}, because it is no text in UTF-8")

@@ -58,23 +58,6 @@ class BadRow:
 def csv_rows(text: str, wanted: tuple[str, ...] = QUERY) -> Iterator[Row | BadRow]:
     r"""Read CSV with a header, separated by commas, semicolons or tabs.
 
-    Parameters
-    ----------
-    text : str
-        The CSV.
-    wanted : tuple of str, optional
-        How the column of the queries may be called, in small letters and without underscores.
-
-    Yields
-    ------
-    Row or BadRow
-        Rows with a query; those that repeat the id of one are left out.
-
-    Raises
-    ------
-    InvalidInputError
-        When there is no column of queries; the message is the end of a sentence.
-
     Examples
     --------
     >>> [row.weight for row in csv_rows("sql,count\nSELECT 1,3\n")]

@@ -46,23 +46,7 @@ class SparkFilters:
         self.end_in_list = re.compile(r"'(?=, '|\))")
 
     def read(self, text: str) -> Predicate:
-        """Read the filters of a scan, separated by commas.
-
-        Parameters
-        ----------
-        text : str
-            What stands after ``filters=``; empty if there are none.
-
-        Returns
-        -------
-        Predicate
-            In normal form.
-
-        Raises
-        ------
-        InvalidInputError
-            When it cannot be read; the message is the end of a sentence.
-        """
+        """Read the filters of a scan, separated by commas."""
         if not text:
             return TRUE
         reader = _Reader(text, self)

@@ -105,19 +105,7 @@ class StatementReader:
     def add_script(
         self, text: str, weight: float = 1.0, *, namespace: Sequence[str] = (), at: datetime | None = None
     ) -> None:
-        """Add a text of any number of statements.
-
-        Parameters
-        ----------
-        text : str
-            The statements, each ended by a semicolon.
-        weight : float, optional
-            How often they ran, in [0, inf).
-        namespace : sequence of str, optional
-            Where names are looked for that have none, until USE says otherwise.
-        at : datetime, optional
-            When they ran, with a zone.
-        """
+        """Add a text of any number of statements."""
         current = tuple(namespace)
         for key, each in split(text, self._dialect):
             if _USE.match(each):
@@ -258,18 +246,6 @@ def split(text: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
 
     A text that cannot be read as words of SQL, because a quote is not closed, is split at semicolons at the ends of
     lines, so that one such statement does not take the others with it.
-
-    Parameters
-    ----------
-    text : str
-        The text.
-    dialect : Dialect
-        Of sqlglot, whose words they are.
-
-    Yields
-    ------
-    (str, str)
-        A key, which is the same for statements that differ in spaces and comments only, and the statement.
 
     Examples
     --------

@@ -60,22 +60,7 @@ class FileLimit:
         """How many files are rewritten at most."""
 
     def taken(self, selected: Selected, tried: Sequence[SelectedFiles] = (), times: int = 1) -> Limited:
-        """Take what there is room for.
-
-        Parameters
-        ----------
-        selected : Selected
-            What was chosen.
-        tried : sequence of SelectedFiles, optional
-            File groups that were taken already, and gain nothing: they stay left, and their room is for others.
-        times : int, optional
-            So many times the room, to find out what gains.
-
-        Returns
-        -------
-        Limited
-            What is taken.
-        """
+        """Take what there is room for."""
         limit = self._limit
         if limit is None:
             return Limited(selected)

@@ -101,18 +101,6 @@ class RegionStep:
 def region_sizes(target: int, options: RewriteOptions) -> RegionSizes:
     """Find how large regions are: so large that a layout has enough files to cut.
 
-    Parameters
-    ----------
-    target : int
-        Bytes of new files.
-    options : RewriteOptions
-        The options: with partial progress regions are as small as can be.
-
-    Returns
-    -------
-    RegionSizes
-        The sizes.
-
     Examples
     --------
     >>> region_sizes(100, RewriteOptions(max_file_group_size=10_000))

@@ -77,15 +77,4 @@ class Selection(Protocol):
     """Chooses among data files."""
 
     def select(self, scope: Sequence[PartitionFiles]) -> Selected:
-        """Choose what is rewritten.
-
-        Parameters
-        ----------
-        scope : sequence of PartitionFiles
-            All files that may be rewritten, those of a partition together.
-
-        Returns
-        -------
-        Selected
-            The fate of each.
-        """
+        """Choose what is rewritten."""

@@ -109,27 +109,7 @@ class SizeRules:
 
 
 def size_rules(table: Table, options: RewriteOptions, found: TargetSize | None = None) -> SizeRules:
-    """Check the options of sizes, with defaults from a table's properties.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    options : RewriteOptions
-        The options.
-    found : TargetSize, optional
-        The target where neither an option nor the table sets one. Without it the rules check the options only.
-
-    Returns
-    -------
-    SizeRules
-        The rules.
-
-    Raises
-    ------
-    InvalidInputError
-        When an option lies outside its domain.
-    """
+    """Check the options of sizes, with defaults from a table's properties."""
     target = (given_target(table, options) or found or checkable_target(options)).size
     least = int(target * 0.75) if options.min_file_size is None else options.min_file_size
     most = int(target * 1.8) if options.max_file_size is None else options.max_file_size

@@ -69,24 +69,6 @@ def found_target(
 ) -> TargetSize:
     """Find the target where none is given.
 
-    Parameters
-    ----------
-    options : RewriteOptions
-        The options, whose smallest and largest size the target is moved to fit.
-    snapshots : sequence of SnapshotFacts
-        The snapshots of the branch, oldest first; the newest that tells of a target wins, so that a table keeps it.
-        One by the data is kept until the data asks for four times as much, or a quarter.
-    partition_sizes : iterable of int
-        Bytes of the data files of each partition.
-    is_filtered : bool, optional
-        Whether these are of a part of the table, which does not say what all of it asks for.
-
-    Returns
-    -------
-    TargetSize
-        From the last layout, else from the data: so many files of a partition that filters on two columns or three
-        skip most of them.
-
     Examples
     --------
     >>> found_target(RewriteOptions(), [], [2 * 1024**3, 3 * 1024**3, 100])

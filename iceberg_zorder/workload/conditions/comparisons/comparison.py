@@ -55,22 +55,7 @@ class Comparisons:
         self.conditions = conditions
 
     def compare(self, node: exp.Expr, operator: str, value: Operand) -> Understood:
-        """Understand a comparison.
-
-        Parameters
-        ----------
-        node : sqlglot.exp.Expr
-            An expression with columns.
-        operator : str
-            One of ``= <> < <= > >=``.
-        value : Value or Interval
-            What it is compared with.
-
-        Returns
-        -------
-        Understood
-            A predicate that is true where the comparison is.
-        """
+        """Understand a comparison."""
         if isinstance(value, Value) and value.content is None:
             return Understood(FALSE)
         try:

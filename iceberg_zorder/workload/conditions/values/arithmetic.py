@@ -76,11 +76,6 @@ def minus(left: Operand, right: Operand) -> Operand:
 def compared(left: Value, operator: str, right: Value) -> bool | None:
     """Compare two values; None if one is NULL.
 
-    Raises
-    ------
-    UnknownValueError
-        When engines do not compare them, or each in its own way.
-
     Examples
     --------
     >>> compared(Value("integer", 1), "<", Value("string", "1.5"))

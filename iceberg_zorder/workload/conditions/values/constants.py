@@ -139,14 +139,7 @@ class Constants:
         }
 
     def value(self, node: exp.Expr) -> Value:
-        """Find the value of an expression.
-
-        Raises
-        ------
-        UnknownValueError
-            When it has a parameter, a column, or a function that is not known; or when the outcome differs from
-            dialect to dialect.
-        """
+        """Find the value of an expression."""
         found = self.operand(node)
         if isinstance(found, Interval):
             raise UnknownValueError(f"{shown(node)} is a length of time")

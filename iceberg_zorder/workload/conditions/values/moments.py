@@ -60,11 +60,6 @@ class Interval:
 def unit_named(name: str) -> str:
     """Find the unit of a name.
 
-    Raises
-    ------
-    InvalidInputError
-        When it is none that is known.
-
     Examples
     --------
     >>> unit_named("MM"), unit_named("days")
@@ -101,13 +96,7 @@ def following(moment: datetime, unit: str) -> datetime:
 
 
 def span(count: int, unit: str) -> Interval:
-    """Make an interval of so many units.
-
-    Raises
-    ------
-    InvalidInputError
-        When it is longer than calendars are.
-    """
+    """Make an interval of so many units."""
     if unit in _MONTHS:
         return Interval(count * _MONTHS[unit], timedelta())
     try:
@@ -118,11 +107,6 @@ def span(count: int, unit: str) -> Interval:
 
 def later(moment: datetime, interval: Interval) -> datetime:
     """Add an interval: first its months, at the end of which days that a month lacks are its last one.
-
-    Raises
-    ------
-    InvalidInputError
-        When the outcome is not in the years 1 to 9999.
 
     Examples
     --------
@@ -145,18 +129,6 @@ def midnight(day: date) -> datetime:
 
 def interval_of(text: str, unit: str | None) -> Interval:
     """Read an interval.
-
-    Parameters
-    ----------
-    text : str
-        A number where there is a unit; else such as ``1 year 2 months`` or ``1 02:03:04``.
-    unit : str or None
-        The unit; ``YEAR TO MONTH`` for ``1-2``.
-
-    Raises
-    ------
-    InvalidInputError
-        When it cannot be read.
 
     Examples
     --------

@@ -29,27 +29,6 @@ _EXACT = Context(prec=100)
 def typed_comparison(column: Name, kind: str, operator: str, value: Value) -> Predicate:
     """Compare a column with a value.
 
-    Parameters
-    ----------
-    column : tuple of str
-        Its name.
-    kind : str
-        Its type, as Iceberg writes it.
-    operator : str
-        One of ``= <> < <= > >=``.
-    value : Value
-        The value, of whatever type.
-
-    Returns
-    -------
-    Predicate
-        What is true of the same rows, with a value of the column's type.
-
-    Raises
-    ------
-    InvalidInputError
-        When engines do not compare the types, or each in its own way; the message is the end of a sentence.
-
     Examples
     --------
     >>> typed_comparison(("a",), "int", "<", Value("decimal", Decimal("5.5")))
