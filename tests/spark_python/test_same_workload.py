@@ -123,6 +123,11 @@ def test_both_engines_cut_each_partition_for_its_own_queries(spark: SparkSession
         with pytest.raises(InvalidInputError) as without:
             plan_rewrite(catalog.load_table(name.removeprefix(f"{CATALOG}.")), by, options=OPTIONS)
         assert str(on_spark.value) == str(without.value)
+    file = Path(local_path(catalog.load_table(name.removeprefix(f"{CATALOG}.")).location())) / "w.json"
+    file.write_text(json.dumps(workload(filters)))
+    for place in (f"file:{file}", f"file://{file}"):
+        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('zorder.workload' = '{place}')")
+        same_plans(spark, catalog, name, by, {**OPTIONS, "target-file-size-bytes": "1500"})
 
 
 def test_both_engines_tell_what_queries_read_before_and_after(spark: SparkSession, catalog: Catalog, full: str) -> None:

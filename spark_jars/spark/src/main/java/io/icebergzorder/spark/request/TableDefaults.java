@@ -70,7 +70,7 @@ final class TableDefaults {
    */
   static void checkWorkload(CatalogTable target, String text) {
     String home = target.table().location().replaceAll("/+$", "");
-    boolean isBelow = text.startsWith(home + "/") && !List.of(text.split("/")).contains("..");
+    boolean isBelow = oneSlash(text).startsWith(oneSlash(home + "/")) && !List.of(text.split("/")).contains("..");
     if (!isBelow && !text.stripLeading().startsWith("{")) {
       throw new IllegalArgumentException(
           String.format(
@@ -78,6 +78,11 @@ final class TableDefaults {
                   + "there, or pass it as option workload",
               target.name(), text, home));
     }
+  }
+
+  /** Hadoop writes {@code file:/x} where others write {@code file:///x}. */
+  private static String oneSlash(String location) {
+    return location.replaceFirst("^file:/+", "file:/");
   }
 
   /** The options that a table remembers for a sort order. */
