@@ -74,6 +74,7 @@ _TRANSIENT = (
 )
 _LASTING = (requests.exceptions.SSLError, requests.exceptions.InvalidProxyURL)
 """Among the former: what is configured wrongly."""
+_STORAGE = {"file", "sqlite", "hdfs", "s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs", "oss"}
 _REFUSED_BY_SQLITE = {
     *("database is locked", "database table is locked"),
     *("attempt to write a readonly database", "database or disk is full"),
@@ -151,21 +152,22 @@ def why(error: BaseException) -> str:
 
 
 def masked_address(address: str) -> str:
-    """Return an address with dots in the place of its user and password.
+    """Return an address with dots in the place of its user and password; files and storage have none.
 
-    A password may hold slashes, as SQLAlchemy takes it; what looks like a port is none.
+    A password may hold slashes and digits, so that all before the last @ is taken for it.
 
     Examples
     --------
-    >>> for address in ("pg://me:a/b@c@db/x", "https://me@db:80/x", "file:///a@b", "https://db:80/a@b", "s3://b/a@b"):
+    >>> for address in ("pg://me:1/b@c@db/x", "https://me@db:80/x", "sqlite:////a@b", "abfss://lake@account.net/x"):
     ...     print(masked_address(address))
     pg://...@db/x
     https://...@db:80/x
-    file:///a@b
-    https://db:80/a@b
-    s3://b/a@b
+    sqlite:////a@b
+    abfss://lake@account.net/x
     """
-    return re.sub(r"^([\w.+-]+://)[^/:@]*(:(?!\d+(/|$)).*)?@", r"\1...@", address)
+    if address.partition(":")[0] in _STORAGE:
+        return address
+    return re.sub("//.*@", "//...@", address)
 
 
 @contextmanager
