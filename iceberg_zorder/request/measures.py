@@ -1,7 +1,7 @@
 """Sizes and durations, as people write them.
 
 Libraries that read these take too much (of ``1,000 GB`` one byte, of ``1 hour and 3 miles`` the hour, of ``3*4 h`` half
-a day), or had no release for years. The forms here are those of the JSON schema.
+a day), or had no release for years.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from iceberg_zorder.maintain.policy.catalogs import catalog_of
 from iceberg_zorder.maintain.policy.policy import Policy, Rule
 from iceberg_zorder.maintain.policy.problems import Path, Problems, unknown_key
 from iceberg_zorder.maintain.policy.settings import PolicyFile
-from iceberg_zorder.maintain.policy.settings_reader import check_options, check_together, merged, policy_file
+from iceberg_zorder.maintain.policy.settings_reader import check_options, merged, policy_file, read_settings
 
 _LIBRARIES = {"yaml": "PyYAML", "cronsim": "cronsim"}
 
@@ -90,11 +90,9 @@ def _mapping(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 def _rules(raw: Mapping[str, Any], section: str, defaults: Mapping[str, Any], problems: Problems) -> tuple[Rule, ...]:
     rules = tuple(Rule(pattern, _mapping(raw[section], pattern)) for pattern in _mapping(raw, section))
     for rule in rules:
-        path = (section, rule.pattern)
-        check_options(rule.settings, problems, path)
-        # With the defaults, as some settings are wrong only together; what is wrong with those is told once.
-        if not (problems.has(("defaults",)) or problems.has(path)):
-            check_together(merged(defaults, rule.settings), problems, path)
+        # With the defaults, as some settings are right or wrong only together; what is wrong with those is told once.
+        together = rule.settings if problems.has(("defaults",)) else merged(defaults, rule.settings)
+        read_settings(together, problems, (section, rule.pattern))
     return rules
 
 

@@ -293,6 +293,9 @@ class Budget:
     """Tables rewritten."""
 
 
+Rules = dict[written.Glob, Annotated[TableSettings | None, written.RULE]] | None
+
+
 @dataclass(frozen=True, config=AS_WRITTEN)
 class PolicyFile:
     """Which Iceberg tables are kept clustered, when, and how.
@@ -312,7 +315,7 @@ class PolicyFile:
     """From the start of a pass to that of the next, with --watch."""
     defaults: TableSettings = field(default_factory=TableSettings)
     """Settings of all tables that a rule matches."""
-    namespaces: dict[written.Glob, TableSettings | None] | None = None
+    namespaces: Rules = None
     """Settings by glob over the dotted name of the namespace."""
-    tables: dict[written.Glob, TableSettings | None] | None = None
+    tables: Rules = None
     """Settings by glob over namespace.table."""

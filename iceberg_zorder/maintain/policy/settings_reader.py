@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -51,7 +51,12 @@ def policy_schema() -> dict[str, Any]:
     >>> policy_schema()["required"]
     ['version', 'catalogs']
     """
-    return _FILE.json_schema()
+    return _schema(_FILE)
+
+
+@cache
+def _schema(kind: TypeAdapter[Any]) -> dict[str, Any]:
+    return kind.json_schema()
 
 
 def policy_file(raw: object, problems: Problems) -> PolicyFile | None:
@@ -72,16 +77,16 @@ def settings_of(raw: Mapping[str, Any], problems: Problems) -> TableSettings:
     iceberg_zorder.errors.InvalidInputError: Cannot use policy.yaml, because conflicts.back-off: '1 fortnight' is not \
 a duration: seconds, or such as 5 minutes, 2 h or 1 day
     """
-    settings = _read(_SETTINGS, raw, problems, ())
-    check_options(raw, problems, ())
+    settings = read_settings(raw, problems, ())
     problems.raise_any()
     return settings or TableSettings()
 
 
-def check_together(raw: Mapping[str, Any], problems: Problems, path: Path) -> None:
-    """Add what is wrong with the settings of a rule when the defaults are merged into them."""
-    _read(_SETTINGS, raw, problems, path)
+def read_settings(raw: Mapping[str, Any], problems: Problems, path: Path) -> TableSettings | None:
+    """Return settings that stand at a path; what is wrong with them is added to the problems."""
+    settings: TableSettings | None = _read(_SETTINGS, raw, problems, path)
     check_options(raw, problems, path)
+    return settings
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,20 +109,20 @@ def _read(kind: TypeAdapter[Any], raw: object, problems: Problems, path: Path) -
     try:
         return kind.validate_python(raw)
     except ValidationError as error:
-        for inside, text in _told(error):
+        for inside, text in _told(error, _schema(kind)):
             # A key that stands twice, or holds itself, is wrong by that alone.
             if not ((*path, *inside) and problems.has((*path, *inside))):
                 problems.add((*path, *inside), text)
         return None
 
 
-def _told(error: ValidationError) -> Iterator[tuple[Path, str]]:
+def _told(error: ValidationError, schema: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
     for found in error.errors(include_url=False):
         path = tuple(part for part in found["loc"] if part != "[key]")
         if found["type"] == "value_error":
             yield path, str(found["ctx"]["error"])
         elif found["type"] == "unexpected_keyword_argument":
-            yield path, unknown_key(str(path[-1]), _keys(path[:-1]))
+            yield path, unknown_key(str(path[-1]), _keys(schema, path[:-1]))
         elif found["type"] == "missing":
             yield path, "is missing"
         else:
@@ -125,9 +130,8 @@ def _told(error: ValidationError) -> Iterator[tuple[Path, str]]:
             yield path, f"{shown(found['input'])} is not {form}"
 
 
-def _keys(path: Path) -> list[str]:
-    """Return the keys that a mapping of settings may have, of the schema."""
-    schema = policy_schema()
+def _keys(schema: Mapping[str, Any], path: Path) -> list[str]:
+    """Return the keys that a mapping of settings may have, by the schema of what it stands in."""
     place = schema
     for part in path:
         place = place.get("properties", {}).get(str(part)) or place.get("additionalProperties", {})

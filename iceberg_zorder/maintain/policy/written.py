@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BeforeValidator, GetCoreSchemaHandler, GetJsonSchemaHandler, WrapValidator
 from pydantic_core import CoreSchema, core_schema
 
 from iceberg_zorder.errors import InvalidInputError
@@ -209,6 +209,10 @@ _OPTION = "the value of an option: a text, a number, true or false"
 
 UNSET = BeforeValidator(lambda value: None if value is False else value)
 """For a mapping of settings: ``false`` takes back what an earlier rule sets."""
+
+_RULE = Written("a mapping of settings", lambda value: {} if value is None else _as_mapping(value))
+RULE = WrapValidator(lambda value, _: _RULE.read(value))
+"""For settings that are checked with the defaults merged into them, because some are right only together."""
 
 Flag = Annotated[bool, Written("true or false", _boolean)]
 Catalogs = Annotated[tuple[str, ...], Written(_CATALOGS, _names)]

@@ -252,6 +252,14 @@ def test_back_off_doubles_up_to_its_limit() -> None:
     assert waits == [0, 10, 20, 40, 45, 45]
 
 
+def test_rules_and_defaults_may_be_right_only_together() -> None:
+    defaults = {"workload": {"days": 7}, "conflicts": {"back-off": "1 minute"}}
+    rule = {"workload": {"from": "q.sql"}, "conflicts": {"max-back-off": "5 minutes"}}
+    found = settings(policy_of(defaults=defaults, tables={"*": rule}))
+    assert found.workload == QueryFiles(("q.sql",), 7.0)
+    assert found.conflicts == Conflicts(back_off=timedelta(minutes=1), max_back_off=timedelta(minutes=5))
+
+
 def test_a_back_off_above_the_default_limit_needs_no_limit() -> None:
     conflicts = settings(policy_of(tables={"*": {"conflicts": {"back-off": "8 h"}}})).conflicts
     assert conflicts.wait(1) == conflicts.wait(3) == timedelta(hours=8)
