@@ -520,8 +520,9 @@ def _with_equal(facts: list[exp.Expr], name: str) -> list[exp.Expr]:
     """Add conditions on columns of other sources that equal a column of this one."""
     sides = [pair for each in facts if isinstance(each, exp.EQ) for pair in _both_ways(each)]
     columns_only = [pair for pair in sides if all(isinstance(side, exp.Column) for side in pair)]
-    equal = {other: own for own, other in columns_only if _is_of_sources(own, {name}) != _is_of_sources(other, {name})}
-    equal = {other: own for other, own in equal.items() if _is_of_sources(own, {name})}
+    equal = {
+        other: own for own, other in columns_only if _is_of_sources(own, {name}) and not _is_of_sources(other, {name})
+    }
     found = list(facts)
     for each in facts if equal else ():
         columns = set(columns_in(each))

@@ -22,7 +22,7 @@ from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
-from iceberg_zorder.request.arguments import option_text
+from iceberg_zorder.request.arguments import option_text, sort_order_text
 from iceberg_zorder.workload.workload_json import from_json
 
 _LOG = logging.getLogger("iceberg_zorder")
@@ -143,7 +143,10 @@ class NewLayouts:
         need = replace(need, advised=pick.layout, predicted=read, pays_after_days=days, message=told)
         if settings.workload.relayout != "auto" or pick.kind == "partition":
             return NewLayout(need)
-        plan = self._plan(table, settings, f"zorder({', '.join(pick.columns)})", now)
+        asked = request_of(table, settings, now)
+        options = {**asked.written_options, "rewrite-all": "true"}
+        by = f"zorder({', '.join(pick.columns)})"
+        plan = plan_request(replace(asked, sort_order=by, written_options=options))
         if list(pick.columns) == laid_out_by(table, snapshots_to(table, plan.snapshot)):
             return NewLayout(replace(need, message=f"{told}; it has these columns"))
         limit = _days(settings.workload)
@@ -159,14 +162,6 @@ class NewLayouts:
             for each in fitting
         )
         return NewLayout(replace(need, groups=groups), plan, is_settled=False)
-
-    @staticmethod
-    def _plan(table: Table, settings: TableSettings, by: str, now: datetime) -> RewritePlan:
-        options = {**settings.options, "rewrite-all": "true"}
-        written = {key: option_text(key, value) for key, value in options.items()}
-        any_format = settings.engine != "pyiceberg"
-        request = PlanRequest(table, by, settings.where_at(now), written, settings.branch, False, any_format=any_format)
-        return plan_request(request)
 
     def made(self, name: TableName) -> None:
         """Take note that a new layout was made, as far as a pass has room for it."""
@@ -188,6 +183,14 @@ class NewLayouts:
         """Forget what was found; what was read is kept for the next pass."""
         self._queries.clear()
         self._found.clear()
+
+
+def request_of(table: Table, settings: TableSettings, now: datetime) -> PlanRequest:
+    """Return the rewrite that the settings of a table ask for at a moment."""
+    written = {key: option_text(key, value) for key, value in settings.options.items()}
+    by = None if settings.by is None else sort_order_text(display_name(table), settings.by)
+    any_format = settings.engine != "pyiceberg"
+    return PlanRequest(table, by, settings.where_at(now), written, settings.branch, False, any_format=any_format)
 
 
 def _read(plan: RewritePlan | None) -> float | None:

@@ -13,8 +13,8 @@ from iceberg_zorder.maintain.new_layout import worthwhile
 from iceberg_zorder.maintain.observation import Arrivals, FileGroupNeed, Observation, TableName
 from iceberg_zorder.maintain.policy.settings import TableSettings
 from iceberg_zorder.pyiceberg.catalog.renewal import renewed
+from iceberg_zorder.pyiceberg.clustering.new_layout import request_of
 from iceberg_zorder.pyiceberg.clustering.report import report
-from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup, size_of
 from iceberg_zorder.pyiceberg.maintain.table_notes import last_rewrite_ms
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
@@ -23,7 +23,6 @@ from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.report.history import REPLACE, SnapshotFacts
-from iceberg_zorder.request.arguments import option_text, sort_order_text
 
 _NOT_WORTH = "what is to rewrite would not save its queries enough within pays-within"
 
@@ -53,7 +52,7 @@ def observe(
     >>> catalog.close(); directory.cleanup()
     """
     with renewed(table):
-        asked = plan_request(_request(table, settings, now))
+        asked = plan_request(request_of(table, settings, now))
         plan, groups = (asked, _needs(asked)) if queries is None else _worthwhile(asked, queries)
     snapshots = snapshots_to(table, plan.snapshot)
     last_ms, come = _since_last_rewrite(table, snapshots, None if settings.branch not in (None, MAIN_BRANCH) else now)
@@ -89,13 +88,6 @@ def _worthwhile(asked: RewritePlan, queries: float) -> tuple[RewritePlan, tuple[
     request = asked.request
     plan = plan_request(replace(request, written_options={**request.written_options, "max-scan-ratio": "Infinity"}))
     return plan, worthwhile(_needs(plan), queries)
-
-
-def _request(table: Table, settings: TableSettings, now: datetime) -> PlanRequest:
-    written = {key: option_text(key, value) for key, value in settings.options.items()}
-    by = None if settings.by is None else sort_order_text(display_name(table), settings.by)
-    any_format = settings.engine != "pyiceberg"
-    return PlanRequest(table, by, settings.where_at(now), written, settings.branch, False, any_format=any_format)
 
 
 def _since_last_rewrite(
