@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 ERROR = 0.05
 """How far predictions may be off: what gains or loses no more is not told from what gains nothing."""
-_NOTHING = 0.01
+_NO_MORE = 0.01
 DRY_RUN = "Dry run: nothing was written."
 COLUMNS = "the columns"
 QUERIES = "the queries of the workload"
@@ -30,17 +30,6 @@ def reads_less(before: float, predicted: float) -> bool:
     return predicted <= (1 - ERROR) * before
 
 
-def gains_nothing(before: float, actual: float) -> bool:
-    """Tell whether new files are read as much as those of today on average, or less by no more than one percent.
-
-    Examples
-    --------
-    >>> gains_nothing(0.5, 0.499), gains_nothing(0.5, 0.49)
-    (True, False)
-    """
-    return actual > (1 - _NOTHING) * before
-
-
 def reads_no_more(before: float, after: float) -> bool:
     """Tell whether files are read as much as those of today on average, less, or more by no more than one percent.
 
@@ -49,7 +38,7 @@ def reads_no_more(before: float, after: float) -> bool:
     >>> reads_no_more(0.5, 0.504), reads_no_more(0.5, 0.51)
     (True, False)
     """
-    return after <= (1 + _NOTHING) * before
+    return after <= (1 + _NO_MORE) * before
 
 
 def why_left(before: float, predicted: float, *, over: str = COLUMNS) -> str:
@@ -64,25 +53,18 @@ rewrite-all rewrites it all the same'
     return f"a rewrite {_not_less(before, predicted, over)}; rewrite-all rewrites it all the same"
 
 
-def why_nothing(
-    table: str, groups: int, before: float, predicted: float, *, earlier: int = 0, over: str = COLUMNS
-) -> str:
-    """Say why all file groups are left; the figures are not of those that were looked at earlier.
+def why_nothing(table: str, groups: int, before: float, predicted: float, *, over: str = COLUMNS) -> str:
+    """Say why all file groups are left.
 
     Examples
     --------
     >>> why_nothing("lake.db.t", 2, 0.4, 1)
     'Nothing to rewrite in lake.db.t: a rewrite of its 2 file groups is not predicted to read less: scan fraction on \
 average over the columns 40.0% today, 100.0% after. To rewrite them anyway, set option rewrite-all to true.'
-    >>> why_nothing("db.t", 2, 0.4, 1, earlier=3)
-    'Nothing to rewrite in db.t: a rewrite of its 5 file groups is not predicted to read less: scan fraction on \
-average over the columns 40.0% today, 100.0% after, of the last 2 of them. To rewrite them anyway, set option \
-rewrite-all to true.'
     """
-    last = f", of the last {groups:,} of them" if earlier else ""
     return (
-        f"Nothing to rewrite in {table}: a rewrite of its {groups + earlier:,} file groups "
-        f"{_not_less(before, predicted, over)}{last}. To rewrite them anyway, set option rewrite-all to true."
+        f"Nothing to rewrite in {table}: a rewrite of its {groups:,} file groups "
+        f"{_not_less(before, predicted, over)}. To rewrite them anyway, set option rewrite-all to true."
     )
 
 
@@ -100,24 +82,6 @@ def left_out(table: str, partitioned: Sequence[str], alike: Sequence[str]) -> li
         *(f"Ignored clustering column {each} of {table}: the table is partitioned by it." for each in partitioned),
         *(f"Left clustering column {each} of {table} out: {why}." for each in alike),
     ]
-
-
-def why_left_after_all(table: str, groups: int, before: float, actual: float, *, over: str = COLUMNS) -> str:
-    """Say why file groups are left whose new files were written already.
-
-    Examples
-    --------
-    >>> why_left_after_all("lake.db.t", 2, 0.4, 1)
-    'Left 2 file groups of lake.db.t as they were, and deleted their new files, because filters would read no \
-less, whatever was predicted: scan fraction on average over the columns 40.0% today, 100.0% after. They are left until \
-their files change; to rewrite them anyway, set option rewrite-all to true.'
-    """
-    return (
-        f"Left {groups:,} file groups of {table} as they were, and deleted their new files, because filters would "
-        f"read no less, whatever was predicted: scan fraction on average over {over} {_percent(before)} today, "
-        f"{_percent(actual)} after. They are left until their files change; to rewrite them anyway, set option "
-        "rewrite-all to true."
-    )
 
 
 def gains_and_losses(

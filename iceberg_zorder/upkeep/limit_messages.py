@@ -33,14 +33,12 @@ def why_limited(waiting: int, limit: int, *, in_parts: bool) -> str:
     Examples
     --------
     >>> why_limited(5, 8, in_parts=False)
-    ' 5 more data files wait behind max-files-to-rewrite 8.'
-    >>> why_limited(0, 8, in_parts=True)
-    ' File groups were looked at in parts, for max-files-to-rewrite is 8; as a whole they may gain.'
+    ' 5 more data files wait behind max-files-to-rewrite 8: raise it to reach them.'
+    >>> why_limited(5, 8, in_parts=True).removeprefix(why_limited(5, 8, in_parts=False))
+    ' A file group was looked at in part, for max-files-to-rewrite is 8; as a whole it may gain.'
     >>> why_limited(0, 8, in_parts=False)
     ''
     """
-    wait = f" {waiting:,} more data files wait behind max-files-to-rewrite {limit:,}." if waiting else ""
-    parts = (
-        f" File groups were looked at in parts, for {why_later(limit)}; as a whole they may gain." if in_parts else ""
-    )
-    return wait + parts
+    wait = f" {waiting:,} more data files wait behind max-files-to-rewrite {limit:,}: raise it to reach them."
+    part = f" A file group was looked at in part, for {why_later(limit)}; as a whole it may gain." if in_parts else ""
+    return wait + part if waiting else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,15 +16,13 @@ from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.plan.group_scans import group_scans
-from iceberg_zorder.pyiceberg.plan.planner import Plan
 from iceberg_zorder.pyiceberg.plan.sampling import DrawnSample, SampleContext, draw_samples
 from iceberg_zorder.pyiceberg.plan.scan_fractions import MeasuredGroup, ScanFractions
 from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles
 from iceberg_zorder.pyiceberg.progress import silent
 from iceberg_zorder.report.scan_prediction import SampledGroup
 from iceberg_zorder.request.metrics_check import CheckedMetrics
-from iceberg_zorder.request.rewrite_messages import reads_less, reads_no_more, why_left, why_nothing
-from iceberg_zorder.request.rewrite_options import RewriteOptions
+from iceberg_zorder.request.rewrite_messages import reads_less, reads_no_more, why_left
 from iceberg_zorder.sample.sampled_row_groups import LARGEST_CLUSTER_EFFECT, cluster_effect
 from iceberg_zorder.upkeep.gathering import AS_PLANNED, MoreFiles, makes_few
 from iceberg_zorder.upkeep.regions import narrowed
@@ -122,79 +119,6 @@ class FittedGroups:
     groups: tuple[FittedGroup, ...]
     measure: ScanFractions
     metrics: CheckedMetrics
-
-
-@dataclass(frozen=True, eq=False)
-class ChosenGroups:
-    """The file groups of a plan whose rewrite is predicted to gain, or that are rewritten whatever is gained.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan that they are of.
-    fitted : FittedGroups
-        What was fitted.
-    chosen, left : tuple of FittedGroup
-        The file groups that are rewritten, and the others.
-    earlier : int
-        How many were left in earlier rounds; the plan has their files among those that are left.
-    """
-
-    plan: Plan
-    fitted: FittedGroups
-    chosen: tuple[FittedGroup, ...]
-    left: tuple[FittedGroup, ...]
-    earlier: int
-
-    @property
-    def measure(self) -> ScanFractions:
-        """What measures their files."""
-        return self.fitted.measure
-
-    @property
-    def metrics(self) -> CheckedMetrics:
-        """The columns whose bounds do not serve; without a file group nothing is done about them."""
-        return self.fitted.metrics if self.chosen else self.fitted.metrics.without_fixes()
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether those that gain fit in the room of the plan, and fill it as far as they have to."""
-        files = sum(len(each.group.tasks) for each in self.chosen)
-        return files <= self.plan.room and (not self.left or not self.plan.waiting or 2 * files >= self.plan.room)
-
-    def why_nothing(self, table: str) -> str:
-        """Say why all file groups are left."""
-        before, predicted = self.measure.means([each.planned.measured for each in self.left])
-        figures = before or 0.0, predicted or 0.0
-        found = why_nothing(table, len(self.left), *figures, earlier=self.earlier, over=self.measure.over)
-        return found + self.plan.limit_message
-
-
-def choose_in_rounds(context: SampleContext, first: Plan, options: RewriteOptions) -> ChosenGroups:
-    """Sample a plan, and leave what is not predicted to gain.
-
-    Each round leaves what gains nothing, and the next has others in its place that wait behind
-    ``max-files-to-rewrite``, until half of the room is for groups that gain, or no file waits: what has no room then is
-    for the next rewrite, which finds less before it. As long as nothing gains, rounds grow, so that there are few of
-    them; what they find is cut back to the limit by another one.
-    """
-    share = 0 if options.rewrite_all else 2 if first.target.is_given else 1
-    more = MoreFiles(share, math.isinf(options.max_scan_ratio))
-    tried: list[FittedGroup] = []
-    plan, times = first, 1
-    while True:
-        fitted = fit_layouts(replace(context, order=plan.order or context.order), plan.groups, more)
-        stays = [not (options.rewrite_all or each.group.is_due or each.gains) for each in fitted.groups]
-        pairs = list(zip(fitted.groups, stays, strict=True))
-        left = tuple(each for each, stay in pairs if stay)
-        found = ChosenGroups(plan, fitted, tuple(each for each, stay in pairs if not stay), left, len(tried))
-        if len(fitted.groups) < len(plan.groups) or found.is_enough:
-            return found
-        tried += left
-        # A file group that fails is counted once, and so looked at in one round only, where others go on without it.
-        times = 1 if found.chosen or options.partial_progress else 2 * times
-        plan = first.within([each.as_left() for each in tried], times)
-        context = replace(context, progress=silent)
 
 
 def fit_layouts(context: SampleContext, groups: Sequence[FileGroup], more: MoreFiles = AS_PLANNED) -> FittedGroups:

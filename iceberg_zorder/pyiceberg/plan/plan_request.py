@@ -21,7 +21,6 @@ from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, remembered_sort_order, resolve
 from iceberg_zorder.pyiceberg.plan.selection.least_age import now_ms
-from iceberg_zorder.pyiceberg.plan.selection.left_groups import LeftGroups
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
@@ -127,11 +126,6 @@ class PlanRequest:
         return self.table.spec() if spec_id is None else self.table.specs()[spec_id]
 
     @property
-    def keyed_options(self) -> dict[str, str]:
-        """The options as they tell requests apart: a file with a workload may say something else by the next time."""
-        return {**self.written_options, **({"workload": self.workload.key} if self.workload else {})}
-
-    @property
     def branch_name(self) -> str:
         """The branch to rewrite."""
         return self.branch or MAIN_BRANCH
@@ -143,15 +137,10 @@ class PlanRequest:
             self.options,
             self.where,
             case_sensitive=self.case_sensitive,
-            left=self.left_groups(),
             at_ms=self.at_ms,
             any_format=self.any_format,
             workload=self.workload,
         )
-
-    def left_groups(self) -> LeftGroups:
-        """Tell what file groups the table remembers for such a rewrite."""
-        return LeftGroups(self.table, self.sort_order or "", self.keyed_options)
 
     def listing(self, condition: str | BooleanExpression) -> Listing:
         """Prepare the listing of what another condition leaves; raises InvalidInputError."""
@@ -180,12 +169,14 @@ class PlanRequest:
 
     def key(self, order: RowOrder, target: TargetSize) -> str:
         """Make the key of what is asked for, on the table as it is; see :func:`.request_key`."""
+        # A file with a workload may say something else by the next time.
+        options = {**self.written_options, **({"workload": self.workload.key} if self.workload else {})}
         return request_key(
             order.sort_order,
             "" if self.where is None else str(self.where),
             (self.table.schema().schema_id, self.output_spec.spec_id),
             target.size,
-            self.keyed_options,
+            options,
             self.table.properties,
         )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.manifest import FileFormat
@@ -19,12 +18,11 @@ from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, size_of
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.plan.selection.file_limit import FileLimit
+from iceberg_zorder.pyiceberg.plan.selection.file_limit import limited
 from iceberg_zorder.pyiceberg.plan.selection.gain_selection import GainSelection
 from iceberg_zorder.pyiceberg.plan.selection.least_age import LeastAge, now_ms
-from iceberg_zorder.pyiceberg.plan.selection.left_groups import LeftGroups
 from iceberg_zorder.pyiceberg.plan.selection.region_step import RegionStep
-from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, Selected, SelectedFiles, Selection
+from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, SelectedFiles, Selection
 from iceberg_zorder.pyiceberg.plan.selection.settled_selection import SettledSelection
 from iceberg_zorder.pyiceberg.plan.selection.size_selection import SizeSelection
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
@@ -60,14 +58,8 @@ class Plan:
         The columns to cluster by, if they are known, and before all else what rows that change their partition go by.
     is_whole : bool
         Whether nothing is left for a later rewrite by the same request.
-    within : callable
-        Plans again without file groups that gain nothing, in so many times the room; see :meth:`.FileLimit.taken`.
-    room : float
-        How many data files are rewritten at most.
-    waiting : int
-        How many that were chosen have no room.
     limit_message : str
-        What is to be said of that, should nothing be rewritten.
+        What is to be said of ``max-files-to-rewrite``, should nothing be rewritten.
     """
 
     groups: tuple[FileGroup, ...]
@@ -76,9 +68,6 @@ class Plan:
     target: TargetSize
     order: RowOrder | None
     is_whole: bool
-    within: Callable[[Sequence[SelectedFiles], int], Plan]
-    room: float
-    waiting: int
     limit_message: str
 
 
@@ -95,8 +84,6 @@ class Planner:
         Files that may hold rows for which this is true are rewritten, as a whole.
     case_sensitive : bool, optional
         Whether names in the filter differ by case.
-    left : LeftGroups, optional
-        The file groups that are remembered, and left.
     at_ms : int, optional
         When data files must be old enough, in milliseconds since the epoch; by default now.
     any_format : bool, optional
@@ -117,7 +104,6 @@ class Planner:
         where: str | BooleanExpression | None = None,
         *,
         case_sensitive: bool = False,
-        left: LeftGroups | None = None,
         at_ms: int | None = None,
         any_format: bool = False,
         workload: RequestedWorkload | None = None,
@@ -126,7 +112,6 @@ class Planner:
         self._workload = workload
         self._any_format = any_format
         self._options = options
-        self._left = left
         self._is_filtered = where is not None
         if table.format_version > NEWEST_FORMAT and not any_format:
             raise InvalidInputError(
@@ -168,22 +153,9 @@ class Planner:
         selected = self._age.left_too(selection.select(old), young, display_name(self._table))
         if not tasks and not self._is_filtered:
             selected = replace(selected, message=nothing_in(self._table, "the table has no data file"))
-        selected, limit = self._steps(selected, sizes, order, most)
-        return self._within(target, sizes, order, selected, limit, bool(young))
-
-    def _within(
-        self,
-        target: TargetSize,
-        sizes: SizeRules,
-        order: RowOrder | None,
-        wanted: Selected,
-        limit: FileLimit,
-        is_any_young: bool,
-        tried: Sequence[SelectedFiles] = (),
-        times: int = 1,
-    ) -> Plan:
-        """Plan what there is room for."""
-        taken = limit.taken(wanted, tried, times)
+        if order is not None:
+            selected = RegionStep(self._table, sizes, order, self._spec_id, self._workload).cut(selected)
+        taken = limited(selected, sizes, most)
         groups = [self._group(number, files, sizes) for number, files in enumerate(taken.selected.chosen, 1)]
         for group in () if self._any_format else groups:
             self._check_formats(group)
@@ -193,10 +165,7 @@ class Planner:
             taken.selected.message,
             target,
             None if order is None else self._within_partitions(order, groups),
-            not (taken.waiting or taken.is_cut or is_any_young),
-            partial(self._within, target, sizes, order, wanted, limit, is_any_young),
-            limit.room,
-            taken.waiting,
+            taken.is_all and not young,
             taken.message,
         )
 
@@ -219,17 +188,6 @@ class Planner:
         runs = rewrites_by(sort_order, workload.key if workload else "", rewrites, snapshots)
         ratio = self._options.max_scan_ratio
         return GainSelection(self._table, by_size, sizes, order, ratio, self._spec_id, runs, workload)
-
-    def _steps(
-        self, selected: Selected, sizes: SizeRules, order: RowOrder | None, most: float
-    ) -> tuple[Selected, FileLimit]:
-        """Take what follows the choice, whoever has chosen; what is remembered has no part in the limit."""
-        if order is not None:
-            selected = RegionStep(self._table, sizes, order, self._spec_id, self._workload).cut(selected)
-        leaving = None if self._left is None else self._left.of(sizes, self._spec_id)
-        if leaving is not None:
-            selected = leaving.without_left(selected)
-        return selected, FileLimit(self._options.max_files_to_rewrite, most, sizes, leaving)
 
     def _target(self, snapshot: Snapshot, tasks: Sequence[DataFileTask]) -> TargetSize:
         given = given_target(self._table, self._options)

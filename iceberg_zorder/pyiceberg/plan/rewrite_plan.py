@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -16,7 +17,7 @@ from iceberg_zorder.errors import StalePlanError
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, rows_of, size_of
-from iceberg_zorder.pyiceberg.plan.layouts import PlannedLayout, choose_in_rounds
+from iceberg_zorder.pyiceberg.plan.layouts import FittedGroup, PlannedLayout, fit_layouts
 from iceberg_zorder.pyiceberg.plan.plan_dict import FilesDescription, workload_dict
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.planner import Plan, nothing_in
@@ -33,8 +34,9 @@ from iceberg_zorder.report.history import SnapshotFacts, expected_seconds
 from iceberg_zorder.request.metrics_check import CheckedMetrics
 from iceberg_zorder.request.plan_text import plan_text
 from iceberg_zorder.request.result import PredicateScan
-from iceberg_zorder.request.rewrite_messages import left_out, other_layout
+from iceberg_zorder.request.rewrite_messages import left_out, other_layout, why_nothing
 from iceberg_zorder.rows.memory_budget import MemoryBudget
+from iceberg_zorder.upkeep.gathering import MoreFiles
 
 _LOG = logging.getLogger(__name__)
 
@@ -84,8 +86,8 @@ class RewritePlan:
         The columns whose lower/upper bounds do not serve, once it is sampled.
     is_whole : bool
         Whether nothing is left for a later rewrite by the same request.
-    planned : Plan or None
-        What it was made from, if the table has a snapshot.
+    limit_message : str
+        What is to be said of ``max-files-to-rewrite``, should nothing be rewritten.
     """
 
     request: PlanRequest
@@ -106,7 +108,7 @@ class RewritePlan:
     measure: ScanFractions | None = None
     metrics: CheckedMetrics = field(default_factory=CheckedMetrics)
     is_whole: bool = False
-    planned: Plan | None = None
+    limit_message: str = ""
 
     @property
     def is_sampled(self) -> bool:
@@ -160,37 +162,51 @@ class RewritePlan:
 
     def sampled_in(self, context: SampleContext) -> RewritePlan:
         """Sample a plan that has file groups; those that cannot be read, and are told of, are no longer in it."""
-        assert self.planned is not None  # noqa: S101
-        found = choose_in_rounds(context, self.planned, self.request.options)
-        groups = tuple(each.group for each in found.chosen)
-        measured = [each.planned.measured for each in found.chosen]
-        plan = self.of(found.plan)
-        nothing = found.why_nothing(display_name(self.request.table)) if found.left and not groups else plan.message
+        assert self.target is not None  # noqa: S101
+        options = self.request.options
+        share = 0 if options.rewrite_all else 2 if self.target.is_given else 1
+        more = MoreFiles(share, math.isinf(options.max_scan_ratio))
+        fitted = fit_layouts(context, self.groups, more)
+        chosen: list[FittedGroup] = []
+        left: list[FittedGroup] = []
+        for each in fitted.groups:
+            (chosen if options.rewrite_all or each.group.is_due or each.gains else left).append(each)
+        groups = tuple(each.group for each in chosen)
+        measured = [each.planned.measured for each in chosen]
         plan = replace(
-            plan,
+            self,
             groups=groups,
-            left=(*plan.left, *(each.as_left() for each in found.left)),
-            message=nothing,
-            layouts=tuple(each.planned for each in found.chosen),
-            scan_fractions=found.measure.predicted(measured),
-            scan_fractions_before=found.measure.before(measured),
+            left=(*self.left, *(each.as_left() for each in left)),
+            message=self._why_nothing(fitted.measure, left) if left and not chosen else self.message,
+            layouts=tuple(each.planned for each in chosen),
+            scan_fractions=fitted.measure.predicted(measured),
+            scan_fractions_before=fitted.measure.before(measured),
             expected_seconds=expected_seconds(self._snapshots, sum(group.input_size for group in groups)),
-            measure=found.measure,
-            metrics=found.metrics,
+            measure=fitted.measure,
+            # Without a file group nothing is done about the columns whose bounds do not serve.
+            metrics=fitted.metrics if chosen else fitted.metrics.without_fixes(),
         )
         return plan.warned()
 
+    def _why_nothing(self, measure: ScanFractions, left: Sequence[FittedGroup]) -> str:
+        """Say why all file groups are left."""
+        before, predicted = measure.means([each.planned.measured for each in left])
+        name = display_name(self.request.table)
+        found = why_nothing(name, len(left), before or 0.0, predicted or 0.0, over=measure.over)
+        return found + self.limit_message
+
     def of(self, planned: Plan) -> RewritePlan:
         """Take another plan of the same snapshot."""
-        found = replace(self, groups=planned.groups, left=planned.left, message=planned.message, planned=planned)
-        return replace(found, order=planned.order or self.order, target=planned.target, is_whole=planned.is_whole)
+        found = replace(self, groups=planned.groups, left=planned.left, message=planned.message)
+        found = replace(found, limit_message=planned.limit_message, order=planned.order or self.order)
+        return replace(found, target=planned.target, is_whole=planned.is_whole)
 
     def with_groups(self, indices: Collection[int]) -> RewritePlan:
         """Take some of the file groups of a plan that is not sampled; the others are for a later rewrite."""
-        if self.planned is None or len(indices) == len(self.groups):
+        if len(indices) == len(self.groups):
             return self
         groups = tuple(group for group in self.groups if group.index in indices)
-        return self.of(replace(self.planned, groups=groups, is_whole=False))
+        return replace(self, groups=groups, is_whole=False)
 
     def warned(self) -> RewritePlan:
         """Take note of what the user should know, and log it, but for what is set only if the plan is executed."""

@@ -156,16 +156,6 @@ class ScanFractions:
             return before, self.workload.mean(each.read.predicted for each in groups)
         return self.mean(self.before(groups), spans), self.mean(self.predicted(groups), spans)
 
-    def means_written(
-        self, written: Sequence[tuple[MeasuredGroup, DataFiles]], spans: Sequence[float] = ()
-    ) -> tuple[float | None, float | None]:
-        """Average in the same way: before, and of new files."""
-        groups = [group for group, _ in written]
-        if self.workload:
-            before = self.workload.mean(each.read.before for each in groups)
-            return before, self.workload.mean(each.read.actual for each in groups)
-        return self.mean(self.before(groups), spans), self.mean(self.measured(written), spans)
-
     def workload_scan(
         self, groups: Sequence[MeasuredGroup], written: Sequence[tuple[MeasuredGroup, DataFiles]] = ()
     ) -> WorkloadScan | None:

@@ -10,7 +10,7 @@ from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
 from iceberg_zorder.pyiceberg.plan.scan_fractions import MeasuredGroup, ScanFractions
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.request.result import ColumnScan, RewriteResult, WorkloadScan
-from iceberg_zorder.request.rewrite_messages import DRY_RUN, gains_nothing, reads_no_more, why_left_after_all
+from iceberg_zorder.request.rewrite_messages import DRY_RUN
 
 Written = Sequence[tuple[MeasuredGroup, DataFiles]]
 """File groups, and their new files."""
@@ -23,7 +23,6 @@ class WrittenFiles:
         self._measure: ScanFractions | None = None
         self._measured: dict[int, MeasuredGroup] = {}
         self._committed: list[tuple[MeasuredGroup, DataFiles]] = []
-        self._left: list[tuple[MeasuredGroup, DataFiles]] = []
 
     def begin(self, plan: RewritePlan) -> None:
         """Take note of a sampled plan, whose file groups come next."""
@@ -42,28 +41,6 @@ class WrittenFiles:
     def predicted(self, written: Written) -> dict[str, float]:
         """Tell, by column, the scan fractions that were predicted of new files."""
         return self._measure.predicted([group for group, _ in written]) if self._measure else {}
-
-    def gain_nothing(self, written: Written, spans: Sequence[float] = (), *, are_few: bool = False) -> bool:
-        """Tell whether new files are read no less than those of today, on average over the columns or the queries.
-
-        If they are few beside those of today, it is enough that they are read no more.
-        """
-        assert self._measure is not None  # noqa: S101
-        before, actual = self._measure.means_written(written, spans)
-        if before is None or actual is None or (are_few and reads_no_more(before, actual)):
-            return False
-        return gains_nothing(before, actual)
-
-    def left(self, written: Written) -> None:
-        """Take note of what is not committed, because it gains nothing."""
-        self._left += written
-
-    def why_left(self, table: str) -> str | None:
-        """Say what was not committed, and why; None if all was."""
-        if not self._left or self._measure is None:
-            return None
-        before, actual = self._measure.means_written(self._left)
-        return why_left_after_all(table, len(self._left), before or 0.0, actual or 0.0, over=self._measure.over)
 
     def committed(self, written: Written) -> None:
         """Take note of what was committed."""

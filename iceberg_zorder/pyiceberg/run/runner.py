@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -33,7 +32,6 @@ from iceberg_zorder.pyiceberg.write.file_writer import delete_files, try_to_writ
 from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.threads import available_cores
-from iceberg_zorder.upkeep.gathering import makes_few
 from iceberg_zorder.upkeep.settled import REQUEST, REWRITE_ID, SETTLED_FROM
 
 logger = logging.getLogger("iceberg_zorder")
@@ -70,9 +68,8 @@ class RewriteRunner:
         self._commits = BatchCommits(request.table, request.branch_name, request.options, self._tally)
         self._written = WrittenFiles()
         self._set: list[str] = []
-        self._left: list[FileGroup] = []
         self._open = 0
-        """File groups of the plan at hand that are neither committed nor left."""
+        """File groups of the plan at hand that are not committed."""
         self._has_written = False
         self._settled_from: int | None = None
         self._id = uuid.uuid4().hex[:16]
@@ -97,7 +94,6 @@ class RewriteRunner:
         with self._telling_what_is_left():
             warnings = self._with_fixed_metrics(sampled)
             message = self._attempts(sampled)
-            self._request.left_groups().remember(self._left)
             tally.failed_files += sum(len(group.tasks) for group in tally.lost)
             self._check_failed_commits()
             if self._options.remove_dangling_deletes:
@@ -111,17 +107,15 @@ class RewriteRunner:
             tally.rewritten_bytes,
             tally.failed_files,
             tally.removed_delete_files,
-            joined([message, *warnings, self._written.why_left(self._name), *self._why_less(sampled)]),
+            joined([message, *warnings, self._not_begun()]),
             scan_fractions,
             workload=self._written.workload_scan(),
         )
 
-    def _why_less(self, plan: RewritePlan) -> list[str | None]:
-        """Say what was not begun, and what has waited in vain for what was left once it was written."""
+    def _not_begun(self) -> str | None:
+        """Say how many file groups there was no time for."""
         waiting = self._tally.waiting
-        not_begun = f"{waiting:,} file groups were not begun, because there was no time left." if waiting else None
-        is_nothing = self._left and not self._tally.rewritten_files
-        return [not_begun, plan.planned.limit_message.strip() if is_nothing and plan.planned else None]
+        return f"{waiting:,} file groups were not begun, because there was no time left." if waiting else None
 
     @contextmanager
     def _telling_what_is_left(self) -> Iterator[None]:
@@ -253,9 +247,7 @@ class RewriteRunner:
                         continue
                     # From here on its files are deleted with those of the batch, should anything come between.
                     batch.append((group, outcome))
-                    if self._is_left(group, outcome):
-                        batch.pop()
-                    elif len(batch) == size:
+                    if len(batch) == size:
                         due, batch = batch, []
                         self._commit(plan, due, properties)
             self._tally.waiting += wanted
@@ -264,22 +256,6 @@ class RewriteRunner:
         except BaseException:
             delete_files(self._table, [file.file_path for _, files in batch for file in files])
             raise
-
-    def _is_left(self, group: FileGroup, files: list[DataFile]) -> bool:
-        """Leave a file group whose new files turn out to gain nothing, unless it is to be rewritten all the same."""
-        if self._options.rewrite_all or group.is_due:
-            return False
-        written = self._written.files([(group, files)])
-        are_few = makes_few(len(group.tasks), len(files))
-        if are_few and math.isinf(self._options.max_scan_ratio):
-            return False
-        if not self._written.gain_nothing(written, group.spans, are_few=are_few):
-            return False
-        delete_files(self._table, [file.file_path for file in files])
-        self._written.left(written)
-        self._left.append(group)
-        self._open -= 1
-        return True
 
     def _sampled(self, plan: RewritePlan) -> RewritePlan:
         """Take the layouts of a plan that has file groups, or fit them to those that can be read."""

@@ -1,12 +1,9 @@
-"""Option ``max-files-to-rewrite`` starves nothing: what gains nothing leaves its room to others, and what is due comes first."""
+"""Option ``max-files-to-rewrite`` takes first what is due, then what saves most for its bytes, and tells what waits."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
-import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.partitioning import PARTITION_FIELD_ID_START
@@ -14,9 +11,6 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
 from iceberg_zorder.pyiceberg import plan_rewrite, rewrite_data_files
-from iceberg_zorder.pyiceberg.plan import layouts
-from iceberg_zorder.pyiceberg.plan.layouts import FittedGroups, fit_layouts
-from iceberg_zorder.upkeep.limit_messages import why_later
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, position_delete
 from tests.pyiceberg.plan.selection.test_gains import mean, measured, values_of
@@ -77,40 +71,23 @@ def paths_of(table: Table, part: int) -> set[str]:
     return {file.file_path for file in data_files(table.refresh()) if file.partition[0] == part}
 
 
-@pytest.mark.parametrize("how", [{}, {"partial-progress.enabled": "true"}], ids=["at once", "partial progress"])
-def test_what_gains_nothing_leaves_its_room_to_others(catalog: SqlCatalog, how: dict[str, str]) -> None:
+def test_what_gains_nothing_is_left_and_what_waits_is_told(catalog: SqlCatalog) -> None:
     # By sizes alone nothing tells which partition comes first.
-    options = {**TARGET, **how, "max-files-to-rewrite": "6", "max-scan-ratio": "Infinity"}
+    options = {**TARGET, "max-files-to-rewrite": "6", "max-scan-ratio": "Infinity"}
     table = made(catalog, *(rows(1, 1_200, each) for each in range(6)), *large_boxes(0))
     [first] = plan_rewrite(table, "a, b", options=options).groups
     assert first.key == (0,), "it stands in the way"
-    sampled = plan_rewrite(table, "a, b", options=options).sampled()
-    assert [(group.key, len(group.tasks)) for group in sampled.groups] == [((1,), 6)]
-    [left] = sampled.left
-    assert (left.key, len(left.tasks)) == ((0,), 6)
-    assert left.reason.startswith("a rewrite is not predicted to read less")
+    result = rewrite_data_files(table, "a, b", options=options)
+    assert result.rewritten_data_files_count == 0
+    assert (result.message or "").endswith(
+        " 6 more data files wait behind max-files-to-rewrite 6: raise it to reach them."
+    )
     as_it_was = paths_of(table, 0)
-    assert rewrite_data_files(table, "a, b", options=options).rewritten_data_files_count == 6
+    assert (
+        rewrite_data_files(table, "a, b", options={**options, "max-files-to-rewrite": "12"}).rewritten_data_files_count
+        == 6
+    )
     assert paths_of(table, 0) == as_it_was
-    until_nothing_is_left(table, options)
-    assert paths_of(table, 0) == as_it_was
-
-
-def test_rounds_grow_while_nothing_gains(catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    counts: list[int] = []
-
-    def counted(*given: Any, **how: Any) -> FittedGroups:
-        counts.append(len(given[1]))
-        return fit_layouts(*given, **how)
-
-    monkeypatch.setattr(layouts, "fit_layouts", counted)
-    table = made(catalog, *across(9, 6), *(each for part in range(7) for each in large_boxes(part, 5)))
-    options = {**TARGET, "max-files-to-rewrite": "5", "max-scan-ratio": "Infinity"}
-    sampled = plan_rewrite(table, "a, b", options=options).sampled()
-    assert [(group.key, len(group.tasks)) for group in sampled.groups] == [((9,), 5)]
-    assert len(counts) <= 5, counts
-    assert {len(each.tasks) for each in sampled.left if each.key != (9,)} == {5}
-    assert [each.reason for each in sampled.left if each.key == (9,)] == [why_later(5)]
 
 
 def test_what_saves_most_comes_first(catalog: SqlCatalog) -> None:
@@ -164,7 +141,7 @@ def test_that_parts_were_looked_at_is_told(catalog: SqlCatalog) -> None:
     result = rewrite_data_files(table, "a, b", options=options)
     assert result.rewritten_data_files_count == 0
     assert result.message is not None
-    assert "a rewrite of its 2 file groups is not predicted" in result.message
     assert result.message.endswith(
-        " File groups were looked at in parts, for max-files-to-rewrite is 5; as a whole they may gain."
+        " 4 more data files wait behind max-files-to-rewrite 5: raise it to reach them. A file group was looked at in "
+        "part, for max-files-to-rewrite is 5; as a whole it may gain."
     )

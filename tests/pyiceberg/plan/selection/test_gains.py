@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,7 +30,6 @@ from iceberg_zorder.pyiceberg.run.outcome import WrittenFiles
 from iceberg_zorder.report.scan_prediction import scan_prediction
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.request.rewrite_options import rewrite_options
-from iceberg_zorder.upkeep.left_groups import WHY, why_nothing
 from iceberg_zorder.upkeep.settled import why_nothing as why_settled
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, one_commit, position_delete, row_order
@@ -165,37 +163,28 @@ def test_daily_appends_are_not_made_worse_and_the_column_that_pays_is_named(
     assert [each.file_path for each in data_files(table)] == [each.file_path for each in files]
 
 
-def test_new_files_that_turn_out_worse_are_not_committed(catalog: SqlCatalog, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [{}, {"partial-progress.enabled": "true"}], ids=["at once", "partial progress"])
+def test_new_files_that_turn_out_worse_are_told_of_and_rest(catalog: SqlCatalog, how: dict[str, str]) -> None:
     table = of_sparse_events(catalog)
+    columns = ["user", "ts"]
+    old = data_files(table)
     rows = table.scan().to_arrow().sort_by([("p", "ascending"), ("ts", "ascending"), ("user", "ascending")])
-    values = {name: rows.filter(rows["p"].to_numpy() == 0)[name].drop_null().to_numpy() for name in ("user", "ts")}
-    files = {partition: files_of(table, partition) for partition in (0, 1)}
-    sizes = sum(file.file_size_in_bytes for file in files[0])
-    plan = plan_rewrite(table, ["user", "ts"]).sampled()
-    result = execute(plan)
-    assert len(plan.groups) == 2, "predicted by rows, of which those without values have no bytes"
-    assert result.rewritten_data_files_count == len(files[1])
-    assert files_of(table, 0) == files[0]
-    assert result.message is not None
-    said = re.search(
-        r"Left 1 file groups of lake\.db\.t as they were.* columns ([\d.]+)% today, ([\d.]+)% after", result.message
+    result = rewrite_data_files(table, columns, where="p = 0", options=how)
+    assert result.rewritten_data_files_count == 20, "predicted by rows, of which those without values have no bytes"
+    user, ts = result.scan_fractions
+    before, predicted, actual = (
+        sum(getattr(each, when) for each in (user, ts)) for when in ("before", "predicted", "actual")
     )
-    assert said
-    assert float(said[1]) == pytest.approx(100 * mean(measured(files[0], table, values)), abs=0.5)
-    assert float(said[2]) > float(said[1])
-    on_disk = {str(file) for file in tmp_path.rglob("*.parquet")}
-    assert {each.file_path.removeprefix("file://") for each in (*files[0], *files[1], *data_files(table))} == on_disk
+    assert predicted < before < actual
+    assert [each for each in table.properties if each.startswith("zorder.")] == []
     after = table.scan().to_arrow().sort_by([("p", "ascending"), ("ts", "ascending"), ("user", "ascending")])
     assert after.drop_columns("payload") == rows.drop_columns("payload")
 
-    again = rewrite_data_files(table, ["user", "ts"])
-    assert (again.rewritten_data_files_count, again.added_data_files_count) == (0, 0)
-    assert again.message is not None
-    everything = rewrite_data_files(table, ["user", "ts"], options={"rewrite-all": True})
-    assert everything.rewritten_data_files_count == len(files[0]) + result.added_data_files_count
-    new = files_of(table, 0)
-    assert sum(file.file_size_in_bytes for file in new) < 1.5 * sizes
-    assert mean(measured(new, table, values)) > mean(measured(files[0], table, values))
+    metadata, files = table.metadata_location, files_of(table, 0)
+    again = rewrite_data_files(table, columns, where="p = 0", options=how)
+    assert again.message == why_settled("lake.db.t", len(files))
+    assert table.refresh().metadata_location == metadata
+    assert {each.file_path for each in files}.isdisjoint(each.file_path for each in old)
 
 
 def files_of(table: Table, partition: int) -> list[DataFile]:
@@ -503,7 +492,7 @@ def test_predictions_by_files_are_those_by_rows(catalog: SqlCatalog) -> None:
 def test_new_files_that_cannot_be_measured_are_deleted(
     catalog: SqlCatalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]
 ) -> None:
-    """An interruption may come at any place; this one comes where files are finished, and in no batch yet."""
+    """An interruption may come at any place; this one comes where files are finished, and not committed."""
     table = daily(catalog)
     before = set(tmp_path.rglob("*.parquet"))
 
@@ -511,79 +500,7 @@ def test_new_files_that_cannot_be_measured_are_deleted(
         assert set(tmp_path.rglob("*.parquet")) > before
         raise kind
 
-    monkeypatch.setattr(WrittenFiles, "gain_nothing", interrupted)
+    monkeypatch.setattr(WrittenFiles, "files", interrupted)
     with pytest.raises((KeyboardInterrupt, RewriteFailedError)):
         rewrite_data_files(table, ["user", "ts"])
     assert set(tmp_path.rglob("*.parquet")) == before
-
-
-def of_heavy_orders(catalog: SqlCatalog) -> Table:
-    """Heartbeats without values, and orders that have nearly all the bytes: predictions by rows see a gain for ever."""
-    rng = np.random.default_rng(1)
-    schema = pa.schema([("user", pa.int64()), ("ts", pa.int64()), ("payload", pa.binary())])
-    table = catalog.create_table("db.t", schema, properties={"write.target-file-size-bytes": "200000"})
-    with one_commit(table) as commit:
-        for _ in range(20):
-            is_order = rng.random(1_000) < 0.2
-            keys = [pa.array(rng.integers(0, 10**6, 1_000), mask=~is_order) for _ in range(2)]
-            payload = pa.array([rng.bytes(600) if each else b"" for each in is_order], pa.binary())
-            commit.append(pa.table([*keys, payload], schema))
-    return table
-
-
-def test_a_file_group_that_gained_nothing_is_not_written_again(catalog: SqlCatalog, tmp_path: Path) -> None:
-    table = of_heavy_orders(catalog)
-    # A rewrite by another order shows nothing of what this one brings.
-    rewrite_data_files(table, "ts, user", options={"min-input-files": 4})
-    result = rewrite_data_files(table, "user, ts")
-    assert result.rewritten_data_files_count == 0
-    assert result.message is not None
-    assert "Left 1 file groups of lake.db.t as they were" in result.message
-    assert re.fullmatch("[0-9a-f]{16}", table.properties["zorder.left-file-groups"])
-    metadata, files = table.metadata_location, set(tmp_path.rglob("*.parquet"))
-    again = rewrite_data_files(table, "user, ts")
-    assert again.message == why_nothing("lake.db.t", 1)
-    assert (table.refresh().metadata_location, set(tmp_path.rglob("*.parquet"))) == (metadata, files)
-    (left,) = plan_rewrite(table, "user, ts").left
-    assert left.reason.startswith("its new files were read no less when it was rewritten last")
-    # Another layout may gain, what is asked for is done, and new files make it another file group.
-    assert plan_rewrite(table, "ts").groups
-    assert plan_rewrite(table, "user, ts", options={"rewrite-all": "true"}).groups
-    assert plan_rewrite(table, "user, ts", options={"size-tolerance": "0.5"}).groups
-    assert not plan_rewrite(table, "user, ts", options={"dry-run": "true"}).groups
-    with table.transaction() as transaction:
-        transaction.set_properties({"write.target-file-size-bytes": "3000"})
-    assert plan_rewrite(table, "user, ts").groups
-    with table.transaction() as transaction:
-        transaction.set_properties({"write.target-file-size-bytes": "200000"})
-    assert not plan_rewrite(table, "user, ts").groups
-    table.append(table.scan(limit=10).to_arrow())
-    assert plan_rewrite(table, "user, ts").groups
-
-
-def test_a_part_that_gained_nothing_leaves_its_room_to_others(catalog: SqlCatalog) -> None:
-    table = of_sparse_events(catalog)
-    options = {"max-files-to-rewrite": 15, "sample-rows": 200_000}
-    assert rewrite_data_files(table, "user, ts", where="p = 0", options=options).rewritten_data_files_count == 0
-    plan = plan_rewrite(table, "user, ts", where="p = 0", options=options)
-    assert [(len(each.tasks), each.reason) for each in plan.left] == [(15, WHY)]
-    assert [len(each.tasks) for each in plan.groups] == [5]
-    groups = plan_rewrite(table, "user, ts", options=options).groups
-    assert sum(len(group.tasks) for group in groups) == 15
-    assert (1,) in {group.key for group in groups}
-
-
-def test_that_nothing_can_be_remembered_is_warned_of(
-    catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    table = of_heavy_orders(catalog)
-    # A rewrite by another order shows nothing of what this one brings.
-    rewrite_data_files(table, "ts, user", options={"min-input-files": 4})
-
-    def refused(*_: object, **__: object) -> None:
-        raise OSError("no such luck")
-
-    monkeypatch.setattr(SqlCatalog, "commit_table", refused)
-    result = rewrite_data_files(table, "user, ts")
-    assert "Left 1 file groups" in (result.message or "")
-    assert any("The next rewrite writes what this one left again" in each for each in caplog.messages)

@@ -254,9 +254,9 @@ public final class RewritePlan {
       return this;
     }
     try (RewriteSession session = new RewriteSession(target().session())) {
-      Rounds sampled = Rounds.of(plan, each -> new LayoutFitter(session, each).predicted());
-      sampled.layouts().planned().forEach(LOG::warn);
-      return new RewritePlan(sampled.plan(), Optional.of(sampled.layouts()), List.of());
+      FittedLayouts layouts = new LayoutFitter(session, plan).predicted();
+      layouts.planned().forEach(LOG::warn);
+      return new RewritePlan(plan, Optional.of(layouts), List.of());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new RuntimeException(String.format("Cannot sample %s, because it was interrupted", table()), e);
@@ -318,9 +318,9 @@ public final class RewritePlan {
 
   private ZOrderResult run(RewriteSession session, long since) throws InterruptedException {
     if (fitted.isEmpty()) {
-      Rounds sampled = Rounds.of(plan, each -> new LayoutFitter(session, each).fitted());
-      sampled.layouts().messages(List.of()).forEach(LOG::warn);
-      return new RewritePlan(sampled.plan(), Optional.of(sampled.layouts()), List.of()).run(session, since);
+      FittedLayouts layouts = new LayoutFitter(session, plan).fitted();
+      layouts.messages(List.of()).forEach(LOG::warn);
+      return new RewritePlan(plan, Optional.of(layouts), List.of()).run(session, since);
     }
     FittedLayouts layouts = fitted.get();
     if (layouts.isNothing()) {

@@ -1,7 +1,5 @@
 package io.icebergzorder.spark.plan;
 
-import io.icebergzorder.core.upkeep.LeftGroups;
-import io.icebergzorder.spark.plan.selection.Selection;
 import java.util.List;
 import org.apache.iceberg.FileScanTask;
 import org.apache.iceberg.actions.RewriteDataFiles;
@@ -31,13 +29,6 @@ public final class PlannedGroup {
     return planned.fileScanTasks();
   }
 
-  /** It as a table remembers it, should its rewrite bring nothing. */
-  public LeftGroups.Group toRemember() {
-    return new LeftGroups.Group(
-        files().stream().map(task -> task.file().location()).toList(),
-        planned.maxOutputFileSize() + " bytes, spec " + planned.outputSpecId());
-  }
-
   /** The rows of the data files, deleted ones included. */
   public long rows() {
     return files().stream().mapToLong(task -> task.file().recordCount()).sum();
@@ -51,11 +42,6 @@ public final class PlannedGroup {
   /** How many files are expected to be written. */
   public int expectedFiles() {
     return planned.expectedOutputFiles();
-  }
-
-  /** The same files, left for a reason. */
-  public Selection.SelectedGroup left(String why) {
-    return new Selection.SelectedGroup(info().partition(), files(), why);
   }
 
   /** Why the group was chosen. */

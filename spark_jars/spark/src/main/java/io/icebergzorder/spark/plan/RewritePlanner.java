@@ -8,7 +8,6 @@ import io.icebergzorder.spark.plan.selection.AgedSelection;
 import io.icebergzorder.spark.plan.selection.FileLimit;
 import io.icebergzorder.spark.plan.selection.GainSelection;
 import io.icebergzorder.spark.plan.selection.IcebergRules;
-import io.icebergzorder.spark.plan.selection.LeavingStep;
 import io.icebergzorder.spark.plan.selection.RegionStep;
 import io.icebergzorder.spark.plan.selection.Selection;
 import io.icebergzorder.spark.plan.selection.SettledSelection;
@@ -46,7 +45,7 @@ import org.apache.iceberg.util.StructLikeMap;
  * <ol>
  *   <li>{@link ResolvedRequest} refuses what cannot be honoured;
  *   <li>{@link FileScope} lists every data file that may be rewritten, from the manifests;
- *   <li>{@link Selection} chooses among them, {@link RegionStep} cuts what it chose, and {@link LeavingStep} and {@link FileLimit} leave some;
+ *   <li>{@link Selection} chooses among them, {@link RegionStep} cuts what it chose and {@link FileLimit} leaves some;
  *   <li>{@link IcebergRules} tell how many files of which size come of each file group.
  * </ol>
  */
@@ -73,8 +72,7 @@ public final class RewritePlanner {
           request.order(),
           List.of(),
           FileLimit.Limited.not(new Selection.Selected(List.of(), List.of(), message)),
-          true,
-          null);
+          true);
     }
     StartingPoint start = StartingPoint.of(table, request.branch());
     EqualityDeleteTypes.check(table, start.snapshotId());
@@ -100,31 +98,10 @@ public final class RewritePlanner {
         scope.isEmpty() && request.written().where() == null
             ? new Selection.Selected(List.of(), List.of(), nothingIn(table.name(), "the table has no data file"))
             : new AgedSelection(isYounger, rules, unsettled(rules, sizes, request, settled, rewriteOf, bounds, kept, queries)).select(scope);
-    // What follows the choice, whoever has chosen: what is remembered has no part in the limit.
-    LeavingStep leaving = new LeavingStep(TablePlan.mayLeaveGroups(request) ? TablePlan.leftGroups(request) : null, rules);
-    Selection.Selected wanted = leaving.withoutLeft(new RegionStep(rules, bounds, kept, queries, request).cut(chosen));
-    FileLimit limit = new FileLimit(rules, leaving);
-    return new Chosen(request, start, history, target, rules, wanted, limit, isAnyYounger(scope, isYounger)).plan(List.of(), 1);
-  }
-
-  /** What was chosen, of which as much is planned as there is room for. */
-  private record Chosen(
-      ResolvedRequest request,
-      StartingPoint start,
-      RewriteHistory history,
-      TargetSize target,
-      IcebergRules rules,
-      Selection.Selected wanted,
-      FileLimit limit,
-      boolean isAnyYounger)
-      implements TablePlan.Again {
-    @Override
-    public TablePlan plan(List<Selection.SelectedGroup> tried, int times) {
-      FileLimit.Limited taken = limit.taken(wanted, tried, times);
-      List<PlannedGroup> groups = groups(rules, rules.ofAnySize(), request.target().table(), taken.selected().chosen());
-      boolean isWhole = taken.waiting() == 0 && !taken.isCut() && !isAnyYounger;
-      return new TablePlan(request, start, history, target, within(request, groups), groups, taken, isWhole, this);
-    }
+    FileLimit.Limited taken = FileLimit.taken(rules, new RegionStep(rules, bounds, kept, queries, request).cut(chosen));
+    List<PlannedGroup> groups = groups(rules, rules.ofAnySize(), table, taken.selected().chosen());
+    boolean isWhole = taken.isAll() && !isAnyYounger(scope, isYounger);
+    return new TablePlan(request, start, history, target, within(request, groups), groups, taken, isWhole);
   }
 
   /** Leaves what is settled, and chooses among the rest. */

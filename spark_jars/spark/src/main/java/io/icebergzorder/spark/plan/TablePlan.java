@@ -1,7 +1,6 @@
 package io.icebergzorder.spark.plan;
 
 import io.icebergzorder.core.report.SnapshotFacts;
-import io.icebergzorder.core.upkeep.LeftGroups;
 import io.icebergzorder.core.upkeep.RequestKey;
 import io.icebergzorder.spark.plan.selection.FileLimit;
 import io.icebergzorder.spark.plan.selection.Selection;
@@ -34,7 +33,6 @@ public final class TablePlan {
   private final List<PlannedGroup> groups;
   private final FileLimit.Limited limit;
   private final boolean isWhole;
-  private final Again again;
 
   /**
    * Takes what was planned.
@@ -46,7 +44,6 @@ public final class TablePlan {
    * @param groups the file groups that were chosen, in the order in which they are to be rewritten
    * @param limit what there was room for
    * @param isWhole whether nothing is left for a later rewrite by the same request
-   * @param again plans again from the same; null if the table has no snapshot
    */
   TablePlan(
       ResolvedRequest request,
@@ -56,8 +53,7 @@ public final class TablePlan {
       RowOrder order,
       List<PlannedGroup> groups,
       FileLimit.Limited limit,
-      boolean isWhole,
-      Again again) {
+      boolean isWhole) {
     this.request = request;
     this.start = start;
     this.history = history;
@@ -66,7 +62,6 @@ public final class TablePlan {
     this.groups = List.copyOf(groups);
     this.limit = limit;
     this.isWhole = isWhole;
-    this.again = again;
   }
 
   /** The table. */
@@ -152,15 +147,6 @@ public final class TablePlan {
     return !isRewriteAll(request) && !request.written().likeBuiltin();
   }
 
-  /** The file groups of which the table remembers that their rewrite has brought nothing. */
-  public LeftGroups leftGroups() {
-    return leftGroups(request);
-  }
-
-  static LeftGroups leftGroups(ResolvedRequest request) {
-    return new LeftGroups(request.target().table().properties(), request.order().sortOrder(), request.keyedOptions());
-  }
-
   /** The key of what was asked for. */
   public String requestKey() {
     return requestKey(request, targetSize);
@@ -179,19 +165,9 @@ public final class TablePlan {
         table.properties());
   }
 
-  /** Plans again without file groups that gain nothing, in so many times the room of {@code max-files-to-rewrite}. */
-  interface Again {
-    TablePlan plan(List<Selection.SelectedGroup> tried, int times);
-  }
-
-  /** Plans again without file groups that gain nothing, in so many times the room of {@code max-files-to-rewrite}. */
-  public TablePlan again(List<Selection.SelectedGroup> tried, int times) {
-    return again.plan(tried, times);
-  }
-
-  /** What there was room for. */
-  public FileLimit.Limited limit() {
-    return limit;
+  /** What is to be said of {@code max-files-to-rewrite}, should nothing be rewritten; may be empty. */
+  public String limitMessage() {
+    return limit.message();
   }
 
   /** Whether nothing is left for a later rewrite by the same request. */

@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.function.Predicate;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.ImmutableRewriteDataFiles;
 import org.apache.iceberg.actions.RemoveDanglingDeleteFiles;
@@ -32,29 +31,12 @@ final class GroupExecution {
   private final Table table;
   private final RewriteOptions options;
   private final RewriteCommit commit;
-  private final Predicate<RewriteFileGroup> gainsNothing;
 
-  /**
-   * Prepares.
-   *
-   * @param gainsNothing whether the new files of a file group are not worth to be committed
-   */
-  GroupExecution(
-      SparkSession session, Table table, RewriteOptions options, RewriteCommit commit, Predicate<RewriteFileGroup> gainsNothing) {
+  GroupExecution(SparkSession session, Table table, RewriteOptions options, RewriteCommit commit) {
     this.session = session;
     this.table = table;
     this.options = options;
     this.commit = commit;
-    this.gainsNothing = gainsNothing;
-  }
-
-  /** Leaves a file group as it was, if its new files are not worth to be committed. */
-  private boolean isLeft(RewriteFileGroup group) {
-    boolean isLeft = gainsNothing.test(group);
-    if (isLeft) {
-      commit.abort(List.of(group));
-    }
-    return isLeft;
   }
 
   /**
@@ -83,9 +65,7 @@ final class GroupExecution {
 
     @Override
     public void done(RewriteFileGroup group) {
-      if (!isLeft(group)) {
-        done.add(group);
-      }
+      done.add(group);
     }
 
     @Override
@@ -105,9 +85,7 @@ final class GroupExecution {
       commit.abort(outcomes.done);
       throw stopped(e, "Nothing was committed, and the new files were deleted.");
     }
-    if (!outcomes.done.isEmpty()) {
-      commit.commit(outcomes.done);
-    }
+    commit.commit(outcomes.done);
     return ImmutableRewriteDataFiles.Result.builder()
         .rewriteResults(outcomes.done.stream().map(RewriteFileGroup::asResult).toList())
         .build();
@@ -125,9 +103,7 @@ final class GroupExecution {
 
     @Override
     public void done(RewriteFileGroup group) {
-      if (!isLeft(group)) {
-        commits.offer(group);
-      }
+      commits.offer(group);
     }
 
     @Override

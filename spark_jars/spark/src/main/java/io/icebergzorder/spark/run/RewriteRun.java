@@ -94,9 +94,8 @@ public final class RewriteRun {
             });
     GroupRewriter rewriter = new GroupRewriter(session, table, plan.order());
     RewriteDataFiles.Result result =
-        new GroupExecution(session.spark(), table, plan.options(), commit, measurement::gainsNothing)
+        new GroupExecution(session.spark(), table, plan.options(), commit)
             .run(new FileGroupPool(rewriter, jobs(session, plan, fitted), unsampled(fitted)));
-    remember(table, measurement.toRemember());
     Outcome outcome = measurement.outcome(result, messages);
     LOG.info(
         "Scan fraction of column = value among the rewritten files of {}: before {}; predicted {}; actual {}",
@@ -105,18 +104,6 @@ public final class RewriteRun {
         RunMeasurement.percents(outcome.predicted()),
         RunMeasurement.percents(outcome.actual()));
     return outcome;
-  }
-
-  /** Has the table remember what was left; if it cannot, that is warned of. */
-  private static void remember(Table table, Map<String, String> left) {
-    if (left.isEmpty()) {
-      return;
-    }
-    try {
-      PropertiesCommit.set(table, left);
-    } catch (RuntimeException e) {
-      LOG.warn("The next rewrite writes what this one left again: {}", e.getMessage());
-    }
   }
 
   /** Sets the metrics modes by which new files keep bounds that serve, before any is written. */

@@ -1,8 +1,6 @@
 package io.icebergzorder.spark.run;
 
 import io.icebergzorder.core.ScanMeasurement;
-import io.icebergzorder.core.upkeep.Gathering;
-import io.icebergzorder.core.upkeep.LeftGroups;
 import io.icebergzorder.core.upkeep.RequestKey;
 import io.icebergzorder.core.upkeep.Settled;
 import io.icebergzorder.spark.commit.LayoutSummary;
@@ -17,7 +15,6 @@ import io.icebergzorder.spark.sample.FittedGroup;
 import io.icebergzorder.spark.sample.FittedLayouts;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
@@ -25,7 +22,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.UUID;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
@@ -37,12 +33,6 @@ final class RunMeasurement {
   private static final int DIGITS = 6;
   private static final int ID_DIGITS = 16;
 
-  /** New files gain nothing that are read more than this times as much as those of today. */
-  private static final double NOTHING = 0.99;
-
-  /** Up to this share of today's, few new files are read no more than many of today. */
-  private static final double NO_MORE = 1.01;
-
   private static final long NANOS_PER_MILLI = 1_000_000;
 
   private final TablePlan plan;
@@ -50,10 +40,6 @@ final class RunMeasurement {
   private final Map<Integer, FittedGroup> byIndex = new HashMap<>();
   private final Map<Integer, ScanMeasurement.MeasuredGroup> measured = new HashMap<>();
   private final Map<Integer, BytesRead> read = new HashMap<>();
-  private final List<FittedGroup> left = new ArrayList<>();
-  private final List<ScanMeasurement.MeasuredGroup> leftFiles = new ArrayList<>();
-  private final List<BytesRead> leftRead = new ArrayList<>();
-  private final ScanMeans means;
   private final ConditionReads queries;
   private final String id = UUID.randomUUID().toString().replace("-", "").substring(0, ID_DIGITS);
   private long since;
@@ -68,7 +54,6 @@ final class RunMeasurement {
     this.plan = plan;
     this.fitted = fitted;
     this.since = since;
-    this.means = new ScanMeans(plan);
     this.queries = ScanMeans.reads(plan);
     fitted.groups().forEach((group, each) -> byIndex.put(group.info().globalIndex(), each));
   }
@@ -83,7 +68,7 @@ final class RunMeasurement {
       summary.put(Settled.REQUEST, plan.requestKey());
       summary.put(Settled.REWRITE_ID, id);
       told += groups.size();
-      if (plan.isWhole() && fitted.failures().isEmpty() && told + left.size() == fitted.groups().size()) {
+      if (plan.isWhole() && fitted.failures().isEmpty() && told == fitted.groups().size()) {
         summary.put(Settled.SETTLED_FROM, String.valueOf(plan.snapshotId().getAsLong()));
       }
     }
@@ -97,58 +82,6 @@ final class RunMeasurement {
     summary.put(RewriteHistory.DURATION, String.valueOf((now - since) / NANOS_PER_MILLI));
     since = now;
     return summary;
-  }
-
-  /**
-   * Whether the new files of a file group that may be left are read no less than its files of today, on average, or if
-   * they are few beside those, more; it is noted as left then.
-   */
-  synchronized boolean gainsNothing(RewriteFileGroup group) {
-    FittedGroup of = byIndex.get(group.info().globalIndex());
-    if (!plan.mayLeaveGroups() || of.group().isDue()) {
-      return false;
-    }
-    ScanMeasurement.MeasuredGroup files = measure(group);
-    BytesRead read = read(group);
-    double[] spans = of.group().spans();
-    double actual = means.of(ScanFractions.measured(plan.order(), List.of(files)), read, spans);
-    double before = means.of(of.before(), of.readBefore(), spans);
-    boolean areFew = Gathering.makesFew(of.group().files().size(), group.addedFiles().size());
-    boolean isGathered = areFew && (plan.isBySize() || !(actual > NO_MORE * before));
-    if (isGathered || !(actual > NOTHING * before)) {
-      return false;
-    }
-    left.add(of);
-    leftFiles.add(files);
-    leftRead.add(read);
-    return true;
-  }
-
-  /** What the table is to remember of the file groups that were left; empty if none was. */
-  synchronized Map<String, String> toRemember() {
-    List<LeftGroups.Group> groups = left.stream().map(each -> each.group().toRemember()).toList();
-    return groups.isEmpty() ? Map.of() : Map.of(LeftGroups.PROPERTY, plan.leftGroups().with(groups));
-  }
-
-  private Stream<String> whyLeft() {
-    return left.isEmpty()
-        ? Stream.empty()
-        : Stream.of(
-            String.format(
-                Locale.ROOT,
-                "Left %,d file groups of %s as they were, and deleted their new files, because filters would read no less, whatever was"
-                    + " predicted: scan fraction on average over %s %.1f%% today, %.1f%% after. They are left until their"
-                    + " files change; to rewrite them anyway, set option rewrite-all to true.",
-                left.size(),
-                plan.target().name(),
-                means.over(),
-                100 * means.of(FittedLayouts.before(plan.order(), left), left.stream().map(FittedGroup::readBefore)),
-                100 * means.of(ScanFractions.measured(plan.order(), leftFiles), leftRead.stream())));
-  }
-
-  /** What has waited in vain for what was left once it was written. */
-  private Stream<String> whyLimited() {
-    return Stream.of(plan.limit().message().strip()).filter(message -> !left.isEmpty() && !message.isEmpty());
   }
 
   private ScanMeasurement.MeasuredGroup measure(RewriteFileGroup group) {
@@ -184,7 +117,7 @@ final class RunMeasurement {
         plan.workload()
             .filter(workload -> !groups.isEmpty())
             .map(workload -> FittedLayouts.read(workload, groups, committed.stream().map(read::get).toList())),
-        Stream.of(messages.stream(), whyLeft(), groups.isEmpty() ? whyLimited() : Stream.<String>empty()).flatMap(each -> each).toList());
+        messages);
   }
 
   /** Fractions as people read them. */

@@ -186,19 +186,17 @@ final class LayoutChoice {
   }
 
   private String whyNothing(List<FittedGroup> left) {
-    int earlier = plan.limit().tried();
     RewriteMessages.Means average =
         means(left, FittedLayouts.before(order, left), FittedLayouts.predicted(metrics.ofNewFiles(), order, left));
     return String.format(
         Locale.ROOT,
         "Nothing to rewrite in %s: a rewrite of its %,d file groups is not predicted to read less: scan fraction on average over"
-            + " %s %.1f%% today, %.1f%% after%s. To rewrite them anyway, set option rewrite-all to true.%s",
+            + " %s %.1f%% today, %.1f%% after. To rewrite them anyway, set option rewrite-all to true.%s",
         table.name(),
-        left.size() + earlier,
+        left.size(),
         average.over(),
         100 * average.before(),
         100 * average.predicted(),
-        earlier == 0 ? "" : String.format(Locale.ROOT, ", of the last %,d of them", left.size()),
-        plan.limit().message());
+        plan.limitMessage());
   }
 }

@@ -2,15 +2,10 @@ package io.icebergzorder.spark.plan.selection;
 
 import static org.apache.iceberg.actions.BinPackRewriteFilePlanner.MAX_FILES_TO_REWRITE;
 
-import io.icebergzorder.core.upkeep.LeftGroups;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
-import java.util.Set;
 import org.apache.iceberg.FileScanTask;
 
 /**
@@ -19,17 +14,10 @@ import org.apache.iceberg.FileScanTask;
  */
 public final class FileLimit {
   private final IcebergRules ofAnySize;
-  private final LeavingStep leaving;
   private final int limit;
 
-  /**
-   * Takes the limit.
-   *
-   * @param leaving tells of the part of a file group that there is room for that it is remembered, and left: its room is for others
-   */
-  public FileLimit(IcebergRules rules, LeavingStep leaving) {
+  private FileLimit(IcebergRules rules) {
     this.ofAnySize = rules.ofAnySize();
-    this.leaving = leaving;
     this.limit = rules.maxFilesToRewrite();
   }
 
@@ -37,78 +25,46 @@ public final class FileLimit {
    * What there is room for.
    *
    * @param selected the same files, those past the limit left
-   * @param waiting how many of the files that were chosen there is no room for
-   * @param isCut whether a file group is rewritten, or was tried, in parts
+   * @param isAll whether all files that were chosen are rewritten
    * @param message what is to be said of the limit should nothing be rewritten; may be empty
-   * @param room how many files are rewritten at most
-   * @param tried how many file groups gain nothing
    */
-  public record Limited(Selection.Selected selected, int waiting, boolean isCut, String message, int room, int tried) {
+  public record Limited(Selection.Selected selected, boolean isAll, String message) {
     /** Without a limit. */
     public static Limited not(Selection.Selected selected) {
-      return new Limited(selected, 0, false, "", Integer.MAX_VALUE, 0);
+      return new Limited(selected, true, "");
     }
   }
 
-  /**
-   * Takes what there is room for.
-   *
-   * @param selected what was chosen
-   * @param tried file groups that were taken already, and gain nothing: they stay left, and their room is for others
-   * @param times so many times the room, to find out what gains
-   */
-  public Limited taken(Selection.Selected selected, List<Selection.SelectedGroup> tried, int times) {
-    if (limit == Integer.MAX_VALUE) {
-      return Limited.not(selected);
-    }
-    Taking taking = new Taking((int) Math.min(Integer.MAX_VALUE, (long) limit * times), tried);
-    inOrder(selected).forEach(taking::add);
-    boolean isCut = areCut(selected, taking);
-    String message = whyLimited(taking.waiting, isCut);
-    Selection.Selected taken = leaving.taken(selected, taking.chosen, taking.left);
-    if (taking.chosen.isEmpty() && taken.whyNothing() != null) {
-      taken = new Selection.Selected(taken.chosen(), taken.left(), taken.whyNothing() + message);
-    }
-    return new Limited(taken, taking.waiting, isCut, message, limit, tried.size());
+  /** Takes what there is room for. */
+  public static Limited taken(IcebergRules rules, Selection.Selected selected) {
+    return rules.maxFilesToRewrite() == Integer.MAX_VALUE ? Limited.not(selected) : new FileLimit(rules).of(selected);
   }
 
-  /** Fills the room. */
-  private final class Taking {
-    private final Set<FileScanTask> tried = new HashSet<>();
-    private final List<Selection.SelectedGroup> chosen = new ArrayList<>();
-    private final List<Selection.SelectedGroup> left;
-    private int room;
-    private int waiting;
-
-    Taking(int room, List<Selection.SelectedGroup> tried) {
-      this.room = room;
-      this.left = new ArrayList<>(tried);
-      tried.forEach(group -> this.tried.addAll(group.files()));
+  private Limited of(Selection.Selected selected) {
+    List<Selection.SelectedGroup> chosen = new ArrayList<>();
+    List<Selection.SelectedGroup> left = new ArrayList<>(selected.left());
+    int room = limit;
+    int waiting = 0;
+    boolean isCut = false;
+    for (Selection.SelectedGroup group : inOrder(selected)) {
+      List<FileScanTask> files = group.files();
+      int all = files.size();
+      int count = Math.min(room, all);
+      if (0 < count && count < all) {
+        isCut = true;
+        files = files.stream().sorted(Comparator.comparing((FileScanTask file) -> !isDue(List.of(file)))).toList();
+      }
+      if (count > 0) {
+        Selection.SelectedGroup part = group.of(files.subList(0, count));
+        chosen.add(count < all ? part.because(part.reason() + ofCutGroup(count, all)) : part);
+      }
+      if (count < all) {
+        left.add(group.of(files.subList(count, all)).because(whyLater()));
+      }
+      room -= count;
+      waiting += all - count;
     }
-
-    /** Takes a file group, part by part; what is remembered takes no room. */
-    void add(Selection.SelectedGroup group) {
-      List<FileScanTask> rest = group.files().stream().filter(file -> !tried.contains(file)).toList();
-      if (room > 0 && room < rest.size()) {
-        rest = rest.stream().sorted(Comparator.comparing((FileScanTask file) -> !isDue(List.of(file)))).toList();
-      }
-      int all = group.files().size();
-      while (!rest.isEmpty() && room > 0) {
-        int count = Math.min(room, rest.size());
-        Selection.SelectedGroup part = group.of(rest.subList(0, count));
-        rest = rest.subList(count, rest.size());
-        if (count < all && leaving.leaves(part.files())) {
-          left.add(part.because(LeftGroups.WHY));
-        } else {
-          chosen.add(count < all ? part.because(part.reason() + ofCutGroup(count, all)) : part);
-          room -= count;
-        }
-      }
-      if (!rest.isEmpty()) {
-        left.add(group.of(rest).because(whyLater()));
-        waiting += rest.size();
-      }
-    }
+    return new Limited(new Selection.Selected(chosen, left, selected.whyNothing()), waiting == 0, whyLimited(waiting, isCut));
   }
 
   private boolean isDue(List<FileScanTask> files) {
@@ -123,18 +79,6 @@ public final class FileLimit {
     return selected.chosen().stream().sorted(dueFirst.thenComparing(group -> -group.worth())).toList();
   }
 
-  /** Whether file groups are not taken, tried or left as a whole. */
-  private static boolean areCut(Selection.Selected selected, Taking taking) {
-    if (taking.waiting == 0 && taking.chosen.size() + taking.left.size() == selected.chosen().size()) {
-      return false;
-    }
-    Map<FileScanTask, Integer> sizes = new HashMap<>();
-    selected.chosen().forEach(group -> group.files().forEach(file -> sizes.put(file, group.files().size())));
-    List<Selection.SelectedGroup> parts = new ArrayList<>(taking.chosen);
-    parts.addAll(taking.left);
-    return parts.stream().anyMatch(part -> part.files().size() < sizes.get(part.files().get(0)));
-  }
-
   private String whyLater() {
     return String.format(Locale.ROOT, "%s is %,d", MAX_FILES_TO_REWRITE, limit);
   }
@@ -145,10 +89,12 @@ public final class FileLimit {
   }
 
   private String whyLimited(int waiting, boolean inParts) {
+    if (waiting == 0) {
+      return "";
+    }
     String wait =
-        waiting == 0 ? "" : String.format(Locale.ROOT, " %,d more data files wait behind %s %,d.", waiting, MAX_FILES_TO_REWRITE, limit);
-    return inParts
-        ? wait + String.format(" File groups were looked at in parts, for %s; as a whole they may gain.", whyLater())
-        : wait;
+        String.format(
+            Locale.ROOT, " %,d more data files wait behind %s %,d: raise it to reach them.", waiting, MAX_FILES_TO_REWRITE, limit);
+    return inParts ? wait + String.format(" A file group was looked at in part, for %s; as a whole it may gain.", whyLater()) : wait;
   }
 }

@@ -1,6 +1,5 @@
 package io.icebergzorder.spark.plan.selection;
 
-import io.icebergzorder.core.upkeep.LeftGroups;
 import io.icebergzorder.spark.request.RewriteOptions;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -186,11 +185,6 @@ public final class IcebergRules extends BinPackRewriteFilePlanner {
   /** The partition spec of new files. */
   int newSpecId() {
     return outputSpecId();
-  }
-
-  /** The bytes above which a new file is not planned to be, and their partition spec, as {@link LeftGroups.Group} has them. */
-  String newFiles() {
-    return writeMaxFileSize() + " bytes, spec " + outputSpecId();
   }
 
   String tableName() {
