@@ -36,8 +36,7 @@ from iceberg_zorder.pyiceberg.catalog.retry import load_first, reaching
 from iceberg_zorder.pyiceberg.clustering.new_layout import NewLayouts
 from iceberg_zorder.pyiceberg.commit.markers import markers_of
 from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
-from iceberg_zorder.pyiceberg.compat.catalogs import configured, load_catalog
-from iceberg_zorder.pyiceberg.compat.rest import is_rest
+from iceberg_zorder.pyiceberg.compat.catalogs import configured, is_rest, load_catalog
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.file_names import WRITE_ID

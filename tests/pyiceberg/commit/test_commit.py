@@ -412,26 +412,6 @@ def test_nan_is_one_partition(catalog: SqlCatalog) -> None:
     assert entries_of(table, ManifestContent.DELETES) == []
 
 
-def test_what_cannot_be_right_is_refused_and_deletes_nothing(catalog: SqlCatalog) -> None:
-    table = make_table(catalog, rows_of([1]), rows_of([2]))
-    start, files = head_id(table), files_of(table)
-    replacement = rewritten(table, files)
-    with pytest.raises(InvalidInputError, match="Cannot commit rewrite of lake.db.t, because it removes no data file"):
-        commit(table, Replacement((), replacement.added), start)
-    with pytest.raises(InvalidInputError, match=f"because data file {files[0].file_path} is both removed and added"):
-        commit(table, Replacement(files, files[:1]), start)
-    with pytest.raises(InvalidInputError, match="because it has no branch audit"):
-        commit(table, replacement, start, branch="audit")
-    table.manage_snapshots().create_tag(start, "tagged").commit()
-    with pytest.raises(InvalidInputError, match="because it has no branch tagged"):
-        commit(table, replacement, start, branch="tagged")
-    other = new_file(table, rows_of([1]), spec_id=9)
-    with pytest.raises(InvalidInputError, match=f"no partition spec 9, which data file {other.file_path} is of"):
-        commit(table, Replacement(files, (other,)), start)
-    assert all(map(exists, [*files, *replacement.added, other]))
-    assert commit(table, replacement, start) == head_id(table)
-
-
 @pytest.mark.parametrize("expired", [False, True])
 def test_a_commit_cannot_be_repeated_and_then_delete_its_files(catalog: SqlCatalog, expired: bool) -> None:
     table = make_table(catalog, rows_of([1]), rows_of([2]))

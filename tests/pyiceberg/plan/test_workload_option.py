@@ -372,8 +372,8 @@ def test_what_is_seen_for_all_at_once_is_what_each_filter_sees(catalog: SqlCatal
     queries = [{"filter": each, "weight": 1} for each in dict.fromkeys(filters)]
     requested = RequestedWorkload.of(made, json.dumps({"version": 1, "queries": queries}), case_sensitive=False)
     files = data_files(made)
-    seen, is_sure = requested.filters.ranges.may_match(files, made.schema())
-    for query, listing, maybe, sure in zip(requested.queries, requested.filters.listings, seen, is_sure, strict=True):
+    seen, is_sure = requested.ranges.may_match(files, made.schema())
+    for query, listing, maybe, sure in zip(requested.queries, requested.listings, seen, is_sure, strict=True):
         each = np.array([listing.may_match(file) for file in files])
         assert not (each & ~maybe).any(), query.filter
         assert (each == maybe)[sure].all(), query.filter
