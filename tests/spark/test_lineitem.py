@@ -9,8 +9,8 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
+from benchmarks.bounds import file_bounds
 from benchmarks.cost import measured
-from iceberg_zorder.pyiceberg.bounds import file_bounds
 from iceberg_zorder.report.scan_fraction import drawn_evenly, scan_fraction
 from quickstart.data import generate
 from tests.spark.tables import CATALOG, SPARK, Table, create
