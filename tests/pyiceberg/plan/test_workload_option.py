@@ -305,7 +305,7 @@ def test_queries_of_everything_and_of_nothing(table: Table) -> None:
         ({"workload": {"version": 1, "queries": []}}, "because it has no query with a filter and a weight above 0"),
         (
             {"workload": {"version": 1, "queries": [{"filter": "z = 1", "weight": 1}]}},
-            "Cannot use the filter 'z = 1' on lake.db.t, because there is no column 'z'",
+            "Cannot use the filter 'z = 1' on lake.db.t, because of column 'z': lake.db.t has no such column",
         ),
         (
             {"workload": {"version": 1, "queries": [{"filter": "a ~ 1", "weight": 1}]}},
