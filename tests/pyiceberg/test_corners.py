@@ -20,9 +20,8 @@ from pyiceberg.types import ListType, LongType, NestedField, UUIDType
 from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.content_files import identity
-from iceberg_zorder.pyiceberg.plan.group_scans import group_scans
 from iceberg_zorder.pyiceberg.plan.planner import Planner
-from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, draw_samples
+from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, draw_samples, group_scans
 from iceberg_zorder.pyiceberg.progress import Progress
 from iceberg_zorder.pyiceberg.write.file_writer import FileSettings, FileWriter
 from iceberg_zorder.request.layout_options import ZOrderOptions

@@ -13,8 +13,7 @@ from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
-from iceberg_zorder.pyiceberg.plan.group_scans import group_scans
-from iceberg_zorder.pyiceberg.plan.sampling import DrawnSample, SampleContext, draw_samples
+from iceberg_zorder.pyiceberg.plan.sampling import DrawnSample, SampleContext, draw_samples, group_scans
 from iceberg_zorder.pyiceberg.plan.scan_fractions import MeasuredGroup, ScanFractions
 from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles
 from iceberg_zorder.pyiceberg.progress import silent

@@ -28,15 +28,7 @@ from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY
 
 @dataclass(frozen=True)
 class RowOrder:
-    """A sort order, resolved against a table: columns to sort by before the curve, and the clustering columns.
-
-    Examples
-    --------
-    >>> day, a = ClusteringColumn(("day",), "date"), ClusteringColumn(("a", "b c"), "long")
-    >>> order = RowOrder((day,), ((True, False),), (a,), (1.0,), "zorder", (1, 3))
-    >>> order.names(","), order.prefix_text, len(order.all)
-    ('a.`b c`', 'day DESC NULLS LAST', 2)
-    """
+    """A sort order, resolved against a table: columns to sort by before the curve, and the clustering columns."""
 
     prefix: tuple[ClusteringColumn, ...]
     prefix_orders: tuple[tuple[bool, bool], ...]  # whether larger values, and whether NULL, come first

@@ -329,16 +329,7 @@ def _filtered(
 
 
 def _all_fields(table: Table) -> dict[int, NestedField]:
-    """Every primitive field that the table has or had, as the newest schema that has it says."""
-    found: dict[int, NestedField] = {}
-    for schema in sorted(table.schemas().values(), key=lambda each: each.schema_id):
-        for field_id in schema.field_ids:
-            field = schema.find_field(field_id)
-            if isinstance(field.field_type, PrimitiveType):
-                found[field_id] = field
-    found.update(
-        (each, table.schema().find_field(each))
-        for each in table.schema().field_ids
-        if isinstance(table.schema().find_field(each).field_type, PrimitiveType)
-    )
-    return found
+    """Every primitive field that the table has or had, as the current or else the newest schema that has it says."""
+    schemas = [*sorted(table.schemas().values(), key=lambda each: each.schema_id), table.schema()]
+    found = (schema.find_field(each) for schema in schemas for each in schema.field_ids)
+    return {field.field_id: field for field in found if isinstance(field.field_type, PrimitiveType)}

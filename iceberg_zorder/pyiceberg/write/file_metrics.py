@@ -215,13 +215,7 @@ def _truncated(value: bytes, length: int | None, kind: PrimitiveType) -> bytes:
 
 
 def _incremented(value: bytes, length: int | None, kind: PrimitiveType) -> bytes | None:
-    r"""Cut an upper bound and make it larger than what was cut; nothing if there is no such value.
-
-    Examples
-    --------
-    >>> _incremented("abz".encode(), 2, StringType()), _incremented(b"a\xff\x00", 2, BinaryType())
-    (b'ac', b'b')
-    """
+    """Cut an upper bound and make it larger than what was cut; nothing if there is no such value."""
     if length is None:
         return value
     if not isinstance(kind, StringType):

@@ -302,7 +302,7 @@ def test_files_that_cannot_be_deleted_do_not_hide_the_conflict(lake: Lake, caplo
     (path / "in the way").touch()
     with pytest.raises(RewriteConflictError, match="is no longer there"):
         lake.commit()
-    assert f"Cannot delete file://{path}, which is not needed any more" in caplog.text
+    assert f"Cannot delete file://{path}, which is not needed" in caplog.text
 
 
 @pytest.fixture
