@@ -81,8 +81,12 @@ class CommitAttempts:
         if landed is None:
             name, metadata = display_name(self._table), self._table.metadata
             check_lease(name, metadata, self._writer.write_id)
-            head = self._head()
-            new = self._still_pending(head) or self._prepare(head)
+            ref = metadata.refs.get(self._branch)
+            head = metadata.snapshot_by_id(ref.snapshot_id) if ref else None
+            if head is None:
+                raise ConflictError(f"branch {self._branch} is no longer there")
+            again = (new for new in self._pending if new.snapshot.parent_snapshot_id == head.snapshot_id)
+            new = next(again, None) or self._prepare(head)
             if new is None:
                 return None
             self._attempts[new.snapshot.manifest_list] = new
@@ -90,16 +94,6 @@ class CommitAttempts:
         new = self._attempts[landed]
         delete_files(self._table, set(self._writer.written) - new.files)
         return new.snapshot
-
-    def _head(self) -> Snapshot:
-        ref = self._table.metadata.refs.get(self._branch)
-        snapshot = self._table.metadata.snapshot_by_id(ref.snapshot_id) if ref else None
-        if snapshot is None:
-            raise ConflictError(f"branch {self._branch} is no longer there")
-        return snapshot
-
-    def _still_pending(self, head: Snapshot) -> NewSnapshot | None:
-        return next((new for new in self._pending if new.snapshot.parent_snapshot_id == head.snapshot_id), None)
 
     def _submit(self, new: NewSnapshot) -> str:
         """Ask the catalog to commit; return the manifest list it took."""

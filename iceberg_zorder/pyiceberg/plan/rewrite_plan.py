@@ -21,7 +21,7 @@ from iceberg_zorder.pyiceberg.content_files import Partition
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, rows_of, size_of
 from iceberg_zorder.pyiceberg.plan.layouts import FittedGroup, PlannedLayout, fit_layouts
-from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
+from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest, branch_snapshot
 from iceberg_zorder.pyiceberg.plan.planner import nothing_in
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, told_failures
@@ -146,7 +146,8 @@ class RewritePlan:
             When a data file, or a delete file, cannot be read.
         """
         request, table = self.request, self.request.table
-        conditions = [(str(each), request.listing(each)) for each in predicates]
+        by_case = request.case_sensitive
+        conditions = [(str(each), Listing(table, each, case_sensitive=by_case)) for each in predicates]
         if self.is_sampled or not self.groups:
             return self.with_predicates(conditions) if conditions else self
         with renewed(table):
@@ -392,7 +393,7 @@ def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = (), done: Col
     table = request.table
     refresh(table)
     request = request.completed()
-    snapshot = request.newest_snapshot()
+    snapshot = branch_snapshot(table, request.branch_name, "rewrite data files")
     planner = request.planner()
     order = request.row_order()
     request.check_may_write()
