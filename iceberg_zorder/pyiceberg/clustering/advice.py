@@ -106,22 +106,15 @@ def advise(
 
     Examples
     --------
-    >>> import tempfile
     >>> import numpy as np
     >>> import pyarrow as pa
-    >>> from pyiceberg.catalog.sql import SqlCatalog
     >>> from iceberg_zorder.workload.workload import Query
-    >>> directory = tempfile.TemporaryDirectory()
-    >>> catalog = SqlCatalog("lake", uri=f"sqlite:///{directory.name}/catalog.db", warehouse=directory.name)
-    >>> catalog.create_namespace("db")
-    >>> table = catalog.create_table("db.events", pa.schema([("user_id", pa.int64()), ("ts", pa.int64())]))
-    >>> random = np.random.default_rng(1)
-    >>> table.append(pa.table({name: random.integers(0, 1000, 10_000) for name in ("user_id", "ts")}))
+    >>> table, random = lake.load_table("db.events"), np.random.default_rng(1)
+    >>> table.overwrite(pa.table({name: random.integers(0, 1000, 10_000) for name in ("user_id", "ts")}))
     >>> queries = [Query(f"{name} = {number}", 1.0) for name in ("user_id", "ts") for number in range(100, 900, 50)]
     >>> found = advise(table, Workload.of(queries), options={"target-file-size-bytes": 4096})
     >>> found.pick.columns, found.pick.bytes_per_query < found.today.bytes_per_query / 2
     (('user_id', 'ts'), True)
-    >>> catalog.close(); directory.cleanup()
     """
     if days is not None and not days > 0:
         raise InvalidInputError(f"Cannot advise by a workload of {days} days, because it must be more than 0")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Event, Lock
 
@@ -18,11 +17,9 @@ import pyarrow as pa
 from pyiceberg.schema import prune_columns
 from pyiceberg.table import Table
 
-from iceberg_zorder.errors import RewriteFailedError
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample, cut, tails
-from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds, key_pool
 from iceberg_zorder.pyiceberg.partitions import Partitions, partition_fields
@@ -49,17 +46,6 @@ Failed = Callable[[FileGroup, Exception], None]
 def reraised(group: FileGroup, error: Exception) -> None:  # noqa: ARG001
     """Raise the error of a file group that failed."""
     raise error
-
-
-@contextmanager
-def told_failures(table: Table) -> Iterator[None]:
-    """Have whatever a sample that is read before a rewrite raises end in a RewriteFailedError."""
-    try:
-        yield
-    except Exception as error:
-        raise RewriteFailedError(
-            f"Cannot sample {display_name(table)}, because {str(error).rstrip('.')}. Nothing was written."
-        ) from error
 
 
 @dataclass(frozen=True, eq=False)

@@ -343,11 +343,6 @@ def _scan_fractions_text(scans: Sequence[ColumnScan]) -> str:
     )
 
 
-def _threads_of(group: FileGroup, groups: int, threads: int) -> int:
-    """Tell how many threads a file group is to have: one for each new file, and its part of all."""
-    return min(threads, max(group.expected_output_files, threads // groups, 1))
-
-
 def _rewritten_groups(
     context: RewriteContext,
     fitted: Sequence[tuple[FileGroup, Layout]],
@@ -365,7 +360,9 @@ def _rewritten_groups(
             while True:
                 # Start file groups while there are threads for the next one.
                 while waiting and len(running) < most:
-                    share = _threads_of(waiting[0][0], len(fitted), context.threads)
+                    # A thread for each new file, and its part of all.
+                    wanted = max(waiting[0][0].expected_output_files, context.threads // len(fitted), 1)
+                    share = min(context.threads, wanted)
                     if sum(each for _, each in running.values()) + share > context.threads or not goes_on():
                         break
                     group, layout = waiting.popleft()
