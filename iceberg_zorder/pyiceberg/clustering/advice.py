@@ -30,7 +30,7 @@ from iceberg_zorder.pyiceberg.nested_fields import named_fields
 from iceberg_zorder.pyiceberg.partitions import identity_sources, partition_fields
 from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot
 from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner
-from iceberg_zorder.pyiceberg.plan.row_order import last_sort_order, remembered_sort_order
+from iceberg_zorder.pyiceberg.plan.row_order import known_sort_order
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress, silent
 from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays
@@ -220,10 +220,7 @@ def _table_facts(
 def laid_out_by(table: Table, snapshots: Sequence[SnapshotFacts]) -> list[str]:
     """Find the columns that a table is clustered by, or sorted by when it is written."""
     try:
-        text = remembered_sort_order(table, case_sensitive=False)
-        if text is None:
-            layout = next((each for each in reversed(snapshots) if each.is_layout), None)
-            text = None if layout is None else last_sort_order(table, layout)
+        text = known_sort_order(table, snapshots, case_sensitive=False)
         if text is not None:
             return [".".join(parts) for parts in parse_sort_order(text).names]
     except InvalidInputError:

@@ -23,13 +23,7 @@ from iceberg_zorder.pyiceberg.display import display_name, sql_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
 from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot
-from iceberg_zorder.pyiceberg.plan.row_order import (
-    RowOrder,
-    is_by_order,
-    last_sort_order,
-    remembered_sort_order,
-    resolve,
-)
+from iceberg_zorder.pyiceberg.plan.row_order import RowOrder, is_by_order, known_sort_order, resolve
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
 from iceberg_zorder.pyiceberg.plan.selection.target_size import found_target
 from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays, new_files_read
@@ -150,10 +144,13 @@ def report_of(
                 f"Cannot report on snapshot {snapshot_id}, because {display_name(table)} has no such snapshot"
             )
     snapshots = snapshots_to(table, snapshot)
-    if columns is None:
-        by = _remembered_order(table, snapshots, case_sensitive=case_sensitive)
-    else:
-        by = sort_order_text(display_name(table), columns)
+    of_table = partial(known_sort_order, table, snapshots, case_sensitive=case_sensitive)
+    by = of_table() if columns is None else sort_order_text(display_name(table), columns)
+    if by is None:
+        raise InvalidInputError(
+            f"Cannot report on {display_name(table)}, because no columns are named and no snapshot of it tells of a "
+            "rewrite by any: name the columns that queries filter on"
+        )
     options = rewrite_options(
         completed_options(display_name(table), table.properties, {}, by, case_sensitive=case_sensitive)
     )
@@ -270,17 +267,3 @@ def _read(queries: RequestedWorkload, tasks: Sequence[DataFileTask]) -> Workload
     files = [task.data_file for task in tasks]
     sizes = np.array([file.file_size_in_bytes for file in files], np.int64)
     return workload_read([(each.filter, each.weight) for each in queries.queries], queries.may_match(files), sizes)
-
-
-def _remembered_order(table: Table, snapshots: Sequence[SnapshotFacts], *, case_sensitive: bool) -> str:
-    """Find the sort order that the table remembers, or write that of the newest rewrite of ours."""
-    remembered = remembered_sort_order(table, case_sensitive=case_sensitive)
-    if remembered is not None:
-        return remembered
-    for each in reversed(snapshots):
-        if each.is_layout:
-            return last_sort_order(table, each)
-    raise InvalidInputError(
-        f"Cannot report on {display_name(table)}, because no columns are named and no snapshot of it tells of a "
-        "rewrite by any: name the columns that queries filter on"
-    )
