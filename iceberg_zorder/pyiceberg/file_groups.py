@@ -24,44 +24,21 @@ class DataFileTask:
 
 @dataclass(frozen=True, eq=False)
 class FileGroup:
-    """Data files that are rewritten together, at least one, and why.
+    """Data files that are rewritten together, at least one, and why."""
 
-    Parameters
-    ----------
-    index : int
-        Its place in the plan, from 1.
-    key : tuple
-        The values of the partition that its data files share, by which other plans find it again; empty where they
-        have none, or are of other specs than the table's current one.
-    spec_id : int
-        The partition spec of the files to be written.
-    partition : pyiceberg.typedef.Record or None
-        Their partition, or None where rows of several partitions come together: their data files are of other specs.
-    tasks : tuple of DataFileTask
-        The data files.
-    expected_output_files, max_output_file_size : int
-        How many files to write, and the size in bytes above which a file is not planned to be.
-    reason : str
-        Why it was chosen, in words that name options and their values.
-    is_due : bool, optional
-        Whether one of its data files is to be rewritten for its deletes or its partition spec, whatever is gained.
-    spans : tuple of float, optional
-        Of a region of a partition, what its layout weighs columns by; see :class:`.Region`.
-    worth : float, optional
-        The bytes that a filter is expected to read less for each byte of it; 0 if it is not known.
-    """
-
-    index: int
+    index: int  # its place in the plan, from 1
+    # The values of the partition that its data files share, by which other plans find it again; empty where they have
+    # none, or are of other specs than the table's current one.
     key: Partition
-    spec_id: int
-    partition: Record | None
+    spec_id: int  # the partition spec of the files to be written
+    partition: Record | None  # None where rows of several come together: their data files are of other specs
     tasks: tuple[DataFileTask, ...]
     expected_output_files: int
-    max_output_file_size: int
-    reason: str
-    is_due: bool = False
-    spans: tuple[float, ...] = ()
-    worth: float = 0.0
+    max_output_file_size: int  # bytes above which a file is not planned to be
+    reason: str  # in words that name options and their values
+    is_due: bool = False  # whether one of its files is rewritten for its deletes or its spec, whatever is gained
+    spans: tuple[float, ...] = ()  # of a region of a partition, what its layout weighs columns by; see :class:`.Region`
+    worth: float = 0.0  # bytes that a filter is expected to read less for each byte of it; 0 if it is not known
 
     @property
     def like(self) -> DataFile | None:

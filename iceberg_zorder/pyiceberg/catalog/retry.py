@@ -66,13 +66,7 @@ _UNREACHED: tuple[type[Exception], ...] = (
     *_optional("sqlalchemy.exc", "InterfaceError"),
     *_optional("thrift.transport.TTransport", "TTransportException"),
 )
-_TRANSIENT = (
-    *_UNREACHED,
-    ServerError,
-    ServiceUnavailableError,
-    TooManyRequestsError,
-    CommitStateUnknownException,
-)
+_TRANSIENT = (*_UNREACHED, ServerError, ServiceUnavailableError, TooManyRequestsError, CommitStateUnknownException)
 _LASTING = (requests.exceptions.SSLError, requests.exceptions.InvalidProxyURL)
 """Among the former: what is configured wrongly."""
 _STORAGE = {"file", "sqlite", "hdfs", "s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs", "oss"}

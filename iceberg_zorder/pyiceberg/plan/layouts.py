@@ -30,18 +30,9 @@ _LOG = logging.getLogger(__name__)
 class PlannedLayout:
     """The layout of a file group, and what it is predicted to be worth.
 
-    Parameters
-    ----------
-    layout : Layout
-        The layout.
-    scan_fractions : Mapping of str to float
-        By column, the predicted scan fraction of ``column = value``: the share of the group's new files, in bytes,
-        whose lower/upper bounds will not rule it out, on average over the values of the rows. In [0, 1]; a column
-        without a value is left out.
-    scan_fractions_before : Mapping of str to float
-        The same of its data files as they are.
-    measured : MeasuredGroup
-        What both are computed from.
+    By column, the predicted scan fraction of ``column = value`` is the share of the group's new files, in bytes, whose
+    lower/upper bounds will not rule it out, on average over the values of the rows, in [0, 1]; a column without a value
+    is left out. Beside it stands the same of its data files as they are, and what both are computed from.
     """
 
     layout: Layout

@@ -115,11 +115,6 @@ def _manifest_file(task: DataFileTask) -> ManifestFile:
     return ManifestFile(file.file_path, task.data_sequence_number, file.record_count, file.file_size_in_bytes, offsets)
 
 
-def threshold(share: int, rows: int) -> int:
-    """Find the signed hash below which so many of so many rows fall, on average."""
-    return (share << 64) // rows - (1 << 63)
-
-
 class Drawing:
     """Which rows of a file group are drawn, by their hashes.
 
@@ -163,7 +158,8 @@ class Drawing:
 
 
 def _last_hash(share: int, rows: int) -> int:
-    return _LARGEST_HASH if share >= rows else threshold(share, rows) - 1
+    """Find the largest signed hash of so many of so many rows, on average."""
+    return _LARGEST_HASH if share >= rows else (share << 64) // rows - (1 << 63) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,10 +186,11 @@ def draw_samples(context: SampleContext, scans: Sequence[GroupScan], samples: in
     sampler = _Sampler(context, scans, samples)
     files = sum(len(scan.group.tasks) for scan in scans)
     try:
-        run_together(max(1, min(context.threads, files)), lambda _: sampler.run(), sampler.stop)
+        run_together(max(1, min(context.threads, files)), lambda _: sampler.run(), sampler.stopped.set)
     finally:
-        sampler.close()
-    return [each for each in sampler.drawn if each]
+        for each in sampler.running:
+            each.close()
+    return [sampler.drawn[place] for place in sorted(sampler.drawn)]
 
 
 class _Sampler:
@@ -203,10 +200,10 @@ class _Sampler:
         self._context = context
         self._scans = scans
         self._samples = samples
-        self._running: set[_GroupSampling] = set()
         self._waiting = self._files()
-        self._lock, self._stopped = Lock(), Event()
-        self.drawn: list[DrawnSample | None] = [None] * len(scans)
+        self._lock, self.stopped = Lock(), Event()
+        self.running: set[_GroupSampling] = set()
+        self.drawn: dict[int, DrawnSample] = {}
 
     def run(self) -> None:
         """Read files until there are no more."""
@@ -215,22 +212,18 @@ class _Sampler:
                 place, sampling, file = next(self._waiting, (0, None, 0))
             if sampling is None:
                 return
-            sampling.read(file, self._stopped)
+            sampling.read(file, self.stopped)
             with self._lock:
                 sampling.left -= 1
                 if sampling.left:
                     continue
-                self._running.remove(sampling)
-            self._finish(place, sampling)
-
-    def stop(self) -> None:
-        """Have all threads end."""
-        self._stopped.set()
-
-    def close(self) -> None:
-        """Close what is not finished."""
-        for sampling in self._running:
+                self.running.remove(sampling)
             sampling.close()
+            try:
+                self.drawn[place] = sampling.drawn()
+            except Exception as error:
+                with self._lock:
+                    self._context.failed(self._scans[place].group, error)
 
     def _files(self) -> Iterator[tuple[int, _GroupSampling, int]]:
         for place, scan in enumerate(self._scans):
@@ -239,17 +232,9 @@ class _Sampler:
             except Exception as error:
                 self._context.failed(scan.group, error)
                 continue
-            self._running.add(sampling)
+            self.running.add(sampling)
             for file in range(len(scan.group.tasks)):
                 yield place, sampling, file
-
-    def _finish(self, place: int, sampling: _GroupSampling) -> None:
-        sampling.close()
-        try:
-            self.drawn[place] = sampling.drawn()
-        except Exception as error:
-            with self._lock:
-                self._context.failed(self._scans[place].group, error)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from pyiceberg.types import NestedField
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import NULL, KeyColumn, domain
 from iceberg_zorder.layout.sample import Sample
+from iceberg_zorder.pyiceberg.content_files import joined_file
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
@@ -195,7 +196,8 @@ def predicate_scan(
     new: list[tuple[int, bool]] = []
     for group, of_group in zip(groups, measured, strict=True):
         read = new_files_read(listing, of_group.planned, fields, [group.like])
-        read &= listing.new_values_may_match([task.data_file for task in group.tasks])
+        # What data files hold together, those hold that are made of them.
+        read &= listing.values_may_match(joined_file([task.data_file for task in group.tasks], listing.kept_fields))
         new += zip(of_group.planned.sizes.tolist(), read.tolist(), strict=True)
     return PredicateScan(text, before, _share(new))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 
@@ -20,7 +20,7 @@ from iceberg_zorder.pyiceberg.compat.expressions import (
     partition_may_match,
 )
 from iceberg_zorder.pyiceberg.compat.manifests import read_entries
-from iceberg_zorder.pyiceberg.content_files import is_unpartitioned, joined_file, sequence_number
+from iceberg_zorder.pyiceberg.content_files import is_unpartitioned, sequence_number
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
 from iceberg_zorder.pyiceberg.scan.delete_index import DeleteIndex
@@ -95,10 +95,6 @@ class Listing:
     def values_may_match(self, file: DataFile) -> bool:
         """Tell the same by its metrics alone."""
         return self._metrics_filter(file)
-
-    def new_values_may_match(self, files: Sequence[DataFile]) -> bool:
-        """Tell the same of files that are made of the rows of data files: what these hold together, those hold."""
-        return self.values_may_match(joined_file(files, self.kept_fields))
 
     @cached_property
     def kept_fields(self) -> list[NestedField]:

@@ -98,8 +98,9 @@ class FileWriter:
     def abort(self) -> None:
         """Close the file that is open, without finishing it."""
         if self._open is not None:
-            finished, self._open = self._open, None
-            finished.abandon()
+            abandoned, self._open = self._open, None
+            with suppress(Exception), abandoned.stream:
+                abandoned.writer.close()
 
     def _start(self, batches: list[pa.RecordBatch]) -> _OpenFile:
         name = data_file_name(self._settings.name, self._settings.write_id)
@@ -128,18 +129,18 @@ class _OpenFile:
     ) -> None:
         self._path = path
         self._output = table.io.new_output(path)
-        self._stream = self._output.create()
+        self.stream = self._output.create()
         self._schema = schema
         self._metrics = FileMetrics(table.schema(), metrics_config(table), large)
-        self._writer = pq.ParquetWriter(self._stream, schema, **settings)
+        self.writer = pq.ParquetWriter(self.stream, schema, **settings)
 
     def tell(self) -> int:
-        return int(self._stream.tell())
+        return int(self.stream.tell())
 
     def write(self, batches: list[pa.RecordBatch]) -> None:
         self._metrics.see(batches)
         rows = pa.Table.from_batches([self._matching(batch) for batch in batches], self._schema)
-        self._writer.write_table(rows, row_group_size=rows.num_rows)
+        self.writer.write_table(rows, row_group_size=rows.num_rows)
 
     def _matching(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Make a batch one of the file's schema, whether its strings come in a dictionary or not."""
@@ -150,9 +151,9 @@ class _OpenFile:
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
     def finish(self, spec_id: int, partition: Record) -> DataFile:
-        self._writer.close()
-        self._stream.close()
-        footer = self._writer.writer.metadata
+        self.writer.close()
+        self.stream.close()
+        footer = self.writer.writer.metadata
         file = DataFile.from_args(
             content=DataFileContent.DATA,
             file_path=self._path,
@@ -166,13 +167,6 @@ class _OpenFile:
         )
         file.spec_id = spec_id
         return file
-
-    def abandon(self) -> None:
-        try:
-            with self._stream:
-                self._writer.close()
-        except Exception:
-            _LOG.debug("Closing %s failed", self._path, exc_info=True)
 
 
 def _with_statistics(schema: pa.Schema, large: Collection[int]) -> list[str]:
