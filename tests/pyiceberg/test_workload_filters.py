@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from iceberg_zorder.pyiceberg.scan import sure_ranges
+from iceberg_zorder.pyiceberg.scan import requested_workload
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.workload.workload import Query
 from tests.pyiceberg.lake import data_files
@@ -19,7 +19,7 @@ LEAST, MOST = -(1 << 63), (1 << 63) - 1
 def test_many_filters_leave_what_each_of_them_leaves(
     catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    monkeypatch.setattr(sure_ranges, "_MOST_AT_ONCE", at_once)
+    monkeypatch.setattr(requested_workload, "_MOST_AT_ONCE", at_once)
     table = catalog.create_table("db.t", pa.schema([("p", pa.int64()), ("a", pa.int64())]))
     with table.update_spec() as update:
         update.add_identity("p")

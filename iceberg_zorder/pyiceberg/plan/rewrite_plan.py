@@ -83,14 +83,6 @@ class RewritePlan:
         The conditions that were asked for when it was sampled.
     warnings : tuple of str
         What its user should know once it is sampled, as sentences.
-    measure : ScanFractions or None
-        What measures the files of its groups, once it is sampled.
-    metrics : CheckedMetrics
-        The columns whose lower/upper bounds do not serve, once it is sampled.
-    is_whole : bool
-        Whether nothing is left for a later rewrite by the same request.
-    limit_message : str
-        What is to be said of ``max-files-to-rewrite``, should nothing be rewritten.
     """
 
     request: PlanRequest
@@ -108,10 +100,10 @@ class RewritePlan:
     expected_seconds: float | None = None
     predicates: tuple[PredicateScan, ...] = ()
     warnings: tuple[str, ...] = ()
-    measure: ScanFractions | None = None
-    metrics: CheckedMetrics = field(default_factory=CheckedMetrics)
-    is_whole: bool = False
-    limit_message: str = ""
+    measure: ScanFractions | None = None  # what measures the files of its groups, once it is sampled
+    metrics: CheckedMetrics = field(default_factory=CheckedMetrics)  # the columns whose bounds do not serve
+    is_whole: bool = False  # whether nothing is left for a later rewrite by the same request
+    limit_message: str = ""  # what is to be said of ``max-files-to-rewrite``, should nothing be rewritten
 
     @property
     def is_sampled(self) -> bool:

@@ -165,7 +165,8 @@ def known_sort_order(table: Table, snapshots: Sequence[SnapshotFacts], *, case_s
 
 def last_sort_order(table: Table, layout: SnapshotFacts, purpose: str = "report on") -> str:
     """Write the sort order of a rewrite of ours, whose summary has the names that its columns had then."""
-    ids, today = _ids(_schema_of(table, layout)), _names(table.schema())
+    schema, today = _schema_of(table, layout), _names(table.schema())
+    ids = {} if schema is None else {name: field_id for field_id, name in _names(schema).items()}
 
     def name_of_today(parts: Name) -> Name:
         if parts not in ids:
@@ -199,10 +200,6 @@ def _schema_of(table: Table, layout: SnapshotFacts) -> Schema | None:
     """Find the schema that a table had when a snapshot was made, where that is known."""
     snapshot = table.snapshot_by_id(layout.snapshot_id)
     return None if snapshot is None or snapshot.schema_id is None else table.schemas().get(snapshot.schema_id)
-
-
-def _ids(schema: Schema | None) -> dict[Name, int]:
-    return {} if schema is None else {name: field.field_id for name, field in named_fields(schema.as_struct())}
 
 
 def _names(schema: Schema) -> dict[int, Name]:

@@ -70,26 +70,23 @@ class DeletedRows:
     def of(self, task: DataFileTask) -> Deleted:
         """Read what is deleted of a data file; to be called once for each, in any thread."""
         with self._lock:
-            return self._of(task)
-
-    def _of(self, task: DataFileTask) -> Deleted:
-        positions = [
-            found
-            for delete in task.position_deletes
-            if (found := self._position_deletes(delete).get(task.data_file.file_path)) is not None
-        ]
-        for delete in task.position_deletes:
-            self._uses[delete.file_path] -= 1
-            if not self._uses[delete.file_path]:
-                self._positions.pop(delete.file_path, None)
-        if self._rows is None:
-            self._rows = self._equality_deletes()
-        return Deleted(
-            np.unique(np.concatenate(positions)) if positions else np.empty(0, np.int64),
-            self._marks.pop(task, None),
-            tuple((scope.fields, self._rows[scope]) for scope in _scopes(task) if scope in self._rows),
-            task.data_sequence_number,
-        )
+            positions = [
+                found
+                for delete in task.position_deletes
+                if (found := self._position_deletes(delete).get(task.data_file.file_path)) is not None
+            ]
+            for delete in task.position_deletes:
+                self._uses[delete.file_path] -= 1
+                if not self._uses[delete.file_path]:
+                    self._positions.pop(delete.file_path, None)
+            if self._rows is None:
+                self._rows = self._equality_deletes()
+            return Deleted(
+                np.unique(np.concatenate(positions)) if positions else np.empty(0, np.int64),
+                self._marks.pop(task, None),
+                tuple((scope.fields, self._rows[scope]) for scope in _scopes(task) if scope in self._rows),
+                task.data_sequence_number,
+            )
 
     def close(self) -> None:
         """Forget all that is held."""

@@ -54,22 +54,17 @@ class _RowGroup:
     bounded: set[int] = field(default_factory=set)
 
 
-@dataclass
 class FileMetrics:
     """Collects the metrics of one data file.
 
     Of the columns at the places in ``large`` the footer has no statistics of strings.
     """
 
-    schema: Schema
-    config: MetricsConfig
-    large: Collection[int] = ()
-    _columns: list[_Column] = field(init=False)
-    _row_groups: list[_RowGroup] = field(default_factory=list)
-    _bounds: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._columns = list(_columns(self.schema, self.config))
+    def __init__(self, schema: Schema, config: MetricsConfig, large: Collection[int] = ()) -> None:
+        self.large = large
+        self._columns = list(_columns(schema, config))
+        self._row_groups: list[_RowGroup] = []
+        self._bounds: dict[int, tuple[bytes, bytes]] = {}
 
     def see(self, batches: Sequence[pa.RecordBatch]) -> None:
         """Look at the rows of the next row group: count NaN, and find the bounds of long strings."""
