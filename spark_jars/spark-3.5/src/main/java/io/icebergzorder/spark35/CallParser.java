@@ -9,12 +9,12 @@ import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.parser.extensions.IcebergSparkSqlExtensionsParser;
 
 /**
- * The session's parser, which applies the rule to what it parsed, and has Iceberg's parser take a CALL of a procedure that Iceberg
- * does not have.
+ * The session's parser, which applies the rule to what it parsed, and has Iceberg's parser take a CALL of a procedure
+ * that Iceberg does not have.
  *
- * <p>Spark 3.5 has no CALL. Iceberg's parser has, but takes a statement only if its text names a procedure that Iceberg knows; so the
- * statement gets such a name in a comment, which the grammar then skips. (To call the grammar directly would need the ANTLR classes
- * that Iceberg's jar has under a name of its own.)
+ * <p>Spark 3.5 has no CALL. Iceberg's parser has, but takes a statement only if its text names a procedure that Iceberg
+ * knows; so the statement gets such a name in a comment, which the grammar then skips. (To call the grammar directly
+ * would need the ANTLR classes that Iceberg's jar has under a name of its own.)
  */
 final class CallParser {
   private static final Pattern CALL_OF_ADDED =

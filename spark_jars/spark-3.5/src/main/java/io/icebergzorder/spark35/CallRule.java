@@ -23,8 +23,8 @@ import org.apache.spark.sql.connector.iceberg.catalog.ProcedureParameter;
 import scala.Product;
 
 /**
- * Puts our procedures into a CALL of {@link Procedures one of them} in an Iceberg catalog. Every other CALL is left for Iceberg to
- * resolve, or to refuse.
+ * Puts our procedures into a CALL of {@link Procedures one of them} in an Iceberg catalog. Every other CALL is left for
+ * Iceberg to resolve, or to refuse.
  */
 final class CallRule extends Rule<LogicalPlan> {
   private final transient SparkSession session;

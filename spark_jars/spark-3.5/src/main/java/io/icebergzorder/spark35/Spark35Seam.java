@@ -12,8 +12,8 @@ import scala.runtime.AbstractFunction2;
 /**
  * Adds what Spark 3.5 needs, where CALL is Iceberg's own and not Spark's.
  *
- * <p>The rule must see a CALL before Iceberg's rule does. Named after Iceberg's extension, ours has the last word in parsing and
- * applies it there; named before, its rule comes first in the analysis.
+ * <p>The rule must see a CALL before Iceberg's rule does. Named after Iceberg's extension, ours has the last word in
+ * parsing and applies it there; named before, its rule comes first in the analysis.
  */
 public final class Spark35Seam implements Consumer<SparkSessionExtensions> {
   @Override

@@ -22,8 +22,8 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Puts our procedures into a CALL of {@link Procedures one of them} in an Iceberg catalog, and into DESCRIBE PROCEDURE of
- * them. Every other procedure is left for Spark to resolve, or to refuse.
+ * Puts our procedures into a CALL of {@link Procedures one of them} in an Iceberg catalog, and into DESCRIBE PROCEDURE
+ * of them. Every other procedure is left for Spark to resolve, or to refuse.
  */
 final class ProcedureRule extends Rule<LogicalPlan> {
   /** By name, because Spark 4.0 does not have it. */

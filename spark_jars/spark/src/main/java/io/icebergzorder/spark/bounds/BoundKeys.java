@@ -13,8 +13,8 @@ import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
 
 /**
- * Collects the bounds of a column in data files as keys, in the order in which the files are added. Nothing of a file is kept but
- * numbers and keys, so that the files of a large table fit in little memory.
+ * Collects the bounds of a column in data files as keys, in the order in which the files are added. Nothing of a file
+ * is kept but numbers and keys, so that the files of a large table fit in little memory.
  */
 public final class BoundKeys {
   private static final int FIRST_CAPACITY = 64;
@@ -27,12 +27,6 @@ public final class BoundKeys {
   private double[] valued = new double[FIRST_CAPACITY];
   private int size;
 
-  /**
-   * Begins without files.
-   *
-   * @param column the column
-   * @param field the same in the table's schema, of a primitive type
-   */
   public BoundKeys(ClusteringColumn column, Types.NestedField field) {
     this.column = column;
     this.fieldId = field.fieldId();

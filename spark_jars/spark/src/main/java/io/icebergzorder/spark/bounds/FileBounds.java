@@ -14,12 +14,6 @@ public final class FileBounds {
   private final Map<String, Integer> places = new HashMap<>();
   private final List<ColumnBounds> columns;
 
-  /**
-   * Reads bounds.
-   *
-   * @param columns the columns, of primitive types in the schema
-   * @param forEach visits the files, with the metrics of the columns
-   */
   public FileBounds(List<ClusteringColumn> columns, Schema schema, Consumer<Consumer<DataFile>> forEach) {
     List<BoundKeys> keys =
         columns.stream().map(column -> new BoundKeys(column, schema.findField(String.join(".", column.parts())))).toList();

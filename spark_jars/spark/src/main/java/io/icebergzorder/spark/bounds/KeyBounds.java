@@ -19,12 +19,7 @@ public final class KeyBounds {
 
   private KeyBounds() {}
 
-  /**
-   * Writes a key as a bound, as Iceberg serialises single values.
-   *
-   * @param row of the state {@link KeyColumn#VALUE}
-   * @param type of the column
-   */
+  /** Writes a key as a bound, as Iceberg serialises single values. */
   public static ByteBuffer bound(KeyColumn keys, int row, Type type) {
     return Conversions.toByteBuffer(type, keys.domain() == KeyDomain.LONG ? value(keys.longKey(row), type) : value(keys.bytesKey(row), type));
   }

@@ -10,8 +10,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Commits file groups in batches as they are finished, and keeps account of what became of each batch. A thread of its own commits, one batch
- * after the other, so that those that rewrite go on while the catalog is slow.
+ * Commits file groups in batches as they are finished, and keeps account of what became of each batch. A thread of its
+ * own commits, one batch after the other, so that those that rewrite go on while the catalog is slow.
  */
 public final class PartialCommits {
   private static final Logger LOG = LoggerFactory.getLogger(PartialCommits.class);

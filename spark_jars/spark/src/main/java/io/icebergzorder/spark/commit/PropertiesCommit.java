@@ -10,13 +10,7 @@ import org.apache.iceberg.UpdateProperties;
 public final class PropertiesCommit {
   private PropertiesCommit() {}
 
-  /**
-   * Sets properties; the others stay as they are, those that somebody else sets at the same time among them.
-   *
-   * @param properties names and values
-   * @throws UnknownCommitException if nobody knows whether the commit took place; the message says what to do
-   * @throws RuntimeException if the commit failed; the message says why
-   */
+  /** Sets properties; the others stay as they are, those that somebody else sets at the same time among them. */
   public static void set(Table table, Map<String, String> properties) {
     CommitAttempt attempt = new CommitAttempt(table, null, (base, replacement) -> {});
     try {

@@ -24,8 +24,8 @@ import org.apache.iceberg.exceptions.ValidationException;
 /**
  * Replaces rewritten data files by new ones, through Iceberg's commit manager.
  *
- * <p>A commit has one of three outcomes: done; failed, and then the new files are deleted; or unknown, and then nothing is
- * deleted, because the new files may be the table's.
+ * <p>A commit has one of three outcomes: done; failed, and then the new files are deleted; or unknown, and then nothing
+ * is deleted, because the new files may be the table's.
  */
 public final class RewriteCommit {
   private final Table table;
@@ -36,12 +36,6 @@ public final class RewriteCommit {
   private final Function<Collection<RewriteFileGroup>, Map<String, String>> summary;
   private boolean areAllDone = true;
 
-  /**
-   * Prepares commits.
-   *
-   * @param startingSnapshotId what the rewrite began from
-   * @param summary what the summary of a snapshot says of the file groups in it
-   */
   public RewriteCommit(
       Table table,
       String branch,
@@ -62,12 +56,7 @@ public final class RewriteCommit {
     this.summary = summary;
   }
 
-  /**
-   * Commits file groups in one snapshot.
-   *
-   * @throws UnknownCommitException if nobody knows whether the commit took place; the message says what to do
-   * @throws RuntimeException if the commit failed; the message says why, and what to do
-   */
+  /** Commits file groups in one snapshot. */
   public void commit(Collection<RewriteFileGroup> groups) {
     CommitAttempt attempt = new CommitAttempt(table, start, check(groups));
     try {

@@ -9,8 +9,8 @@ import org.apache.iceberg.Schema;
 import org.apache.iceberg.expressions.Expression;
 
 /**
- * Some row groups of a data file: those whose middle lies in a range of its bytes. Iceberg's own parts of files cannot be staged,
- * because a staged scan splits what it is given, and they refuse that.
+ * Some row groups of a data file: those whose middle lies in a range of its bytes. Iceberg's own parts of files cannot
+ * be staged, because a staged scan splits what it is given, and they refuse that.
  */
 public final class FilePart implements FileScanTask {
   private static final long serialVersionUID = 1L;
@@ -19,13 +19,6 @@ public final class FilePart implements FileScanTask {
   private final long start;
   private final long length;
 
-  /**
-   * Takes a part of a data file.
-   *
-   * @param file all of it
-   * @param start the first byte
-   * @param length how many bytes
-   */
   public FilePart(FileScanTask file, long start, long length) {
     this.file = file;
     this.start = start;

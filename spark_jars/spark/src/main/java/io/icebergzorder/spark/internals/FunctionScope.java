@@ -12,7 +12,8 @@ import org.apache.spark.sql.types.StructType;
 
 /**
  * Calls of Java objects from data frame columns, by way of Spark's function catalogs: the public path on which Spark
- * generates a direct call of {@code invoke} with unboxed arguments. Closing it forgets the functions and what they share.
+ * generates a direct call of {@code invoke} with unboxed arguments. Closing it forgets the functions and what they
+ * share.
  */
 public final class FunctionScope implements AutoCloseable {
   private final RewriteSession session;

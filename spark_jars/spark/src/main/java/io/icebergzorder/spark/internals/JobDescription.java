@@ -4,8 +4,8 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Names Spark jobs for the people who watch them. Only the description is set: the job group stays the caller's, so that a
- * client that cancels its group or its tag also cancels the rewrite.
+ * Names Spark jobs for the people who watch them. Only the description is set: the job group stays the caller's, so
+ * that a client that cancels its group or its tag also cancels the rewrite.
  */
 public final class JobDescription {
   private static final String PROPERTY = "spark.job.description";

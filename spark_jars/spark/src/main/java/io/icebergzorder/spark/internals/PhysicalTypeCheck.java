@@ -32,11 +32,12 @@ import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.api.java.function.FlatMapFunction;
 
 /**
- * Checks in Parquet footers whether Iceberg's readers in Spark read imported files correctly. A rewrite would make wrong values
- * permanent, for every engine.
+ * Checks in Parquet footers whether Iceberg's readers in Spark read imported files correctly. A rewrite would make
+ * wrong values permanent, for every engine.
  *
- * <p>It reads the footers of files whose manifest entry has no split offsets, which Iceberg's own writers always set. If the table has a
- * name mapping, which files without field ids need, it reads the footers of all its files. It skips encrypted files.
+ * <p>It reads the footers of files whose manifest entry has no split offsets, which Iceberg's own writers always set.
+ * If the table has a name mapping, which files without field ids need, it reads the footers of all its files. It skips
+ * encrypted files.
  */
 public final class PhysicalTypeCheck {
   private static final int FILES_PER_TASK = 16;
@@ -48,11 +49,7 @@ public final class PhysicalTypeCheck {
   /** A column that some or all readers misread. */
   private record Mismatch(String file, String name, String physical, String type, Reading reading) implements Serializable {}
 
-  /**
-   * Checks footers in a Spark job. Turns vectorized reads off in the session if only the row reader is correct.
-   *
-   * @throws IllegalArgumentException if no reader reads a column correctly, naming file, column and type
-   */
+  /** Checks footers in a Spark job. Turns vectorized reads off in the session if only the row reader is correct. */
   public static void check(RewriteSession session, Table table, Collection<DataFile> files) {
     boolean hasNameMapping = table.properties().containsKey(TableProperties.DEFAULT_NAME_MAPPING);
     List<String> locations =

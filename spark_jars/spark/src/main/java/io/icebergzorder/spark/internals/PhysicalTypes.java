@@ -17,8 +17,9 @@ import org.apache.iceberg.types.Types;
 /**
  * Which physical types of Parquet Iceberg's readers in Spark make the right values of.
  *
- * <p>Iceberg's own writers use one physical type per Iceberg type (see "Parquet" in appendix A of its specification). Files that were
- * imported have others, and the readers do not look: they take milliseconds, nanoseconds and decimals of another scale for their own.
+ * <p>Iceberg's own writers use one physical type per Iceberg type (see "Parquet" in appendix A of its specification).
+ * Files that were imported have others, and the readers do not look: they take milliseconds, nanoseconds and decimals
+ * of another scale for their own.
  */
 final class PhysicalTypes {
   /** How a column has to be read. */

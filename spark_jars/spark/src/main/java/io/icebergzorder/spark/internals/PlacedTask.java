@@ -12,19 +12,11 @@ import org.apache.iceberg.expressions.Expression;
 import org.apache.spark.TaskContext;
 
 /**
- * A scan task that is read in a certain partition of Spark's, or not at all: whoever knows the number of the partition knows
- * whose rows it has, which has to be true.
- *
- * @param task the part of a data file that is read; it is not split any further
- * @param place the number of the partition
- * @param weight what Iceberg is told of its size, as it puts tasks together
+ * A scan task that is read in a certain partition of Spark's, or not at all: whoever knows the number of the partition
+ * knows whose rows it has, which has to be true.
  */
 record PlacedTask(FileScanTask task, int place, long weight) implements FileScanTask {
-  /**
-   * Places tasks so that Iceberg puts together again what is together, if it packs bins of this {@link #weight}, one at a time.
-   *
-   * @param partitions the tasks of each, at least one
-   */
+  /** Places tasks so that Iceberg puts together again what is together, if it packs bins of this {@link #weight}, one at a time. */
   static List<FileScanTask> of(List<List<FileScanTask>> partitions) {
     // A bin is closed when the next task does not fit: all bins are full, and every task weighs something.
     long weight = weight(partitions);
@@ -43,11 +35,7 @@ record PlacedTask(FileScanTask task, int place, long weight) implements FileScan
     return partitions.stream().mapToInt(List::size).max().orElse(1);
   }
 
-  /**
-   * The data file, which whoever reads the task has to ask for.
-   *
-   * @throws IllegalStateException if it is asked for by a Spark task of another partition
-   */
+  /** The data file, which whoever reads the task has to ask for. */
   @Override
   public DataFile file() {
     TaskContext reading = TaskContext.get();

@@ -17,8 +17,8 @@ import org.apache.spark.sql.connector.read.Scan;
 /**
  * A data frame over exactly the given scan tasks, by way of Iceberg's registries of staged tasks.
  *
- * <p>Closing it clears the registries. A data frame that Spark planned as anything but a staged scan is refused: it would
- * read the whole table, and a rewrite that writes the whole table back doubles every row.
+ * <p>Closing it clears the registries. A data frame that Spark planned as anything but a staged scan is refused: it
+ * would read the whole table, and a rewrite that writes the whole table back doubles every row.
  */
 public final class StagedScan implements AutoCloseable {
   private static final String STAGED_SCAN = "org.apache.iceberg.spark.source.SparkStagedScan";
@@ -33,11 +33,7 @@ public final class StagedScan implements AutoCloseable {
     this(session, table, tasks, Map.of());
   }
 
-  /**
-   * Stages the tasks of each partition of the data frame.
-   *
-   * @param partitions at least one task in each
-   */
+  /** Stages the tasks of each partition of the data frame. */
   public static StagedScan ofPartitions(SparkSession session, Table table, List<List<FileScanTask>> partitions) {
     List<FileScanTask> placed = PlacedTask.of(partitions);
     Map<String, String> planning =
@@ -73,20 +69,12 @@ public final class StagedScan implements AutoCloseable {
     return session.read().format("iceberg").option("scan-task-set-id", id).options(planning).load(id);
   }
 
-  /**
-   * Checks that a query reads the staged tasks and nothing else.
-   *
-   * @throws IllegalStateException if it does not
-   */
+  /** Checks that a query reads the staged tasks and nothing else. */
   public void checkReadsOnlyStaged(Dataset<Row> query) {
     check(SparkInternals.scans(query));
   }
 
-  /**
-   * Checks that what this thread is executing, as Spark has planned it, reads the staged tasks and nothing else.
-   *
-   * @throws IllegalStateException if it does not
-   */
+  /** Checks that what this thread is executing, as Spark has planned it, reads the staged tasks and nothing else. */
   public void checkIsAllThatIsRead() {
     check(SparkInternals.scansOfExecution(session));
   }

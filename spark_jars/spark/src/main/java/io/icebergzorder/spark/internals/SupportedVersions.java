@@ -8,8 +8,8 @@ import org.apache.iceberg.IcebergBuild;
 import org.apache.iceberg.actions.RewriteDataFilesCommitManager;
 
 /**
- * The versions of Iceberg whose staged scan and commit are known here. Any other is refused: a scan that is not limited to the
- * staged files would append every row a second time.
+ * The versions of Iceberg whose staged scan and commit are known here. Any other is refused: a scan that is not limited
+ * to the staged files would append every row a second time.
  */
 public final class SupportedVersions {
   /** By minor version of Spark, the minor versions of Iceberg. */
@@ -18,11 +18,7 @@ public final class SupportedVersions {
 
   private SupportedVersions() {}
 
-  /**
-   * Checks the Iceberg of this session.
-   *
-   * @throws UnsupportedOperationException if it is not known
-   */
+  /** Checks the Iceberg of this session. */
   public static void checkIceberg() {
     check(org.apache.spark.package$.MODULE$.SPARK_VERSION(), IcebergBuild.version());
   }

@@ -4,13 +4,8 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * The file groups that one Spark job rewrites. Output files are numbered through, group by group, and each task that writes makes
- * some that follow each other, of one group.
- *
- * @param groups at least one
- * @param isInPlace whether each group is sorted in the task that reads it, and becomes one file there; otherwise rows are sent to the
- *     task that writes their file
- * @param filesPerTask how many files a task writes at most
+ * The file groups that one Spark job rewrites. Output files are numbered through, group by group, and each task that
+ * writes makes some that follow each other, of one group.
  */
 public record GroupJob(List<LaidOutGroup> groups, boolean isInPlace, int filesPerTask) {
   public GroupJob {

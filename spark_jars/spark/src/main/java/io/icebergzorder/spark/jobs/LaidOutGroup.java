@@ -4,12 +4,7 @@ import io.icebergzorder.core.Layout;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import org.apache.iceberg.actions.RewriteFileGroup;
 
-/**
- * A file group that is to be rewritten, and the layout by which it is.
- *
- * @param group Iceberg's
- * @param layout fitted to its rows
- */
+/** A file group that is to be rewritten, and the layout by which it is. */
 public record LaidOutGroup(RewriteFileGroup group, Layout layout) {
   /** Whether its rows may go to more than one partition of the table. */
   public boolean changesSpec() {

@@ -11,12 +11,7 @@ import org.apache.iceberg.util.TableScanUtil;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/**
- * The partitions that a job reads, each with files of one group.
- *
- * @param tasks by partition
- * @param groups by partition, the number of the group in its job
- */
+/** The partitions that a job reads, each with files of one group. */
 public record ReadPartitions(List<List<FileScanTask>> tasks, int[] groups) {
   /** Plans the partitions of a job: one for each group that is rewritten in place, otherwise as many as Iceberg makes of it. */
   public static ReadPartitions of(SparkSession session, Table table, GroupJob job) {

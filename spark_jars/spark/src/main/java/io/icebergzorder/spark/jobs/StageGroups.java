@@ -4,17 +4,9 @@ import io.icebergzorder.spark.internals.Shared;
 import java.io.Serializable;
 import org.apache.spark.TaskContext;
 
-/**
- * Whose rows a task of a stage has: each of its partitions holds rows of one file group.
- *
- * @param groups by partition, the number of the group in its job
- */
+/** Whose rows a task of a stage has: each of its partitions holds rows of one file group. */
 public record StageGroups(Shared<int[]> groups) implements Serializable {
-  /**
-   * The number of the group whose rows the running task has.
-   *
-   * @throws IllegalStateException if no task is running: Spark would find the value of an expression on the driver
-   */
+  /** The number of the group whose rows the running task has. */
   int ofTask() {
     TaskContext task = TaskContext.get();
     if (task == null) {

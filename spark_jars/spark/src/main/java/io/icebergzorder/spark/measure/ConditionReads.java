@@ -88,12 +88,7 @@ public final class ConditionReads {
     return read;
   }
 
-  /**
-   * What will be read of the files that a layout is predicted to make: nothing by a condition that today's files of the group rule out
-   * together, as {@link #today} has found.
-   *
-   * @param kept what they will keep of bounds
-   */
+  /** What will be read of predicted files: nothing by a condition that {@link #today}'s files of the group rule out together. */
   public BytesRead predicted(PlannedGroup group, SampledGroup sampled, KeptBounds kept) {
     BytesRead read = new BytesRead(conditions.size());
     if (conditions.isEmpty()) {

@@ -22,11 +22,6 @@ public final class GroupBounds {
   private final int[] keyLengths;
   private final LongStream.Builder bytes = LongStream.builder();
 
-  /**
-   * Begins without files.
-   *
-   * @param keyLengths by column of {@link RowOrder#all()}, the bytes at which the keys of samples are cut
-   */
   public GroupBounds(Table table, RowOrder order, int[] keyLengths) {
     this.keyLengths = keyLengths;
     List<ClusteringColumn> all = order.all();

@@ -15,12 +15,7 @@ import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.Metrics;
 import org.apache.iceberg.types.Types;
 
-/**
- * Data files that do not exist yet, so that Iceberg can judge conditions on them.
- *
- * @param fields the clustering columns in the table's schema
- * @param partitions the partitions by their numbers; one that is not known rules no file out
- */
+/** Data files that do not exist yet, so that Iceberg can judge conditions on them. */
 public record PredictedFiles(List<Types.NestedField> fields, List<FilePartition> partitions) {
   /** Which of some new files each of several conditions leaves. */
   public boolean[][] mayMatch(List<FileCondition> conditions, DataFiles files) {

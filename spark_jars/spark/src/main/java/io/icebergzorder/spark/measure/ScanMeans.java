@@ -25,13 +25,7 @@ public final class ScanMeans {
     return new ConditionReads(plan, plan.workload().map(Workload::conditions).orElse(List.of()));
   }
 
-  /**
-   * The mean for a file group by some files.
-   *
-   * @param fractions the scan fractions of columns among them
-   * @param read what queries read of them
-   * @param spans of a region, by which its layout weighs columns, see {@link PlannedGroup#spans()}
-   */
+  /** The mean for a file group by some files. */
   public double of(Map<String, Double> fractions, BytesRead read, double[] spans) {
     return weights.map(read::mean).orElseGet(() -> ScanFractions.mean(order, fractions, spans));
   }

@@ -9,8 +9,8 @@ import java.util.Map;
 import java.util.function.Supplier;
 
 /**
- * The bounds of a plan's data files. They are read from the manifests again: metrics of all files that were only listed would take
- * more memory than the files themselves, where keys of those that are rewritten take little.
+ * The bounds of a plan's data files. They are read from the manifests again: metrics of all files that were only listed
+ * would take more memory than the files themselves, where keys of those that are rewritten take little.
  */
 public final class TodaysFiles {
   private TodaysFiles() {}

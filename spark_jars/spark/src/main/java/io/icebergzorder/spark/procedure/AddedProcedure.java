@@ -12,12 +12,6 @@ public non-sealed interface AddedProcedure extends ProcedureDefinition {
   /** What it takes; required parameters first. */
   List<CallArguments.Parameter> parameters();
 
-  /**
-   * Calls it.
-   *
-   * @param session the session of the CALL
-   * @param catalog the catalog whose procedure was called
-   * @return rows of {@link #output}, as Spark holds values inside
-   */
+  /** Calls it. */
   List<Object[]> call(SparkSession session, TableCatalog catalog, CallArguments arguments);
 }

@@ -14,21 +14,9 @@ import org.apache.spark.sql.types.DataType;
 public final class CallArguments {
   private final Map<String, Object> values = new HashMap<>();
 
-  /**
-   * One parameter of a procedure.
-   *
-   * @param name its name
-   * @param type Spark's type of its arguments
-   * @param isRequired whether a CALL must give it
-   */
+  /** One parameter of a procedure. */
   public record Parameter(String name, DataType type, boolean isRequired) {}
 
-  /**
-   * Reads arguments.
-   *
-   * @param parameters the parameters
-   * @param row a value for each, NULL for what was not given
-   */
   public CallArguments(List<Parameter> parameters, InternalRow row) {
     for (int i = 0; i < parameters.size(); i++) {
       if (!row.isNullAt(i)) {

@@ -7,12 +7,6 @@ import org.apache.spark.sql.connector.catalog.TableCatalog;
 
 /** A procedure of Iceberg's, with its parameters and its results, some calls of which come here. */
 public non-sealed interface ExtendedProcedure extends ProcedureDefinition {
-  /**
-   * Calls it.
-   *
-   * @param session the session of the CALL
-   * @param catalog the catalog whose procedure was called
-   * @return rows of {@link #output}, as Spark holds values inside; empty if the CALL is for Iceberg's own procedure
-   */
+  /** Calls it. */
   Optional<List<Object[]>> call(SparkSession session, TableCatalog catalog, CallArguments arguments);
 }

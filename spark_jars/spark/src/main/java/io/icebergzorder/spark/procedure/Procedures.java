@@ -24,13 +24,7 @@ public final class Procedures {
 
   private Procedures() {}
 
-  /**
-   * A procedure, as a CALL names it in an Iceberg catalog.
-   *
-   * @param catalog the catalog, which is a {@link TableCatalog}
-   * @param identifier the procedure's namespace and name, as written
-   * @param definition the procedure
-   */
+  /** A procedure, as a CALL names it in an Iceberg catalog. */
   public record NamedProcedure(CatalogPlugin catalog, Identifier identifier, ProcedureDefinition definition) {
     /** The catalog, as one of tables. */
     public TableCatalog tables() {
@@ -48,12 +42,7 @@ public final class Procedures {
     return ALL.stream().filter(ExtendedProcedure.class::isInstance).map(ExtendedProcedure.class::cast).toList();
   }
 
-  /**
-   * Finds out what a CALL calls. A catalog is looked up only for a name that is one of these procedures'.
-   *
-   * @param nameParts catalog (or none, for the current one), namespace, name
-   * @return null if the name is no such procedure's, or the catalog not Iceberg's
-   */
+  /** Finds out what a CALL calls. A catalog is looked up only for a name that is one of these procedures'. */
   public static NamedProcedure find(SparkSession session, List<String> nameParts) {
     ProcedureDefinition definition = named(nameParts.get(nameParts.size() - 1).toLowerCase(Locale.ROOT));
     if (definition == null) {

@@ -16,8 +16,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Iceberg's own z-order and Hilbert sort, taken over where a session setting says so: jobs that call {@code strategy => 'sort'}
- * with {@code sort_order => 'zorder(a, b)'} then get ours, as they are.
+ * Iceberg's own z-order and Hilbert sort, taken over where a session setting says so: jobs that call {@code strategy =>
+ * 'sort'} with {@code sort_order => 'zorder(a, b)'} then get ours, as they are.
  */
 final class ReplacedBuiltin {
   /** The setting; false by default. */
@@ -46,11 +46,7 @@ final class ReplacedBuiltin {
         && Boolean.parseBoolean(session.conf().get(SETTING, "false"));
   }
 
-  /**
-   * The same request without the options that only Iceberg's sorts have.
-   *
-   * @throws IllegalArgumentException if Iceberg refuses the columns: what its own sort would not do is refused in its words
-   */
+  /** The same request without the options that only Iceberg's sorts have. */
   static RewriteRequest of(SparkSession session, TableCatalog catalog, RewriteRequest request) {
     String[] columns =
         SortOrder.parse(request.sortOrder()).columns().stream()

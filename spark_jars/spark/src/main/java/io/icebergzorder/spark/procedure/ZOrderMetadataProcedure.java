@@ -21,8 +21,9 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * {@code zorder_metadata}: a table's newest metadata file, or of a snapshot the manifest list and the manifests. Python's report measures
- * them; it reaches them so where only Spark has the catalog and its credentials, and over Spark Connect.
+ * {@code zorder_metadata}: a table's newest metadata file, or of a snapshot the manifest list and the manifests.
+ * Python's report measures them; it reaches them so where only Spark has the catalog and its credentials, and over
+ * Spark Connect.
  */
 final class ZOrderMetadataProcedure implements AddedProcedure {
   private static final StructType OUTPUT =

@@ -12,8 +12,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * {@code zorder_plan}: what {@code rewrite_data_files(strategy => 'zorder')} would do with the same arguments, and why, if that is
- * nothing. It reads metadata only, unless it is to sample, or a workload is to choose the columns.
+ * {@code zorder_plan}: what {@code rewrite_data_files(strategy => 'zorder')} would do with the same arguments, and why,
+ * if that is nothing. It reads metadata only, unless it is to sample, or a workload is to choose the columns.
  */
 final class ZOrderPlanProcedure implements AddedProcedure {
   private static final StructType OUTPUT =

@@ -11,8 +11,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * {@code zorder_rewrite}: what {@code rewrite_data_files(strategy => 'zorder')} does, with a message and all figures, for which the columns
- * of Iceberg's procedure have no room.
+ * {@code zorder_rewrite}: what {@code rewrite_data_files(strategy => 'zorder')} does, with a message and all figures,
+ * for which the columns of Iceberg's procedure have no room.
  */
 final class ZOrderRewriteProcedure implements AddedProcedure {
   @Override

@@ -17,21 +17,9 @@ public final class AskedFiles {
   private final List<FileCondition> conditions;
   private final Map<String, Asked> asked = new HashMap<>();
 
-  /**
-   * The queries of a file.
-   *
-   * @param mayFind those that may find rows in its partition
-   * @param read those that read it
-   */
+  /** The queries of a file. */
   private record Asked(BitSet mayFind, BitSet read) {}
 
-  /**
-   * Looks at files.
-   *
-   * @param table the table that the workload was resolved against
-   * @param caseSensitive whether the names in its filters differ by case
-   * @param forEach visits the files, with the metrics of columns that are named
-   */
   public AskedFiles(
       Workload workload, Table table, boolean caseSensitive, BiConsumer<Collection<String>, Consumer<DataFile>> forEach) {
     this.workload = workload;

@@ -19,12 +19,6 @@ public final class FileCondition {
   private final Map<Integer, Evaluator> partitions = new HashMap<>();
   private final Set<Integer> fieldIds;
 
-  /**
-   * Takes a condition.
-   *
-   * @param table the table that it was resolved against, with the schema that it has now
-   * @param caseSensitive whether the names in it differ by case
-   */
   public FileCondition(Table table, Condition resolved, boolean caseSensitive) {
     Expression condition = resolved.expression();
     metrics = new InclusiveMetricsEvaluator(table.schema(), condition, caseSensitive);

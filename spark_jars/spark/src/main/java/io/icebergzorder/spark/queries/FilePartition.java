@@ -3,12 +3,7 @@ package io.icebergzorder.spark.queries;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.StructLike;
 
-/**
- * A partition, as one of its files has it.
- *
- * @param spec its spec
- * @param values its values; null where they are not known
- */
+/** A partition, as one of its files has it. */
 public record FilePartition(PartitionSpec spec, StructLike values) {
   /** Where rows of several partitions come together, those of their new files are not known. */
   public static final FilePartition UNKNOWN = new FilePartition(PartitionSpec.unpartitioned(), null);

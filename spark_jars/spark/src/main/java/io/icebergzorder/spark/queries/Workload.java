@@ -27,12 +27,7 @@ import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.io.FileIO;
 
-/**
- * Queries that a table's files are cut for, resolved against the table.
- *
- * @param queries the queries, in the order in which they count
- * @param share how much they count against others that nobody has foreseen, in [0, 1]
- */
+/** Queries that a table's files are cut for, resolved against the table. */
 public record Workload(List<Query> queries, double share) {
   private static final int LARGEST = 64 * 1024 * 1024;
 
@@ -43,12 +38,7 @@ public record Workload(List<Query> queries, double share) {
 
   private static final Pattern SCHEME = Pattern.compile("[A-Za-z][A-Za-z0-9+.-]+:.*", Pattern.DOTALL);
 
-  /**
-   * A query.
-   *
-   * @param condition its filter
-   * @param wanted what it wants, and how often it is asked
-   */
+  /** A query. */
   public record Query(Condition condition, PositionBoxes.Query wanted) {
     /** How often it is asked. */
     public double weight() {
@@ -61,15 +51,7 @@ public record Workload(List<Query> queries, double share) {
     queries = List.copyOf(queries);
   }
 
-  /**
-   * Reads a workload.
-   *
-   * @param text JSON, or the place of a file with JSON
-   * @param share how much its queries count
-   * @param table the table
-   * @param filters resolve filters against the table, and throw where that cannot be done
-   * @throws IllegalArgumentException if it cannot be read, or has a filter that is none of the table
-   */
+  /** Reads a workload. */
   public static Workload of(String text, double share, Table table, boolean isCaseSensitive, Function<String, Expression> filters) {
     List<Query> queries = new ArrayList<>();
     for (WeightedFilter each : filters(text, table.io())) {
@@ -144,11 +126,7 @@ public record Workload(List<Query> queries, double share) {
     return queries.stream().map(Query::condition).toList();
   }
 
-  /**
-   * The boxes that queries want, by the active columns of a layout.
-   *
-   * @param asked which of the queries count
-   */
+  /** The boxes that queries want, by the active columns of a layout. */
   public QueryBoxes boxes(List<LayoutColumn> columns, boolean[] asked) {
     return PositionBoxes.of(
         IntStream.range(0, asked.length).filter(i -> asked[i]).mapToObj(i -> queries.get(i).wanted()).toList(), columns);

@@ -18,8 +18,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The queries of a workload in JSON, as {@code docs/workload.md} describes it and the command {@code workload} writes it. What else is
- * known of the workload is not looked at, but for the names of keys.
+ * The queries of a workload in JSON, as {@code docs/workload.md} describes it and the command {@code workload} writes
+ * it. What else is known of the workload is not looked at, but for the names of keys.
  */
 final class WorkloadJson {
   private static final int VERSION = 1;
@@ -35,12 +35,7 @@ final class WorkloadJson {
 
   private WorkloadJson() {}
 
-  /**
-   * Reads a workload.
-   *
-   * @return its queries of a weight above 0, equal filters merged, the heaviest first, and by their text where they weigh the same
-   * @throws IllegalArgumentException if it is no such JSON; the message is why, and names the place
-   */
+  /** Reads a workload. */
   static List<WeightedFilter> queries(String text) {
     JsonNode json = json(text);
     checkKeys(json, "it", KEYS, List.of("version", "queries"));

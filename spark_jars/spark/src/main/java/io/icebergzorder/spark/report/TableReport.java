@@ -46,14 +46,7 @@ public final class TableReport {
             .toList();
   }
 
-  /**
-   * Reports on a table. Manifests are read, and no data.
-   *
-   * @param columns clustering columns, for example {@code a, b}, or a sort order; null for what the table remembers
-   * @param where predicate that selects data files, or null
-   * @param branch branch to report on, or null
-   * @throws IllegalArgumentException if the request cannot be honoured
-   */
+  /** Reports on a table. Manifests are read, and no data. */
   public static ClusteringReport of(CatalogTable target, String columns, String where, String branch) {
     return ClusteringReport.of(new TableReport(ResolvedReport.of(target, columns, where, branch)).facts());
   }

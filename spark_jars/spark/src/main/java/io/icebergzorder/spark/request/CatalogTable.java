@@ -16,25 +16,13 @@ import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * An Iceberg table, as Spark finds it by its name.
- *
- * @param session the session that found it
- * @param catalog the catalog that it is in
- * @param identifier its namespace and name there
- * @param table Iceberg's table
- * @param branch the branch that the name selects, or null
- */
+/** An Iceberg table, as Spark finds it by its name. */
 public record CatalogTable(SparkSession session, TableCatalog catalog, Identifier identifier, Table table, String branch) {
   private static final Logger LOG = LoggerFactory.getLogger(CatalogTable.class);
 
   private static final String REWRITE = "rewrite data files of";
 
-  /**
-   * Loads a table by its full name, or by one that the session's current catalog and namespace complete.
-   *
-   * @throws IllegalArgumentException if there is no such table, or it is not Iceberg's
-   */
+  /** Loads a table by its full name, or by one that the session's current catalog and namespace complete. */
   public static CatalogTable load(SparkSession session, String name) {
     List<String> parts = parts(session, name, REWRITE);
     CatalogManager manager = session.sessionState().catalogManager();
@@ -47,21 +35,12 @@ public record CatalogTable(SparkSession session, TableCatalog catalog, Identifie
         String.format("Cannot rewrite data files of %s, because catalog %s has no tables", name, catalog.name()));
   }
 
-  /**
-   * Loads a table by its name, as a CALL in a catalog writes it.
-   *
-   * @throws IllegalArgumentException if there is no such table in the catalog, or it is not Iceberg's
-   */
+  /** Loads a table by its name, as a CALL in a catalog writes it. */
   public static CatalogTable load(SparkSession session, TableCatalog catalog, String name) {
     return load(session, catalog, name, REWRITE);
   }
 
-  /**
-   * Does the same for something else than a rewrite.
-   *
-   * @param act what messages say that cannot be done
-   * @throws IllegalArgumentException if there is no such table in the catalog, or it is not Iceberg's
-   */
+  /** Does the same for something else than a rewrite. */
   public static CatalogTable load(SparkSession session, TableCatalog catalog, String name, String act) {
     Identifier identifier = identifier(session, catalog, name, act);
     org.apache.spark.sql.connector.catalog.Table loaded;
@@ -80,10 +59,7 @@ public record CatalogTable(SparkSession session, TableCatalog catalog, Identifie
         String.format("Cannot %s %s, because it is not an Iceberg table", act, identifier));
   }
 
-  /**
-   * The table's identifier in the procedure's own catalog. Iceberg's helper for this logs a stack trace for every name that
-   * does not begin with a catalog.
-   */
+  /** The table's identifier in the procedure's own catalog. */
   private static Identifier identifier(SparkSession session, TableCatalog catalog, String name, String act) {
     List<String> parts = parts(session, name, act);
     String first = parts.get(0);

@@ -48,19 +48,7 @@ public final class ClusteringColumns {
     this.identity = identitySources(outputSpec);
   }
 
-  /**
-   * Resolves a sort order.
-   *
-   * @param table the table, whose schema and metrics configuration are consulted
-   * @param sortOrder the columns as written, each as its parts
-   * @param options with the weights of some of the clustering columns, and whether columns without lower/upper bounds are refused
-   * @param outputSpec the partition spec of the files to be written; its identity columns are constant in a file
-   *     and therefore ignored, with a warning where one was to cluster by
-   * @param caseSensitive whether names differ by case
-   * @return with at least one clustering column, and all columns named as the schema names them
-   * @throws IllegalArgumentException if a column is unknown, ambiguous, named twice, of a type without an order,
-   *     or without lower/upper bounds where these are refused; if no clustering column is left; or if a weight is not for one of them
-   */
+  /** Resolves a sort order. */
   public static RowOrder resolve(
       Table table,
       SortOrder sortOrder,
@@ -76,11 +64,7 @@ public final class ClusteringColumns {
     return new ClusteringColumns(table, table.spec(), caseSensitive, false).order(sortOrder, options.columnWeights());
   }
 
-  /**
-   * Checks that a table has the columns of a sort order.
-   *
-   * @throws IllegalArgumentException if one of them is unknown or ambiguous
-   */
+  /** Checks that a table has the columns of a sort order. */
   static void checkNames(Table table, SortOrder sortOrder, boolean caseSensitive) {
     sortOrder.names().forEach(new ClusteringColumns(table, table.spec(), caseSensitive, false)::find);
   }

@@ -23,12 +23,8 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 
 /**
- * A partition field of the files to be written, as a column that rows are cut and sorted by before any other: rows whose files
- * have another partition spec come from any partition, and each file holds rows of one.
- *
- * @param key the field's name, and the type of its keys: {@code long} or {@code binary}
- * @param source the column that the field is computed from
- * @param value from that column's value to the key
+ * A partition field of the files to be written, as a column that rows are cut and sorted by before any other: rows
+ * whose files have another partition spec come from any partition, and each file holds rows of one.
  */
 public record PartitionColumn(ClusteringColumn key, ClusteringColumn source, ScalarFunction<?> value) {
 

@@ -15,17 +15,7 @@ import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.SnapshotUtil;
 
-/**
- * A report's request, resolved against a table. Everything that can be wrong with one is refused here.
- *
- * @param target the table
- * @param branch the branch
- * @param snapshots the snapshots that led to the one that is reported on, oldest first, as far as they are kept; none without data
- * @param order the clustering columns
- * @param options the options that the table remembers
- * @param where the filter as written, or null
- * @param filter selects whole data files
- */
+/** A report's request, resolved against a table. Everything that can be wrong with one is refused here. */
 public record ResolvedReport(
     CatalogTable target,
     String branch,
@@ -34,11 +24,7 @@ public record ResolvedReport(
     RewriteOptions options,
     String where,
     Expression filter) {
-  /**
-   * Resolves a request, in which all but the table may be null; columns the table or its snapshots may remember.
-   *
-   * @throws IllegalArgumentException if any of it cannot be honoured
-   */
+  /** Resolves a request, in which all but the table may be null; columns the table or its snapshots may remember. */
   public static ResolvedReport of(CatalogTable target, String columns, String where, String branchArgument) {
     Table table = target.table();
     // A caching catalog hands out tables as they were when they were first loaded.
@@ -71,10 +57,7 @@ public record ResolvedReport(
     return new SnapshotFacts(snapshot.snapshotId(), snapshot.timestampMillis(), operation, summary);
   }
 
-  /**
-   * Whether a rewrite of ours was by the columns, prefix and curve of this report, whatever they were named then, and cut its files
-   * alike.
-   */
+  /** Whether a rewrite of ours had the columns, prefix, curve and cuts of this report, whatever their names then. */
   public boolean isSame(SnapshotFacts layout) {
     if (!options.layout().cuts().equals(layout.cuts())) {
       return false;
@@ -118,12 +101,7 @@ public record ResolvedReport(
                         table.name())));
   }
 
-  /**
-   * Writes the sort order of a rewrite of ours, whose summary has the names that its columns had then. The schema of its snapshot
-   * tells which fields they are; where it has none, the names count.
-   *
-   * @throws IllegalArgumentException if one of the columns was dropped
-   */
+  /** Writes the sort order of a rewrite of ours, whose summary has the names that its columns had then. */
   private static SortOrder sortOrder(Table table, SnapshotFacts layout) {
     Schema schema = schemaOf(table, layout);
     return SortOrder.parse(layout.sortOrder()).renamed(parts -> nameOfToday(table, layout.id(), schema, parts));

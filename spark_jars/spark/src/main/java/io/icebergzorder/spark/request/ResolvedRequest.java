@@ -24,15 +24,8 @@ import org.apache.iceberg.types.Types;
 import org.apache.spark.sql.AnalysisException;
 
 /**
- * A request, resolved against a table. Everything that can be wrong with one is refused here, before any data is read or written.
- *
- * @param target the table
- * @param written the request as written, completed by what the table remembers
- * @param options its options, read
- * @param branch the branch to rewrite
- * @param order the order of the rows
- * @param scope which data files the filter selects
- * @param workload the queries that files are cut for, if there are any
+ * A request, resolved against a table. Everything that can be wrong with one is refused here, before any data is read
+ * or written.
  */
 public record ResolvedRequest(
     CatalogTable target,
@@ -42,11 +35,7 @@ public record ResolvedRequest(
     RowOrder order,
     FileScope scope,
     Optional<Workload> workload) {
-  /**
-   * Resolves a request; what it does not say of columns and options, the table may remember.
-   *
-   * @throws IllegalArgumentException if any of it cannot be honoured
-   */
+  /** Resolves a request; what it does not say of columns and options, the table may remember. */
   public static ResolvedRequest of(CatalogTable target, RewriteRequest written) {
     // A caching catalog hands out tables as they were when they were first loaded.
     target.table().refresh();
@@ -156,13 +145,7 @@ public record ResolvedRequest(
     }
   }
 
-  /**
-   * Resolves conditions against a table.
-   *
-   * @param texts the conditions in Spark SQL
-   * @throws IllegalArgumentException if one is null, cannot be read, names no column of the table, or is none that Iceberg has an
-   *     expression for
-   */
+  /** Resolves conditions against a table. */
   public static List<Condition> conditions(CatalogTable target, List<String> texts) {
     if (texts.stream().anyMatch(Objects::isNull)) {
       throw new IllegalArgumentException(

@@ -17,15 +17,8 @@ import org.apache.iceberg.util.PropertyUtil;
  * The options of one rewrite: Iceberg's own, by Iceberg's names and defaults, and ours.
  *
  * <p>What Iceberg's planner reads stays in {@link #all} and is checked there; here every value is only checked to be of
- * its option's type, because Iceberg takes any text that is not {@code true} for {@code false} and names no option when a
- * number cannot be read.
- *
- * @param all every option as given
- * @param layout our own options
- * @param maxConcurrentFileGroupRewrites file groups rewritten at a time, at least 1
- * @param partialProgress how file groups are committed in several commits; empty if in one
- * @param useStartingSequenceNumber whether new files get the sequence number of the starting snapshot
- * @param removeDanglingDeletes whether delete files that apply to nothing any more are removed afterwards
+ * its option's type, because Iceberg takes any text that is not {@code true} for {@code false} and names no option when
+ * a number cannot be read.
  */
 public record RewriteOptions(
     Map<String, String> all,
@@ -52,12 +45,7 @@ public record RewriteOptions(
   /** Whether files of another partition spec than that of new files are rewritten whatever their size; false by default. */
   public static final String REWRITE_OLD_SPECS = "rewrite-old-specs";
 
-  /**
-   * Several commits.
-   *
-   * @param maxCommits commits at most, at least 1
-   * @param maxFailedCommits failed commits tolerated
-   */
+  /** Several commits. */
   public record PartialProgress(int maxCommits, int maxFailedCommits) {
     /** How many file groups a commit takes, of so many in all. */
     public int groupsPerCommit(int groups) {
@@ -99,11 +87,7 @@ public record RewriteOptions(
           Map.entry(MIN_AGE_SECONDS, LONG),
           Map.entry(REWRITE_OLD_SPECS, BOOLEAN));
 
-  /**
-   * Checks and reads options.
-   *
-   * @throws IllegalArgumentException if an option is unknown, or its value is not in its domain
-   */
+  /** Checks and reads options. */
   public static RewriteOptions of(Map<String, String> options) {
     Set<String> unknown = new TreeSet<>(options.keySet());
     unknown.removeAll(ICEBERG.keySet());

@@ -13,17 +13,7 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/**
- * A sort order, resolved against a table.
- *
- * @param partition the fields to cut by before all else, where the partition spec of files changes; else empty
- * @param prefix the columns to sort by before the curve
- * @param prefixOrders how each of them is sorted
- * @param columns the clustering columns, at least one
- * @param weights their weights, in the same order
- * @param curve the curve that was asked for
- * @param ignored names of columns that do not count, because the table is partitioned by them
- */
+/** A sort order, resolved against a table. */
 public record RowOrder(
     List<PartitionColumn> partition,
     List<ClusteringColumn> prefix,
@@ -38,11 +28,7 @@ public record RowOrder(
     return new RowOrder(fields, prefix, prefixOrders, columns, weights, curve, ignored);
   }
 
-  /**
-   * What a column counts in averages; those of the prefix count 1.
-   *
-   * @param place among {@link #named()}
-   */
+  /** What a column counts in averages; those of the prefix count 1. */
   public double weight(int place) {
     int ofClustering = place - prefix.size();
     return ofClustering < 0 || weights.length == 0 ? 1 : weights[ofClustering];

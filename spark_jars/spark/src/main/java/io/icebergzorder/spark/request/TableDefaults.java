@@ -27,12 +27,7 @@ final class TableDefaults {
 
   private TableDefaults() {}
 
-  /**
-   * Completes a request by what the table remembers; what the request says wins. One that names columns does without remembered weights
-   * of others; a remembered workload is left out where cuts are even.
-   *
-   * @throws IllegalArgumentException if it remembers what no rewrite can take
-   */
+  /** Completes a request by what the table remembers; what the request says wins. */
   static RewriteRequest complete(CatalogTable target, RewriteRequest request) {
     String sortOrder = request.sortOrder() == null ? sortOrder(target) : request.sortOrder();
     Map<String, String> options = options(target.table());
@@ -62,12 +57,7 @@ final class TableDefaults {
     }
   }
 
-  /**
-   * Refuses a workload that a table's property names outside of the table's location: it is read with the rights of whoever rewrites,
-   * who may be another than who may set properties.
-   *
-   * @throws IllegalArgumentException if it lies elsewhere
-   */
+  /** Refuses a property's workload outside of the table's location: it is read with the rights of whoever rewrites. */
   static void checkWorkload(CatalogTable target, String text) {
     String home = target.table().location().replaceAll("/+$", "");
     boolean isBelow = oneSlash(text).startsWith(oneSlash(home + "/")) && !List.of(text.split("/")).contains("..");
@@ -119,11 +109,7 @@ final class TableDefaults {
                 i -> isCaseSensitive ? parts.get(i).equals(others.get(i)) : parts.get(i).equalsIgnoreCase(others.get(i)));
   }
 
-  /**
-   * The sort order that a table remembers, as it is written, or null.
-   *
-   * @throws IllegalArgumentException if it is no sort order, or the table does not have one of its columns, maybe not any more
-   */
+  /** The sort order that a table remembers, as it is written, or null. */
   static String sortOrder(CatalogTable target) {
     String text = target.table().properties().get(COLUMNS);
     if (text == null) {
@@ -141,11 +127,7 @@ final class TableDefaults {
     return text;
   }
 
-  /**
-   * The options that a table remembers, as they are written.
-   *
-   * @throws IllegalArgumentException if the property is not of the form, or rewrites would write nothing for it
-   */
+  /** The options that a table remembers, as they are written. */
   static Map<String, String> options(Table table) {
     String text = table.properties().getOrDefault(OPTIONS, "");
     Map<String, String> options = new LinkedHashMap<>();

@@ -21,8 +21,8 @@ import scala.Function2;
 /**
  * The fields of a row as ready values, one row at a time.
  *
- * <p>Iceberg asks a row for every field together with the field's type, and Spark's binary rows then look up how to read
- * that type each time: a tenth of the time of a rewrite. Here it is looked up once for each field.
+ * <p>Iceberg asks a row for every field together with the field's type, and Spark's binary rows then look up how to
+ * read that type each time: a tenth of the time of a rewrite. Here it is looked up once for each field.
  */
 final class FieldValues {
   private enum Kind {
@@ -93,11 +93,7 @@ final class FieldValues {
     return type instanceof BinaryType ? Kind.BINARY : Kind.OTHER;
   }
 
-  /**
-   * The fields of a row.
-   *
-   * @return the same row each time, with other values
-   */
+  /** The fields of a row. */
   InternalRow of(InternalRow from) {
     for (int field = 0; field < values.length; field++) {
       values[field] = from.isNullAt(field) ? null : value(from, field);

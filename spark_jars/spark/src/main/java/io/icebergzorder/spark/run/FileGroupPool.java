@@ -39,12 +39,6 @@ final class FileGroupPool {
   private final AtomicInteger finished = new AtomicInteger();
   private final String tag = "iceberg-zorder-" + UUID.randomUUID();
 
-  /**
-   * Takes what is to be done.
-   *
-   * @param jobs with each file group that has a layout once
-   * @param unsampled the file groups without one, which have failed, with the reasons; empty if a failure is to stop the others
-   */
   FileGroupPool(GroupRewriter rewriter, List<GroupJob> jobs, Map<RewriteFileGroup, Throwable> unsampled) {
     this.rewriter = rewriter;
     this.jobs = jobs;
@@ -86,13 +80,7 @@ final class FileGroupPool {
     return groups;
   }
 
-  /**
-   * Rewrites every group that has a layout. It returns, or throws, only when no group is being rewritten any more: what a
-   * caller deletes then stays deleted.
-   *
-   * @throws ExecutionException if a group failed, and that is to stop the work
-   * @throws InterruptedException if this thread was interrupted
-   */
+  /** Rewrites every group that has a layout. */
   void run(int threads, Outcomes outcomes) throws ExecutionException, InterruptedException {
     unsampled.forEach(outcomes::failed);
     // The pool's threads inherit the tag, as they inherit whatever tags and groups the caller may cancel by.

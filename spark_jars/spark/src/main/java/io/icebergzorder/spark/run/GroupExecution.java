@@ -39,12 +39,7 @@ final class GroupExecution {
     this.commit = commit;
   }
 
-  /**
-   * Rewrites and commits file groups.
-   *
-   * @throws InterruptedException if this thread was interrupted; the message says what was committed
-   * @throws RuntimeException if not all was done that had to be; the message says what was committed, and why not the rest
-   */
+  /** Rewrites and commits file groups. */
   RewriteDataFiles.Result run(FileGroupPool groups) throws InterruptedException {
     RewriteDataFiles.Result result =
         options.partialProgress().isPresent() ? partially(groups, options.partialProgress().get()) : atOnce(groups);

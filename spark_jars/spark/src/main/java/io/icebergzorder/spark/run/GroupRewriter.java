@@ -23,8 +23,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Rewrites the file groups of a job by their layouts: every row is read once, gets its positions, goes straight to its file, is sorted
- * there and written by Iceberg's own writers.
+ * Rewrites the file groups of a job by their layouts: every row is read once, gets its positions, goes straight to its
+ * file, is sorted there and written by Iceberg's own writers.
  */
 final class GroupRewriter {
   private static final Logger LOG = LoggerFactory.getLogger(GroupRewriter.class);
@@ -49,14 +49,7 @@ final class GroupRewriter {
     return table;
   }
 
-  /**
-   * Rewrites file groups; nothing is committed.
-   *
-   * @return by group, the new data files, which the caller owns; what attempts of tasks have written that lost is left
-   * @throws IllegalStateException if the new files of a group have not the rows of its old ones
-   * @throws Exception whatever Spark or Iceberg failed with. Whatever was thrown, no task runs any more, and the new files are
-   *     deleted
-   */
+  /** Rewrites file groups; nothing is committed. */
   List<Set<DataFile>> rewrite(GroupJob job) throws Exception {
     // What functions share is there until no task of a job that failed runs any more.
     try (GroupTasks tasks = new GroupTasks(session.spark().sparkContext());
@@ -134,12 +127,7 @@ final class GroupRewriter {
         "rewritten-file-scan-task-set-id", id);
   }
 
-  /**
-   * The length at which the writer starts another file. The writer's own count includes the open row group before its
-   * pages are encoded and compressed, so a file of the planned size would be split in two near its end; the allowance is
-   * one row group. Where even cuts could not reach the planned number of files (many rows of one index), a file may be
-   * far larger than planned, and rolls at the planner's size.
-   */
+  /** The length at which the writer starts another file. */
   private long rollAt(LaidOutGroup group) {
     if (group.hasFewerFiles()) {
       return group.group().maxOutputFileSize();

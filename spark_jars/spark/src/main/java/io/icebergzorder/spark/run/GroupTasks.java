@@ -22,12 +22,13 @@ import org.slf4j.LoggerFactory;
 import scala.Option;
 
 /**
- * The tasks of a rewrite's job, and the data files that they have finished, so that those of a failed job can be deleted.
+ * The tasks of a rewrite's job, and the data files that they have finished, so that those of a failed job can be
+ * deleted.
  *
- * <p>Spark reports that a job has ended as soon as it has told its tasks to stop, and drops what they return from then on. But
- * it tells listeners of the end of every task, with the task's accumulators, however the task and its job have ended: there the
- * tasks name their files. What attempts of a task have written that lost against another one (speculation, lost executors) is for
- * {@code remove_orphan_files}, as with Iceberg's own rewrites.
+ * <p>Spark reports that a job has ended as soon as it has told its tasks to stop, and drops what they return from then
+ * on. But it tells listeners of the end of every task, with the task's accumulators, however the task and its job have
+ * ended: there the tasks name their files. What attempts of a task have written that lost against another one
+ * (speculation, lost executors) is for {@code remove_orphan_files}, as with Iceberg's own rewrites.
  */
 final class GroupTasks implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(GroupTasks.class);
@@ -62,10 +63,7 @@ final class GroupTasks implements AutoCloseable {
     return locations;
   }
 
-  /**
-   * The locations of the files of all tasks, as soon as no task runs any more. It waits for a minute at most: a task that
-   * should stop deletes its files itself if it notices later than that.
-   */
+  /** The locations of the files of all tasks, as soon as no task runs any more. */
   Set<String> filesInTheEnd() {
     try {
       startLast();
@@ -76,10 +74,7 @@ final class GroupTasks implements AutoCloseable {
     return listener.files();
   }
 
-  /**
-   * Starts one job more, only to cancel it. Spark's scheduler does one thing after the other: when it tells of this job, it
-   * has told of every task that was started for those before.
-   */
+  /** Starts one job more, only to cancel it. */
   private void startLast() {
     String group = context.getLocalProperty(SPARK_JOB_GROUP);
     // Spark may have been asked to refuse further jobs of the group, and would not tell of this one.

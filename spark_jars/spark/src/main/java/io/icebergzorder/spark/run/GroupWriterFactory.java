@@ -19,23 +19,13 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.CollectionAccumulator;
 
 /**
- * Writers of one file after the other, each by a writer of Iceberg's own, which get the fields of each row as ready values, and that
- * tell which files they have finished even when nobody takes the result of their task.
- *
- * @param staged Iceberg's own writers
- * @param schema the type of the rows that are written
- * @param files how rows tell their file
- * @param locations where the locations of finished files go
+ * Writers of one file after the other, each by a writer of Iceberg's own, which get the fields of each row as ready
+ * values, and that tell which files they have finished even when nobody takes the result of their task.
  */
 record GroupWriterFactory(
     DataWriterFactory staged, StructType schema, FileNumbers files, CollectionAccumulator<String> locations)
     implements DataWriterFactory {
-  /**
-   * How rows tell their file.
-   *
-   * @param field the field that has the number of the file; negative if all rows of a task are of one, with the task's number
-   * @param tasks by file, the number of the task that writes it
-   */
+  /** How rows tell their file. */
   record FileNumbers(int field, Shared<int[]> tasks) implements Serializable {}
 
   @Override
@@ -111,10 +101,7 @@ record GroupWriterFactory(
       }
     }
 
-    /**
-     * Finishes the files. A task that has been killed deletes them: of a copy of another task, or of one whose driver no longer
-     * waits, nobody else would.
-     */
+    /** Finishes the files. */
     @Override
     public WriterCommitMessage commit() throws IOException {
       finish();

@@ -32,14 +32,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class PositionFunctions {
   private PositionFunctions() {}
 
-  /**
-   * The function from a column's value to its position, at the column's place in a packed row.
-   *
-   * @param layouts by group, the column in the group's layout; empty where it is left out, and every position is 0
-   * @param type the type of the values
-   * @param stage tells whose layout a task needs
-   * @param scope shares the column's boundaries and positions
-   */
+  /** The function from a column's value to its position, at the column's place in a packed row. */
   static ScalarFunction<Long> packed(
       ClusteringColumn column, List<Optional<LayoutColumn>> layouts, DataType type, StageGroups stage, FunctionScope scope) {
     if (column.domain() == KeyDomain.LONG) {
@@ -54,11 +47,7 @@ public final class PositionFunctions {
     return new BytesPosition(type, new OfGroup<>(stage, scope.shareAll(bytes)));
   }
 
-  /**
-   * The function from whether a column is NULL, which it has to be, to the position of NULL.
-   *
-   * @param layouts as {@link #packed} takes them
-   */
+  /** The function from whether a column is NULL, which it has to be, to the position of NULL. */
   static ScalarFunction<Long> packedOfNull(
       List<Optional<LayoutColumn>> layouts, StageGroups stage, FunctionScope scope) {
     List<Long> nulls =
@@ -126,8 +115,8 @@ public final class PositionFunctions {
   }
 
   /**
-   * The same of texts. Most comparisons end at the first eight bytes, which Spark reads as one number without copying the
-   * text; only texts that share them are compared in full.
+   * The same of texts. Most comparisons end at the first eight bytes, which Spark reads as one number without copying
+   * the text; only texts that share them are compared in full.
    */
   private record Texts(UTF8String[] boundaries, long[] beginnings, long[] packed) implements Serializable {
     static Texts of(ClusteringColumn type, Optional<LayoutColumn> column) {

@@ -25,24 +25,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * From a plan and its layouts to new files in the table: {@link GroupRewriter} reads, routes, sorts and writes file groups,
- * {@link RewriteCommit} replaces the old files, through Iceberg's optimistic concurrency.
+ * From a plan and its layouts to new files in the table: {@link GroupRewriter} reads, routes, sorts and writes file
+ * groups, {@link RewriteCommit} replaces the old files, through Iceberg's optimistic concurrency.
  */
 public final class RewriteRun {
   private static final Logger LOG = LoggerFactory.getLogger(RewriteRun.class);
 
   private RewriteRun() {}
 
-  /**
-   * What became of a rewrite.
-   *
-   * @param result Iceberg's
-   * @param before by column name, the scan fraction of {@code column = value} among the files that were replaced
-   * @param predicted the one that was predicted
-   * @param actual the one that the new files have
-   * @param workload what the queries of the workload read of them; empty without one, or if nothing was committed
-   * @param messages what the user should know, in sentences
-   */
+  /** What became of a rewrite. */
   public record Outcome(
       RewriteDataFiles.Result result,
       Map<String, Double> before,
@@ -51,16 +42,7 @@ public final class RewriteRun {
       Optional<WorkloadReads> workload,
       List<String> messages) {}
 
-  /**
-   * Rewrites the file groups of a plan.
-   *
-   * @param session the session to run in
-   * @param plan with at least one file group
-   * @param fitted a layout for each that is to be rewritten, or why it has none
-   * @param since when the rewrite began, by {@link System#nanoTime}
-   * @throws InterruptedException if this thread was interrupted; the message says what was committed
-   * @throws RuntimeException if not all was done that had to be; the message says what was committed, and why not the rest
-   */
+  /** Rewrites the file groups of a plan. */
   public static Outcome run(RewriteSession session, TablePlan plan, FittedLayouts fitted, long since)
       throws InterruptedException {
     List<MetricsFindings.Fix> fixes = set(plan.target().table(), fitted);

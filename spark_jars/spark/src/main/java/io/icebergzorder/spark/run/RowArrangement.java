@@ -26,9 +26,9 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.functions;
 
 /**
- * The rows of a job, arranged as the layouts of its file groups say: each row goes to the partition of the data frame that stands for
- * the task that writes its file, then each partition is sorted, file by file, by the index alone or by leading columns and then the
- * index. In a job whose groups are rewritten in place, a row is in its partition already.
+ * The rows of a job, arranged as the layouts of its file groups say: each row goes to the partition of the data frame
+ * that stands for the task that writes its file, then each partition is sorted, file by file, by the index alone or by
+ * leading columns and then the index. In a job whose groups are rewritten in place, a row is in its partition already.
  *
  * <p>What rows are routed and sorted by is found as they are read, and travels with them in columns of its own, which
  * {@link StagedWrite} drops: to take them off here would have every row copied once more.
@@ -40,11 +40,6 @@ final class RowArrangement {
   private final FunctionScope scope;
   private final StageGroups stage;
 
-  /**
-   * Arranges rows by the layouts of a job.
-   *
-   * @param groups by partition of the rows, the number of the group that they are of
-   */
   RowArrangement(Table table, RowOrder order, GroupJob job, int[] groups, FunctionScope scope) {
     this.order = order;
     this.job = job;
@@ -53,21 +48,10 @@ final class RowArrangement {
     this.stage = new StageGroups(scope.share(groups));
   }
 
-  /**
-   * Rows in order.
-   *
-   * @param rows a partition of the data frame for each task that writes; with the columns of the table, and after those the ones that
-   *     the rows were routed and sorted by
-   * @param columns how many columns the table has
-   * @param fileColumn the name of the column that has the number of a row's file; empty if all rows of a partition are of one
-   */
+  /** Rows in order. */
   record Arranged(Dataset<Row> rows, int columns, Optional<String> fileColumn) {}
 
-  /**
-   * Arranges rows.
-   *
-   * @param rows of the table, by a staged scan
-   */
+  /** Arranges rows. */
   Arranged of(Dataset<Row> rows) {
     List<Destination> destinations = Destination.of(job);
     OfGroup<Destination> destination = new OfGroup<>(stage, scope.shareAll(destinations));

@@ -45,11 +45,6 @@ final class RunMeasurement {
   private long since;
   private int told;
 
-  /**
-   * Begins.
-   *
-   * @param since when the rewrite began, by {@link System#nanoTime}
-   */
   RunMeasurement(TablePlan plan, FittedLayouts fitted, long since) {
     this.plan = plan;
     this.fitted = fitted;

@@ -36,8 +36,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.util.CollectionAccumulator;
 
 /**
- * The write of what a job has staged, with the writers of {@link GroupWriterFactory}. Iceberg's staged write would "commit" by noting
- * the new files in {@code FileRewriteCoordinator}, which does not tell whose they are: they are kept here, by task.
+ * The write of what a job has staged, with the writers of {@link GroupWriterFactory}. Iceberg's staged write would
+ * "commit" by noting the new files in {@code FileRewriteCoordinator}, which does not tell whose they are: they are kept
+ * here, by task.
  */
 final class StagedWrite implements AutoCloseable {
   private static final String REWRITE = "org.apache.iceberg.spark.source.SparkWrite$RewriteFiles";
@@ -56,15 +57,7 @@ final class StagedWrite implements AutoCloseable {
       CollectionAccumulator<String> locations,
       AtomicReference<List<List<DataFile>>> written) {}
 
-  /**
-   * Opens a write in the session of a rewrite.
-   *
-   * @param of the table whose file groups are written
-   * @param scan the staged file groups, which are all that the write may read
-   * @param arranged the rows
-   * @param tasksOfFiles by file, the number of the task that writes it
-   * @param locations where tasks put the locations of the files that they have finished
-   */
+  /** Opens a write in the session of a rewrite. */
   StagedWrite(
       RewriteSession session,
       org.apache.iceberg.Table of,
@@ -87,11 +80,7 @@ final class StagedWrite implements AutoCloseable {
     return arranged.rows().writeTo(session.nameOf(table));
   }
 
-  /**
-   * The new files, by task, once they are written.
-   *
-   * @throws IllegalStateException if they are not
-   */
+  /** The new files, by task, once they are written. */
   List<List<DataFile>> files() {
     List<List<DataFile>> files = written.get();
     if (files == null) {

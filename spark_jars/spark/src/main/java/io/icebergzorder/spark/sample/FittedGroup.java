@@ -9,17 +9,7 @@ import io.icebergzorder.spark.measure.ScanMeans;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import java.util.Map;
 
-/**
- * A file group with its layout, and what that is worth.
- *
- * @param group the group
- * @param sampled its layout and its samples
- * @param files its files of today
- * @param before by column name, the scan fraction of {@code column = value} among these files
- * @param predicted by column name, the one that the new files are predicted to have
- * @param readBefore what the queries of a workload read of these files
- * @param readPredicted what they are predicted to read of the new ones
- */
+/** A file group with its layout, and what that is worth. */
 public record FittedGroup(
     PlannedGroup group,
     ScanPrediction.SampledGroup sampled,

@@ -19,19 +19,7 @@ import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 
-/**
- * The layouts of a plan's file groups, and what filters read today and are predicted to read.
- *
- * @param groups the file groups that are to be rewritten, in the order of the plan
- * @param failures of those that could not be sampled, why not; empty without partial progress
- * @param left of those that are better left as they are, why
- * @param before by column name, the scan fraction of {@code column = value} today among the files of all groups to be rewritten
- * @param predicted the one that their new files are predicted to have
- * @param metrics the columns whose lower/upper bounds do not serve
- * @param messages puts what is told of such columns among what else the user should know before the work begins
- * @param whyNothing why no group is left over, or null
- * @param bounds gives bounds without files, to add new ones to
- */
+/** The layouts of a plan's file groups, and what filters read today and are predicted to read. */
 public record FittedLayouts(
     Map<PlannedGroup, FittedGroup> groups,
     Map<PlannedGroup, Throwable> failures,

@@ -13,13 +13,7 @@ import org.apache.iceberg.DataFile;
 import org.apache.iceberg.FileFormat;
 import org.apache.iceberg.FileScanTask;
 
-/**
- * What is read of a file group for its sample.
- *
- * @param group the file group
- * @param wanted how many of its rows are sampled
- * @param rowGroups by data file, what is read of it; empty if that is all
- */
+/** What is read of a file group for its sample. */
 record GroupScan(PlannedGroup group, long wanted, Optional<List<List<RowGroup>>> rowGroups) {
   /** Chooses what is read of each file group: each is sampled as densely as its share of the output files asks. */
   static List<GroupScan> of(List<PlannedGroup> groups, ZOrderOptions options) {

@@ -15,11 +15,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class KeyFunctions {
   private KeyFunctions() {}
 
-  /**
-   * The function from a column's value to its key: a long, or bytes, see {@link Keys#withTail}.
-   *
-   * @param length the bytes at which keys of strings and binaries are cut
-   */
+  /** The function from a column's value to its key: a long, or bytes, see {@link Keys#withTail}. */
   static ScalarFunction<?> key(ClusteringColumn column, DataType type, int length) {
     if (column.domain() == KeyDomain.LONG) {
       return new LongKey(type);

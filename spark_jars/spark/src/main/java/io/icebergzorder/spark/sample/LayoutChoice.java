@@ -26,8 +26,9 @@ import java.util.function.UnaryOperator;
 import org.apache.iceberg.Table;
 
 /**
- * Compares what filters read today with what they are predicted to read, group by group: where the size of files is not the user's
- * choice, a group gets more of them until fewer are read, and a group that no layout serves is left as it is.
+ * Compares what filters read today with what they are predicted to read, group by group: where the size of files is not
+ * the user's choice, a group gets more of them until fewer are read, and a group that no layout serves is left as it
+ * is.
  */
 final class LayoutChoice {
   /** A mean above this share of today's is no gain for certain: predictions err by as much. */
@@ -44,12 +45,6 @@ final class LayoutChoice {
   private final ScanMeans means;
   private final ConditionReads queries;
 
-  /**
-   * Takes what is chosen for.
-   *
-   * @param metrics what new files will keep in their bounds
-   * @param fit fits a layout of so many files to a sample
-   */
   LayoutChoice(TablePlan plan, MetricsFindings metrics, Fit fit) {
     this.plan = plan;
     this.table = plan.target().table();
@@ -65,13 +60,7 @@ final class LayoutChoice {
     Layout of(PlannedGroup group, Sample sample, int files);
   }
 
-  /**
-   * Chooses.
-   *
-   * @param sampled the file groups with the layouts that they have as they were planned
-   * @param bounds gives bounds without files
-   * @param failures the groups that could not be sampled
-   */
+  /** Chooses. */
   FittedLayouts of(
       Map<PlannedGroup, ScanPrediction.SampledGroup> sampled,
       Supplier<GroupBounds> bounds,
@@ -111,11 +100,7 @@ final class LayoutChoice {
         means.over());
   }
 
-  /**
-   * The layout as planned, or if filters read no less of it, the first one of more files of which they do. If there is none, the first one
-   * of few files of which they read no more; or else the best of them, by which to say why the group is left, or the one that was planned,
-   * if it is not.
-   */
+  /** The layout as planned, or if filters read no less of it, the first one of more files of which they do. */
   private FittedGroup withEnoughFiles(
       PlannedGroup group, ScanPrediction.SampledGroup sampled, ScanMeasurement.MeasuredGroup files, BytesRead read) {
     Map<String, Double> before = ScanFractions.measured(order, List.of(files));

@@ -36,9 +36,10 @@ import org.slf4j.LoggerFactory;
 /**
  * Samples the file groups of a plan and fits a layout to each.
  *
- * <p>The keys stay in the driver's memory until the rewrite is committed: of twice as many rows as option {@code sample-rows} says, of
- * all file groups together (and of two rows a group at least), so of 2,000,000 by default at most. A key takes 9 bytes, or some 24 and
- * those that {@link io.icebergzorder.core.Keys#sampledBytes} leaves of a text.
+ * <p>The keys stay in the driver's memory until the rewrite is committed: of twice as many rows as option {@code
+ * sample-rows} says, of all file groups together (and of two rows a group at least), so of 2,000,000 by default at
+ * most. A key takes 9 bytes, or some 24 and those that {@link io.icebergzorder.core.Keys#sampledBytes} leaves of a
+ * text.
  */
 public final class LayoutFitter {
   private static final Logger LOG = LoggerFactory.getLogger(LayoutFitter.class);
@@ -62,14 +63,7 @@ public final class LayoutFitter {
     this.queries = ScanMeans.reads(plan);
   }
 
-  /**
-   * Fits the layouts. With partial progress a file group that cannot be read is left out, with the reason.
-   *
-   * @throws IllegalArgumentException if bounds do not serve, and the options say that this is refused, or no reader in Spark makes the
-   *     right values of a file
-   * @throws InterruptedException if this thread was interrupted
-   * @throws RuntimeException if sampling failed as a whole, or was cancelled; the message says that nothing was committed
-   */
+  /** Fits the layouts. With partial progress a file group that cannot be read is left out, with the reason. */
   public FittedLayouts fitted() throws InterruptedException {
     Map<PlannedGroup, Throwable> failures = new LinkedHashMap<>();
     boolean failAlone = plan.options().partialProgress().isPresent();
@@ -80,14 +74,7 @@ public final class LayoutFitter {
         "Cannot complete the rewrite of %s, because sampling failed: %s. Nothing was committed.");
   }
 
-  /**
-   * Fits the same layouts, to be looked at.
-   *
-   * @throws IllegalArgumentException if bounds do not serve, and the options say that this is refused, or no reader in Spark makes the
-   *     right values of a file
-   * @throws InterruptedException if this thread was interrupted
-   * @throws RuntimeException if a file group cannot be read, or sampling was cancelled
-   */
+  /** Fits the same layouts, to be looked at. */
   public FittedLayouts predicted() throws InterruptedException {
     return fitted(this::drawn, Map.of(), "Cannot sample %s, because %s. Nothing was written.");
   }

@@ -15,8 +15,8 @@ import java.util.Map;
 import java.util.function.IntFunction;
 
 /**
- * The columns by whose lower/upper bounds files cannot be skipped, or not as well as they could: see {@link MetricsCheck}. Both engines
- * say so in the same words.
+ * The columns by whose lower/upper bounds files cannot be skipped, or not as well as they could: see {@link
+ * MetricsCheck}. Both engines say so in the same words.
  */
 public final class MetricsFindings {
   private final TablePlan plan;
@@ -28,15 +28,7 @@ public final class MetricsFindings {
     this.kept = kept;
   }
 
-  /**
-   * A column that was found.
-   *
-   * @param column the column
-   * @param wanted the mode that would do; null if no beginning that is short enough is known to
-   * @param reason what is wrong, as a sentence
-   * @param refusal why no layout can be by it
-   * @param unit what beginnings are counted in
-   */
+  /** A column that was found. */
   private record Finding(ClusteringColumn column, String wanted, String reason, String refusal, String unit) {
     /** Why no mode is wanted. */
     String unknown() {
@@ -49,22 +41,10 @@ public final class MetricsFindings {
     }
   }
 
-  /**
-   * A property to set.
-   *
-   * @param property its name
-   * @param mode its value
-   * @param told the sentence that tells of it once it is set
-   */
+  /** A property to set. */
   public record Fix(String property, String mode, String told) {}
 
-  /**
-   * Looks at the columns that rows are ordered by.
-   *
-   * @param kept what the table keeps of them
-   * @param groups tells of a column of strings or binaries, by its place, how the sampled rows of all file groups lie in it
-   * @throws IllegalArgumentException if there is something to find, and the options say that it is refused
-   */
+  /** Looks at the columns that rows are ordered by. */
   static MetricsFindings of(TablePlan plan, KeptBounds kept, IntFunction<Iterator<GroupKeys>> groups) {
     MetricsFindings findings = new MetricsFindings(plan, kept);
     List<ClusteringColumn> columns = plan.order().all();
@@ -181,10 +161,7 @@ public final class MetricsFindings {
         verb, KeptBounds.property(finding.column()), finding.wanted(), table(), finding.reason());
   }
 
-  /**
-   * The properties that the rewrite is to set, if any: of columns of which the table, as it is known now, keeps too little. Where somebody
-   * has set a mode meanwhile that keeps more than what would do, theirs stands.
-   */
+  /** The properties that the rewrite is to set, if any: of columns of which the table, as it is known now, keeps too little. */
   public List<Fix> fixes() {
     if (fixable().isEmpty()) {
       return List.of();

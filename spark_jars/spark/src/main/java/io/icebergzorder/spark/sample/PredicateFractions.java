@@ -13,12 +13,7 @@ import java.util.stream.IntStream;
 public final class PredicateFractions {
   private PredicateFractions() {}
 
-  /**
-   * The scan fraction of one condition, in [0, 1].
-   *
-   * @param before among the files of today; empty if they have no bytes
-   * @param predicted among the new files, as predicted; empty in the same case
-   */
+  /** The scan fraction of one condition, in [0, 1]. */
   public record Fraction(OptionalDouble before, OptionalDouble predicted) {
     /** Where there are no files. */
     public static final Fraction OF_NOTHING = new Fraction(OptionalDouble.empty(), OptionalDouble.empty());

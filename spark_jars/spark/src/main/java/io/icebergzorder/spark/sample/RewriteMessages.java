@@ -23,24 +23,10 @@ final class RewriteMessages {
     this.order = order;
   }
 
-  /**
-   * Averages over the file groups that are rewritten.
-   *
-   * @param before what filters read today
-   * @param predicted what they are predicted to read
-   * @param over what the average is over
-   */
+  /** Averages over the file groups that are rewritten. */
   record Means(double before, double predicted, String over) {}
 
-  /**
-   * Writes the messages.
-   *
-   * @param before by column name, the scan fraction among the files of today
-   * @param predicted the one that the new files are predicted to have
-   * @param means what is read on average
-   * @param ofMetrics what is told of columns whose lower/upper bounds do not serve
-   * @param groups what is rewritten
-   */
+  /** Writes the messages. */
   List<String> of(
       Map<String, Double> before, Map<String, Double> predicted, Means means, List<String> ofMetrics, Collection<FittedGroup> groups) {
     List<String> messages = new ArrayList<>();

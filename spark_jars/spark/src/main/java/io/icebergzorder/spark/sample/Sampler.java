@@ -29,11 +29,11 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Draws the joint row samples of all file groups in one job that reads the clustering columns only, of large file groups in some row
- * groups only.
+ * Draws the joint row samples of all file groups in one job that reads the clustering columns only, of large file
+ * groups in some row groups only.
  *
- * <p>A row is drawn when {@code xxhash64(_file, _pos, seed)} falls below a threshold: the same rows for the same files, however the
- * scan is split.
+ * <p>A row is drawn when {@code xxhash64(_file, _pos, seed)} falls below a threshold: the same rows for the same files,
+ * however the scan is split.
  */
 public final class Sampler {
   private static final String DRAWN = "drawn";
@@ -46,11 +46,6 @@ public final class Sampler {
   private final RowOrder order;
   private final int[] keyLengths;
 
-  /**
-   * Takes what is sampled.
-   *
-   * @param keyLengths by column, the bytes at which keys are cut
-   */
   Sampler(RewriteSession session, Table table, RowOrder order, int[] keyLengths) {
     this.session = session;
     this.table = table;
@@ -58,24 +53,10 @@ public final class Sampler {
     this.keyLengths = keyLengths;
   }
 
-  /**
-   * What is sampled of a file group.
-   *
-   * @param scan what was read
-   * @param fitted the sample
-   * @param heldOut other rows
-   * @param rowGroups of the rows of the sample, the numbers of the row groups that they were read from; all 0 if everything was read
-   * @param tails by column and row of the sample, what tells values apart whose keys were cut; null for columns of longs
-   */
+  /** What is sampled of a file group. */
   record Drawn(GroupScan scan, Sample fitted, Sample heldOut, int[] rowGroups, List<long[]> tails) {}
 
-  /**
-   * Draws a sample of every file group.
-   *
-   * @param scans what is read of them
-   * @param seed on what it depends besides
-   * @return as many samples, in the same order; as many rows more are held out of each, or all others if there are fewer
-   */
+  /** Draws a sample of every file group. */
   List<Drawn> draw(List<GroupScan> scans, long seed) {
     List<FileScanTask> tasks = scans.stream().flatMap(scan -> scan.tasks().stream()).toList();
     try (StagedScan scan = new StagedScan(session.spark(), table, tasks);
@@ -107,13 +88,7 @@ public final class Sampler {
     return selection.toArray(Column[]::new);
   }
 
-  /**
-   * The bytes at which the keys of columns are cut; partitions are told apart by all of theirs.
-   *
-   * @param kept what the table's bounds keep
-   * @param isWhole whether it is to be seen how long common beginnings are, however little bounds keep
-   * @param mostRows how many rows are sampled at most, of all file groups, those that are held out not counted
-   */
+  /** The bytes at which the keys of columns are cut; partitions are told apart by all of theirs. */
   static int[] keyLengths(KeptBounds kept, boolean isWhole, RowOrder order, long mostRows) {
     List<ClusteringColumn> columns = order.all();
     return IntStream.range(0, columns.size())
