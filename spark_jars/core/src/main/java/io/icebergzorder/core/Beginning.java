@@ -13,15 +13,7 @@ public final class Beginning {
 
   private Beginning() {}
 
-  /**
-   * Takes the beginning of a key.
-   *
-   * <p>Keys that were cut, or lie between two others, are not always text. What is none is replaced as Python does it: each longest
-   * part that some character begins with becomes U+FFFD. Java's decoder takes the three bytes of a surrogate for one such part.
-   *
-   * @param length in characters of a text, else in bytes
-   * @param isText whether the key is of UTF-8
-   */
+  /** The first characters of a text, or bytes of a binary. */
   public static byte[] of(byte[] key, int length, boolean isText) {
     if (!isText) {
       return key.length <= length ? key : Arrays.copyOf(key, length);

@@ -29,14 +29,7 @@ public abstract sealed class Boundaries implements Serializable
 
   Boundaries() {}
 
-  /**
-   * The boundaries of the keys of a column.
-   *
-   * @param column the sampled keys; rows that are NaN or NULL do not count
-   * @param max the wanted number of boundaries, at least 1. With heavy keys there are at most
-   *     max(max, 2 * heavy keys), otherwise at most max
-   * @throws IllegalArgumentException if max is below 1
-   */
+  /** The boundaries of a column's keys: {@code max}, or with heavy keys up to twice their number. */
   public static Boundaries of(KeyColumn column, int max) {
     if (max < 1) {
       throw new IllegalArgumentException(
@@ -66,12 +59,6 @@ public abstract sealed class Boundaries implements Serializable
     return size() + 3;
   }
 
-  /**
-   * The bucket of a row.
-   *
-   * @param column keys of the same domain as the boundaries
-   * @return a bucket in [0, {@code size() + 2}]
-   */
   public final int bucketOf(KeyColumn column, int row) {
     return switch (column.state(row)) {
       case KeyColumn.VALUE -> valueBucket(column, row);
@@ -82,16 +69,7 @@ public abstract sealed class Boundaries implements Serializable
 
   abstract int valueBucket(KeyColumn column, int row);
 
-  /**
-   * Which distinct keys become boundaries. Keys are named by their place among the distinct keys, so
-   * that this is written once for both domains.
-   *
-   * @param starts for each distinct key, in order, the rank of its first row among the sorted keys;
-   *     length d
-   * @param rows the number n of sorted keys
-   * @param max the wanted number of boundaries, at least 1
-   * @return places in [1, d): never the smallest key, as nothing lies below it
-   */
+  /** The places in [1, d) of the d distinct keys that become boundaries, given the rank of each one's first row among the sorted keys. */
   static BitSet chosen(int[] starts, int rows, int max) {
     int distinct = starts.length;
     BitSet chosen = new BitSet(distinct);

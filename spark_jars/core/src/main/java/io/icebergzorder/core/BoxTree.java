@@ -64,14 +64,7 @@ public final class BoxTree implements Cuts {
   /** By file. */
   private final int[] leafOf;
 
-  /**
-   * Makes a tree of its nodes.
-   *
-   * @param preorder a split, its left side, its right side; one whole tree
-   * @param bits the bits of a position
-   * @param columns the number of active columns
-   * @throws IllegalArgumentException if the nodes are not one whole tree, or have 2^31 files or more
-   */
+  /** Takes one whole tree in preorder: a split, its left side, its right side. */
   public BoxTree(List<? extends Node> preorder, int bits, int columns) {
     this.bits = bits;
     this.columns = columns;
@@ -199,11 +192,7 @@ public final class BoxTree implements Cuts {
     return files > leaves();
   }
 
-  /**
-   * The leaf of a row.
-   *
-   * @return in [0, {@link #leaves}), left to right
-   */
+  /** The leaf of a row, counted from the left. */
   int leaf(long packed) {
     long mask = (1L << bits) - 1;
     int node = 0;
@@ -213,13 +202,7 @@ public final class BoxTree implements Cuts {
     return next[node];
   }
 
-  /**
-   * The file of a row.
-   *
-   * @param leaf the row's leaf
-   * @param tieBreaker spreads the rows of a leaf over its files, by its remainder
-   * @return in [0, {@link #files})
-   */
+  /** The file of a row: the tie breaker, any number that depends on the row alone, spreads rows over the files of their leaf. */
   int file(int leaf, long tieBreaker) {
     int count = filesOf[leaf];
     return firstFile[leaf] + (count == 1 ? 0 : (int) Math.floorMod(tieBreaker, (long) count));
@@ -230,11 +213,7 @@ public final class BoxTree implements Cuts {
     return leafOf[file];
   }
 
-  /**
-   * A position, moved into the box of its leaf and stretched over it.
-   *
-   * @return floor((p - lower) * 2^bits / (upper - lower + 1)), in [0, 2^bits)
-   */
+  /** A position moved into the box of its leaf and stretched over it: floor((p - lower) * 2^bits / (upper - lower + 1)). */
   int stretched(int position, int leaf, int column) {
     int low = lower[leaf * columns + column];
     int high = upper[leaf * columns + column];

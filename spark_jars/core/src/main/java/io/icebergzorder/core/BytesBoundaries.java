@@ -9,12 +9,6 @@ public final class BytesBoundaries extends Boundaries {
 
   private final byte[][] values;
 
-  /**
-   * Boundaries that are already known.
-   *
-   * @param values strictly increasing in unsigned lexicographic order; length {@link #size}
-   * @throws IllegalArgumentException if the values do not strictly increase
-   */
   BytesBoundaries(byte[][] values) {
     for (int i = 1; i < values.length; i++) {
       if (Arrays.compareUnsigned(values[i - 1], values[i]) >= 0) {
@@ -55,11 +49,6 @@ public final class BytesBoundaries extends Boundaries {
     return values.length;
   }
 
-  /**
-   * The bucket of a key: the number of boundaries that are not above it.
-   *
-   * @return a bucket in [0, {@link #size}]
-   */
   public int bucket(byte[] key) {
     return count(key, true);
   }

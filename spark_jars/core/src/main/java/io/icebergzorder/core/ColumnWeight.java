@@ -14,11 +14,7 @@ public record ColumnWeight(List<String> parts, double weight) {
     parts = List.copyOf(parts);
   }
 
-  /**
-   * Reads the weights of columns, such as {@code a=3, b=0.5}.
-   *
-   * @throws IllegalArgumentException if the text is no list of weights
-   */
+  /** Reads weights, such as {@code a=3, b=0.5}. */
   public static List<ColumnWeight> parse(String text) {
     return new SortOrderParser(text, "set column-weights to").columnWeights();
   }

@@ -15,11 +15,6 @@ public enum Curve {
     return name().toLowerCase(Locale.ROOT);
   }
 
-  /**
-   * The curve of a name.
-   *
-   * @throws IllegalArgumentException if there is none
-   */
   public static Curve of(String label) {
     return Arrays.stream(values())
         .filter(curve -> curve.label().equals(label))

@@ -9,8 +9,8 @@ import java.util.Arrays;
  * below {@code starts[0]}, file i those in [{@code starts[i - 1]}, {@code starts[i]}). Rows with
  * equal indexes are never split.
  *
- * @param starts the first index of every file but the first, strictly increasing; length
- *     {@code files() - 1}. Not copied, because executors look up every row: do not change it
+ * @param starts the first index of every file but the first, strictly increasing; length {@code files() - 1}. Not copied, because executors
+ *     look up every row: do not change it
  */
 public record EvenCuts(long[] starts) implements Cuts {
   private static final long serialVersionUID = 1L;
@@ -18,11 +18,6 @@ public record EvenCuts(long[] starts) implements Cuts {
   /** The name of this kind of cuts in an option and in a layout. */
   public static final String KIND = "even";
 
-  /**
-   * Checks the cuts.
-   *
-   * @throws IllegalArgumentException if the starts do not strictly increase
-   */
   public EvenCuts {
     for (int i = 1; i < starts.length; i++) {
       if (starts[i - 1] >= starts[i]) {
@@ -33,16 +28,7 @@ public record EvenCuts(long[] starts) implements Cuts {
     }
   }
 
-  /**
-   * Cuts at evenly spaced ranks of the sampled indexes, each moved to the nearer edge of the run of
-   * equal indexes it falls into.
-   *
-   * @param sortedIndexes the indexes of the sampled rows, ascending, each in [0, 2^63); length m
-   * @param files the wanted number of files, at least 1
-   * @return at most {@code files} files: fewer where a run of equal indexes fills more than one file, or
-   *     nothing was sampled
-   * @throws IllegalArgumentException if files is below 1
-   */
+  /** Cuts at evenly spaced ranks of the sampled indexes, each moved to the nearer edge of the run of equal indexes it falls into. */
   public static EvenCuts of(long[] sortedIndexes, int files) {
     if (files < 1) {
       throw new IllegalArgumentException(
@@ -70,11 +56,6 @@ public record EvenCuts(long[] starts) implements Cuts {
     return new EvenCuts(Arrays.copyOf(starts, count));
   }
 
-  /**
-   * The file of an index, without allocation.
-   *
-   * @return a file in [0, {@link #files})
-   */
   public int file(long index) {
     return AscendingLongs.countNotAbove(starts, index);
   }

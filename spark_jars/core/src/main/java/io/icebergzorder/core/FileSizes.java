@@ -85,13 +85,7 @@ record FileSizes(double mean, double tolerance) {
     return low;
   }
 
-  /**
-   * The numbers of rows on the left side of the heaviest ends, where files keep to the tolerance; of equal ones the first.
-   *
-   * @param weights by number of rows on the left side
-   * @param rows the node's rows
-   * @param files the node's files
-   */
+  /** The numbers of rows on the left side of the heaviest ends, where files keep to the tolerance; of equal ones the first. */
   int[] cutsAt(SortedMap<Integer, Double> weights, int rows, int files) {
     return weights.entrySet().stream()
         .filter(end -> end.getKey() > 0 && end.getKey() < rows && end.getValue() > 0)

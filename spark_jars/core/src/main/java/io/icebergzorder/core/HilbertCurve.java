@@ -30,12 +30,6 @@ public final class HilbertCurve {
     this.table = table(columns);
   }
 
-  /**
-   * The curve through so many dimensions.
-   *
-   * @param columns in [1, 8]
-   * @throws IllegalArgumentException if columns lies outside its interval
-   */
   public static HilbertCurve of(int columns) {
     if (columns < 1 || columns > MAX_COLUMNS) {
       throw new IllegalArgumentException(
@@ -50,13 +44,7 @@ public final class HilbertCurve {
     return curve;
   }
 
-  /**
-   * Where an interleaved index lies on the curve, without allocation.
-   *
-   * @param zorder an index of {@link ZOrderCurve}, in [0, 2^(columns * bits))
-   * @param bits the bits of a position; columns * bits is at most 63
-   * @return an index in the same interval
-   */
+  /** Where an index of {@link ZOrderCurve} lies on the curve; columns * bits is at most 63. */
   public long index(long zorder, int bits) {
     int corners = (1 << columns) - 1;
     long index = 0;

@@ -30,26 +30,12 @@ public final class KeyColumn {
     this.states = states;
   }
 
-  /**
-   * A column of the domain {@link KeyDomain#LONG}.
-   *
-   * @param keys one key a row; ignored where the state is not {@link #VALUE}
-   * @param states one state a row, in [0, 2]
-   * @throws IllegalArgumentException if the lengths differ or a state lies outside its interval
-   */
   public static KeyColumn ofLongs(long[] keys, byte[] states) {
     checkStates(keys.length, states);
     return new KeyColumn(KeyDomain.LONG, keys, null, states);
   }
 
-  /**
-   * A column of the domain {@link KeyDomain#BYTES}.
-   *
-   * @param keys one key a row; ignored, and may be null, where the state is not {@link #VALUE}
-   * @param states one state a row, in [0, 2]
-   * @throws IllegalArgumentException if the lengths differ, a state lies outside its interval, or a
-   *     key is missing
-   */
+  /** A column of the domain {@link KeyDomain#BYTES}. */
   public static KeyColumn ofBytes(byte[][] keys, byte[] states) {
     checkStates(keys.length, states);
     for (int row = 0; row < keys.length; row++) {

@@ -43,31 +43,12 @@ public final class Layout {
     this.cuts = cuts;
   }
 
-  /**
-   * Fits a layout to a sample.
-   *
-   * @param columns the leading columns and the clustering columns, between 1 and 63 in all
-   * @param sample their sampled rows, column by column in the same order; may have no rows
-   * @param request what the layout is to be like
-   * @throws IllegalArgumentException if an argument lies outside its domain, or the sample does not
-   *     belong to the columns
-   */
+  /** Fits a layout to a sample of the leading and the clustering columns, 63 at most. */
   public static Layout fit(List<ClusteringColumn> columns, Sample sample, LayoutRequest request) {
     return fit(columns, sample, request, uncut -> null, 0);
   }
 
-  /**
-   * Fits a layout to a sample and the queries of a workload.
-   *
-   * @param columns the leading columns and the clustering columns, between 1 and 63 in all
-   * @param sample their sampled rows, column by column in the same order; may have no rows
-   * @param request what the layout is to be like
-   * @param workload puts what queries want into the positions of a layout that has no cuts yet, by its columns in their
-   *     order, for adaptive cuts that have these queries read least; null where nothing is known
-   * @param workloadShare the share of the queries that the workload knows, in [0, 1]
-   * @throws IllegalArgumentException if an argument lies outside its domain, or the sample does not
-   *     belong to the columns
-   */
+  /** The same for a workload, which the function puts into the positions of the layout without cuts, or gives null for. */
   public static Layout fit(
       List<ClusteringColumn> columns,
       Sample sample,
@@ -249,13 +230,7 @@ public final class Layout {
     return new Placement(columns.size(), leading, bits, curve, cuts);
   }
 
-  /**
-   * The index of every row, see {@link Placement#index}.
-   *
-   * @param sample rows, sampled or not, of the columns given to {@link #fit} (of a layout read from
-   *     JSON: of {@link #columns})
-   * @return indexes in [0, 2^63); length {@code sample.rows()}
-   */
+  /** The index of every row, see {@link Placement#index}. */
   public long[] indexes(Sample sample) {
     Placement placement = placement();
     return Arrays.stream(packed(sample)).map(placement::index).toArray();
@@ -274,19 +249,14 @@ public final class Layout {
   }
 
   /**
-   * The layout as canonical JSON: keys sorted, no spaces, non-ASCII characters as they are, control
-   * characters as in {@code \n} or {@code \}{@code u001f}, integers only; boundaries of bytes in
-   * lower-case hex.
+   * The layout as canonical JSON: keys sorted, no spaces, non-ASCII characters as they are, control characters as in {@code \n} or {@code
+   * \}{@code u001f}, integers only; boundaries of bytes in lower-case hex.
    */
   public String toJson() {
     return LayoutJson.write(this);
   }
 
-  /**
-   * Reads a layout back.
-   *
-   * @throws IllegalArgumentException if the text is not the JSON of a layout of this version
-   */
+  /** Reads a layout back. */
   public static Layout fromJson(String json) {
     return LayoutJson.read(json);
   }

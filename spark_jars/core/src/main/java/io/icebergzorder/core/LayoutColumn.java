@@ -3,13 +3,12 @@ package io.icebergzorder.core;
 /**
  * A column that takes part in a layout.
  *
- * @param ordinal its place in the list given to {@link Layout#fit}; in a layout read from JSON, which
- *     does not hold the places of the columns left out, its place among {@link Layout#columns}
+ * @param ordinal its place in the list given to {@link Layout#fit}; in a layout read from JSON, which does not hold the places of the
+ *     columns left out, its place among {@link Layout#columns}
  * @param column its name and type
  * @param boundaries its boundaries
  * @param positions the position of every bucket; length {@code boundaries.buckets()}
- * @param packed the position of every bucket at the column's place in a row's packed positions, see
- *     {@link Placement}; the same length
+ * @param packed the position of every bucket at the column's place in a row's packed positions, see {@link Placement}; the same length
  */
 public record LayoutColumn(
     int ordinal, ClusteringColumn column, Boundaries boundaries, int[] positions, long[] packed) {

@@ -9,12 +9,6 @@ public final class LongBoundaries extends Boundaries {
 
   private final AscendingLongs values;
 
-  /**
-   * Boundaries that are already known.
-   *
-   * @param values strictly increasing; length {@link #size}
-   * @throws IllegalArgumentException if the values do not strictly increase
-   */
   LongBoundaries(long[] values) {
     for (int i = 1; i < values.length; i++) {
       if (values[i - 1] >= values[i]) {
@@ -54,11 +48,6 @@ public final class LongBoundaries extends Boundaries {
     return values.values().length;
   }
 
-  /**
-   * The bucket of a key: the number of boundaries that are not above it.
-   *
-   * @return a bucket in [0, {@link #size}]
-   */
   public int bucket(long key) {
     return values.countNotAbove(key);
   }

@@ -13,17 +13,7 @@ public final class Positions {
 
   private Positions() {}
 
-  /**
-   * The position of every bucket.
-   *
-   * @param column the sampled keys of the column, at least one row
-   * @param boundaries the boundaries of that column
-   * @param bits the bits of a position, in [1, 16]
-   * @param order which buckets come before which
-   * @return length {@code boundaries.buckets()}: the buckets of values, then NaN, then NULL; each in [0, 2^bits), and
-   *     not decreasing in that order
-   * @throws IllegalArgumentException if there are no rows or bits lies outside its interval
-   */
+  /** The position of every bucket: the share of the rows before it in an order, scaled to [0, 2^bits). */
   public static int[] of(KeyColumn column, Boundaries boundaries, int bits, PrefixOrder order) {
     if (bits < 1 || bits > MAX_BITS) {
       throw new IllegalArgumentException(

@@ -13,12 +13,6 @@ public final class Ranks {
   private long[] longs = new long[0];
   private byte[][] texts = new byte[0][];
 
-  /**
-   * Ranks values.
-   *
-   * @param columns at least one, all of one domain
-   * @param kept what is kept of a key of bytes; not called for longs
-   */
   Ranks(List<KeyColumn> columns, UnaryOperator<byte[]> kept) {
     this.kept = kept;
     if (columns.get(0).domain() == KeyDomain.LONG) {
@@ -33,11 +27,7 @@ public final class Ranks {
     return among(UnaryOperator.identity(), columns);
   }
 
-  /**
-   * Ranks the values of columns.
-   *
-   * @param kept what is kept of a key of bytes; not called for longs
-   */
+  /** Ranks the values of columns, of whose keys of bytes so much is kept. */
   public static Ranks among(UnaryOperator<byte[]> kept, KeyColumn... columns) {
     return new Ranks(List.of(columns), kept);
   }

@@ -8,11 +8,6 @@ import java.util.List;
  * @param columns the keys of each clustering column, all with the same rows in the same order
  */
 public record Sample(List<KeyColumn> columns) {
-  /**
-   * Checks the sample.
-   *
-   * @throws IllegalArgumentException if the columns differ in their number of rows
-   */
   public Sample {
     columns = List.copyOf(columns);
     for (KeyColumn column : columns) {

@@ -32,13 +32,7 @@ public final class ScanMeasurement {
    */
   public record MeasuredGroup(Sample lookedFor, long rows, long[] bytes, List<Bounds> bounds) {}
 
-  /**
-   * Measures one column.
-   *
-   * @param groups the file groups, at least one, all of which a filter on the column alone has to look at
-   * @param ordinal the column's place in the samples
-   * @return in [0, 1], lower is better; NaN if no sampled row has a value, or there is no byte
-   */
+  /** Measures one column; NaN if no sampled row has a value, or there is no byte. */
   public static double of(List<MeasuredGroup> groups, int ordinal) {
     Ranks ranks =
         new Ranks(

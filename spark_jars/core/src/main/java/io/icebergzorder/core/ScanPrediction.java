@@ -46,14 +46,7 @@ public final class ScanPrediction {
     }
   }
 
-  /**
-   * Predicts the scan fraction of one column.
-   *
-   * @param groups the file groups, all of which a filter on the column alone has to look at
-   * @param ordinal the column's place in the samples
-   * @param kept what lower/upper bounds keep of a key of bytes; not called for longs
-   * @return in [0, 1], lower is better; NaN if no sampled row has a value
-   */
+  /** Predicts one column, of whose keys of bytes bounds keep so much; NaN if no sampled row has a value. */
   public static double of(List<SampledGroup> groups, int ordinal, UnaryOperator<byte[]> kept) {
     Ranks ranks =
         new Ranks(
@@ -82,11 +75,7 @@ public final class ScanPrediction {
     return average(groups, ordinal, ranks, read, all);
   }
 
-  /**
-   * Predicts the same of files without lower/upper bounds of the column, none of which is ever ruled out.
-   *
-   * @return 1; NaN if no sampled row has a value
-   */
+  /** Predicts the same of files without lower/upper bounds of the column, none of which is ever ruled out. */
   public static double withoutBounds(List<SampledGroup> groups, int ordinal) {
     for (SampledGroup group : groups) {
       KeyColumn column = group.lookedFor().columns().get(ordinal);

@@ -22,17 +22,7 @@ final class TighterCurve {
     this.bits = bits;
   }
 
-  /**
-   * The tighter curve on a sample. Each leaf's rows are put in the order of each curve and cut into 8 even runs; a
-   * curve's cost is the sum, over all runs and columns, of largest less smallest position, times the run's rows.
-   *
-   * @param tree the tree
-   * @param packed the packed positions of the sampled rows
-   * @param columns the number of active columns
-   * @param leading how many of them are no part of the curve
-   * @param bits the bits of a position
-   * @return {@link Curve#ZORDER} for equal costs, and where Hilbert has too many or too few columns
-   */
+  /** Puts each leaf's rows in the order of each curve, cut into 8 even runs, and compares the sums of extents times rows. */
   static Curve of(BoxTree tree, long[] packed, int columns, int leading, int bits) {
     int ofCurve = columns - leading;
     if (ofCurve < 2 || ofCurve > HilbertCurve.MAX_COLUMNS || packed.length == 0) {

@@ -24,14 +24,7 @@ import java.util.stream.IntStream;
 record WantedBoxes(
     int[][] low, int[][] high, boolean[][] isDrawn, int[][] starts, int[][] ends, double[] weights) {
 
-  /**
-   * Takes the boxes that want some sampled rows, and not all of them by the clustering columns.
-   *
-   * @param below by active column and position, the sampled rows below it
-   * @param boxes what the queries want
-   * @param rows the number of sampled rows
-   * @param leading the number of leading columns
-   */
+  /** Takes the boxes that want some sampled rows, and not all of them by the clustering columns. */
   static WantedBoxes of(int[][] below, QueryBoxes boxes, int rows, int leading) {
     int columns = below.length;
     int[] counts = new int[boxes.weights().length];
@@ -68,10 +61,7 @@ record WantedBoxes(
     return new WantedBoxes(low, high, isDrawn, boxes.lower(), ends, weights).merged(kept);
   }
 
-  /**
-   * The boxes that want a single position of a column that no other query wants. The query must be asked less than twice as
-   * often as the one that is asked least: otherwise it asks again itself.
-   */
+  /** The boxes of queries, asked less than twice as often as the rarest, for a position that no other query wants. */
   private static int[] drawn(QueryBoxes boxes, int[] kept, int column) {
     double least = Arrays.stream(kept).mapToDouble(box -> boxes.weights()[boxes.query()[box]]).min().orElse(0);
     int[] lower = boxes.lower()[column];

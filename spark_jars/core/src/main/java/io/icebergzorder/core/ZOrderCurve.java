@@ -33,12 +33,6 @@ public final class ZOrderCurve {
     }
   }
 
-  /**
-   * The curve through so many dimensions.
-   *
-   * @param columns in [1, 63]
-   * @throws IllegalArgumentException if columns lies outside its interval
-   */
   public static ZOrderCurve of(int columns) {
     if (columns < 1 || columns > MAX_INDEX_BITS) {
       throw new IllegalArgumentException(
@@ -47,13 +41,7 @@ public final class ZOrderCurve {
     return new ZOrderCurve(columns);
   }
 
-  /**
-   * What one column adds to the index of a row, without allocation: bit i of the position goes to bit
-   * {@code i * columns + columns - 1 - column}.
-   *
-   * @param position in [0, 2^bits), where columns * bits is at most 63
-   * @param column the place of the column, in [0, columns)
-   */
+  /** What a column adds to the index: bit i of its position goes to bit {@code i * columns + columns - 1 - column}. */
   public long share(int position, int column) {
     long high = position >>> Byte.SIZE == 0 ? 0 : ofByte[position >>> Byte.SIZE] << Byte.SIZE * columns;
     return (high | ofByte[position & 0xFF]) << columns - 1 - column;

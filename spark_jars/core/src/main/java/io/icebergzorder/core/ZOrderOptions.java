@@ -136,12 +136,7 @@ public record ZOrderOptions(
   private static final int SAMPLE_ROWS_AT_LEAST = 50_000;
   private static final int SAMPLE_ROWS_AT_MOST = 1_000_000;
 
-  /**
-   * Reads the options.
-   *
-   * @param options any options; those that are not in {@link #NAMES} are not looked at
-   * @throws IllegalArgumentException if a value lies outside the domain of its option
-   */
+  /** Reads the options in {@link #NAMES}; others are not looked at. */
   public static ZOrderOptions of(Map<String, String> options) {
     String cuts = options.getOrDefault(CUTS, CUTS_DEFAULT);
     if (!cuts.equals(BoxTree.KIND) && !cuts.equals(EvenCuts.KIND)) {
@@ -165,12 +160,7 @@ public record ZOrderOptions(
         workloadShare(options.get(WORKLOAD_SHARE)));
   }
 
-  /**
-   * The rows to sample for a plan.
-   *
-   * @param files the number of output files, at least 1
-   * @return the option {@code sample-rows}, or its default for so many files
-   */
+  /** The option {@code sample-rows}, or its default for so many output files. */
   public int sampleRows(int files) {
     long perFile = (long) SAMPLE_ROWS_PER_FILE * files;
     long byDefault = Math.min(SAMPLE_ROWS_AT_MOST, Math.max(SAMPLE_ROWS_AT_LEAST, perFile));

@@ -80,12 +80,7 @@ public record KeyBox(Map<List<String>, KeyRange> ranges) {
     return new KeyBox(found);
   }
 
-  /**
-   * Covers boxes by fewer ones: neighbours are joined.
-   *
-   * @param most how many there are to be at most, at least 1
-   * @return different ones, which hold all that the given ones do, in their order
-   */
+  /** Joins neighbours until there are at most so many boxes; they hold all that the given ones do. */
   public static List<KeyBox> cover(Collection<KeyBox> boxes, int most) {
     TreeSet<KeyBox> ordered = new TreeSet<>(ORDER);
     ordered.addAll(boxes);

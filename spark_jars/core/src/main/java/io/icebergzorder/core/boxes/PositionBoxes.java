@@ -22,11 +22,7 @@ public final class PositionBoxes {
    */
   public record Query(List<KeyBox> boxes, double weight) {}
 
-  /**
-   * Finds the positions that the rows may have which queries want. Queries that want nothing are left out.
-   *
-   * @param columns the active columns of a layout; others do not count
-   */
+  /** Finds the positions that the rows may have which queries want. Queries that want nothing are left out. */
   public static QueryBoxes of(List<Query> queries, List<LayoutColumn> columns) {
     List<Query> wanting = queries.stream().filter(query -> !query.boxes().isEmpty()).toList();
     List<KeyBox> boxes = new ArrayList<>();

@@ -18,14 +18,7 @@ import java.util.stream.IntStream;
 final class Attainable {
   private Attainable() {}
 
-  /**
-   * Lays out every partition by a sample of its rows, every other one of which is held out from the layouts.
-   *
-   * @param rows the rows, and the files that they are of
-   * @param expectedFiles from the bytes of a partition to the number of its files
-   * @param request what is asked of the layouts, but for the number of files
-   * @return by the number of each partition that has files: its rows, and their layout
-   */
+  /** Lays out every partition by a sample of its rows, every other one of which is held out from the layouts. */
   static Map<Integer, SampledGroup> partitions(
       DataFiles files, SpreadRows rows, LongToIntFunction expectedFiles, LayoutRequest request) {
     int count = files.partitionNumbers();

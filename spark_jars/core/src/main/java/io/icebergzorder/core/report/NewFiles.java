@@ -18,13 +18,7 @@ public final class NewFiles {
   /** A sample of a partition. */
   private record Part(int partition, SampledGroup group, Sample sample) {}
 
-  /**
-   * Describes the data files that layouts make, as far as samples of their rows show.
-   *
-   * @param groups the layouts, by the number of the partition, in its order
-   * @param columns the columns of the samples
-   * @return the files that get a row of the samples, with the bounds of those rows; of others nothing is known
-   */
+  /** Describes the data files that layouts make, as far as samples of their rows show. */
   public static DataFiles of(Map<Integer, SampledGroup> groups, List<ClusteringColumn> columns) {
     List<Part> parts = new ArrayList<>();
     List<int[]> filesOf = new ArrayList<>();

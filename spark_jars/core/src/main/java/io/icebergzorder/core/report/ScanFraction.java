@@ -8,14 +8,7 @@ import java.math.BigInteger;
 final class ScanFraction {
   private ScanFraction() {}
 
-  /**
-   * Averages the scan fraction of {@code column = value} over the values of rows.
-   *
-   * @param bounds the bounds; a file that has values but no bounds counts as read, one without values never
-   * @param sizes bytes of the files
-   * @param rows the rows' keys; every row counts once, those without a value do not
-   * @return in [0, 1], lower is better; null if no row has a value, or the files have no bytes
-   */
+  /** Averages over the values of rows; a file with values but no bounds counts as read. Null without values or bytes. */
   static Double ofRows(ColumnBounds bounds, long[] sizes, KeyColumn rows) {
     Ranks ranks = Ranks.among(bounds.lower(), bounds.upper(), rows);
     int[] lower = ranks.of(bounds.lower());

@@ -45,10 +45,7 @@ public record SnapshotFacts(long id, long timestampMillis, String operation, Map
     return prefix + curves().substring(curves().lastIndexOf(',') + 1) + "(" + columns + ")";
   }
 
-  /**
-   * Whether a rewrite of ours was by the columns, prefix and curve that another asks for. With adaptive cuts a rewrite by
-   * Hilbert is one by z-order, too, which takes the tighter curve.
-   */
+  /** Whether it was by these columns, prefix and curve; with adaptive cuts, z-order takes Hilbert's curve where that is tighter. */
   public boolean isBy(String columns, String prefix, Curve curve) {
     String hilbert = Curve.HILBERT.label();
     boolean isCurve =
