@@ -15,7 +15,8 @@ from iceberg_zorder.cli.output import ConsoleOutput, JsonOutput
 from iceberg_zorder.printable import printable
 from iceberg_zorder.render.report_page import report_page
 from iceberg_zorder.render.report_text import comparison_renderable, report_text
-from tests.golden.report_cases import report_cases, report_of
+from tests.golden.cases import golden
+from tests.golden.report_cases import report_of
 
 HOSTILE = "a\x1b]0;title\x07\x00\u202e\x9b31m\x7f"
 OBEYED = sorted(set(HOSTILE) - set("a]0;title31m"))
@@ -45,8 +46,7 @@ def hostile(value: Any) -> Any:
 
 @cache
 def report() -> dict[str, Any]:
-    case = next(each for each in report_cases() if each.name == "report_endless")
-    found = json.loads(json.dumps(report_of(case).to_dict()).replace('"t"', '"lake.db"'))
+    found = json.loads(json.dumps(report_of(golden("report_endless")).to_dict()).replace('"t"', '"lake.db"'))
     found["table"] = "lake.db"
     found["where"] = "x = 'lake.db'"
     found["partitions"] = [{**each, "partition": "p=lake.db"} for each in found["partitions"] * 2]

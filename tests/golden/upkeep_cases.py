@@ -15,7 +15,13 @@ from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.request.metrics_check import beginning
 from iceberg_zorder.upkeep.gain import Choice, choose
 from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest
-from tests.golden.report_cases import BoundsOf, layout_document, report_cases
+from tests.golden.cases import golden
+from tests.golden.report_cases import BoundsOf, layout_document, layout_of
+
+REPORTS = (
+    "one_file", "many_partitions", "hostile", "extremes", "deep", "without_bounds", "alike", "endless", "relaid", "prefix",
+    "compacted_later", "first_layer_compacted", "settled", "unsettled",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -158,19 +164,19 @@ def _undersized() -> Iterator[UpkeepCase]:
 
 def _of_reports() -> Iterator[UpkeepCase]:
     """The partitions of reports, with every kind of bounds."""
-    for case in report_cases():
-        places = [place for place, number in enumerate(case.partitions) if number == 0]
-        if not places:
-            continue
-        columns = tuple(
-            BoundsOf(c.name, c.type, _at(places, c.lower), _at(places, c.upper), _at(places, c.valued))
-            for c in case.columns
-        )
-        rows, sizes = _at(places, case.rows), _at(places, case.sizes)
+    for name in REPORTS:
+        report = golden(f"report_{name}")
+        places = [place for place, number in enumerate(report["partitions"]) if number == 0]
+        of_partition = {key: _at(places, report[key]) for key in ("rows", "sizes")}
+        bounds = [
+            {**each, **{key: _at(places, each[key]) for key in ("lower", "upper", "valued")}}
+            for each in report["columns"]
+        ]
+        columns = tuple(BoundsOf.from_golden(each) for each in bounds)
         for ratio in (1.0, 1.2):
             yield UpkeepCase(
-                f"{case.name} {ratio}", columns, rows, sizes, [], case.target, 2_000, [1.0] * len(columns),
-                [None] * len(columns), case.layout, ratio,
+                f"report_{name} {ratio}", columns, of_partition["rows"], of_partition["sizes"], [], report["target"], 2_000,
+                [1.0] * len(columns), [None] * len(columns), layout_of(report["layout"]), ratio,
             )  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 
 import numpy as np
@@ -15,28 +14,22 @@ from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.report.clustering_report import ClusteringReport
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.file_boxes import file_boxes
-from tests.golden.cases import arrow
-from tests.golden.generate import DIRECTORY
-from tests.golden.report_cases import report_cases, report_document, report_of
+from tests.golden.cases import arrow, golden
+from tests.golden.generate import names, renewed
+from tests.golden.report_cases import report_of
 
-CASES = {case.name: case for case in report_cases()}
+CASES = names(reports=True)
 
 
 @cache
 def report(name: str) -> ClusteringReport:
     """Measure the files of a case once for all tests."""
-    return report_of(CASES[name])
-
-
-def test_no_file_is_missing_or_extra() -> None:
-    assert {file.stem for file in DIRECTORY.glob("report_*.json")} == set(CASES)
+    return report_of(golden(name))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_reports(name: str) -> None:
-    golden = json.loads((DIRECTORY / f"{name}.json").read_text(encoding="utf-8"))
-    # By way of JSON, which has lists for tuples.
-    assert json.loads(json.dumps(report_document(CASES[name]))) == golden
+    assert renewed(name) == golden(name)
 
 
 def test_the_cases_are_of_every_finding_that_files_alone_show() -> None:
