@@ -198,7 +198,7 @@ def check_files(table: Table, name: str) -> int:
     if missing := known - there:
         raise AssertionError(f"{name}: {len(missing)} files are missing, such as {min(missing)}")
     unknown = {path for path in there - known if path.endswith("-zorder.parquet")}
-    noted = table.properties.get("zorder.abandoned-writes", "") + table.properties.get("zorder.maintained-by", "")
+    noted = table.properties.get("zorder.maintenance", "") + table.properties.get("zorder.maintained-by", "")
     ids = {word for word in "".join(c if c.isalnum() else " " for c in noted).split() if len(word) >= 6}
     if forgotten := [path for path in unknown if not is_of_write(path.rpartition("/")[2], ids)]:
         raise AssertionError(f"{name}: {len(forgotten)} files that nobody knows, such as {forgotten[0]}")

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.maintain.maintenance_pass import MaintenancePass, Peace
+from iceberg_zorder.maintain.maintenance_pass import MaintenancePass
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
 from tests.conftest import CATALOG
 from tests.spark_python.test_maintenance import policy_of
@@ -47,7 +47,7 @@ def maintain(lake_dir: Path) -> None:
     """Have maintenance rewrite the table."""
     policy, now = policy_of(lake_dir, ", conflicts: {lease: false}"), datetime.now(timezone.utc)
     tables = PyIcebergTables(policy, lambda: now)
-    (report,) = MaintenancePass(policy, tables, Peace(), lambda: now).run().tables
+    (report,) = MaintenancePass(policy, tables, lambda: now).run().tables
     assert report.done is not None
     assert report.done.rewritten_files == 8
 

@@ -19,7 +19,7 @@ from iceberg_zorder.cli.output import Output
 from iceberg_zorder.cli.pyiceberg_engine import warnings
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.maintain.events import Event, JsonLog, Work
-from iceberg_zorder.maintain.maintenance_pass import MaintenancePass, Peace
+from iceberg_zorder.maintain.maintenance_pass import MaintenancePass
 from iceberg_zorder.maintain.pass_report import PassReport
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.read import read_policy
@@ -73,9 +73,8 @@ def run(
         tables = stack.enter_context(policy_tables(policy, conf))
 
         def one(say: Callable[[str], None], work: Work) -> MaintenancePass:
-            return MaintenancePass(tables.policy, tables, peace, now, say, tell, work)
+            return MaintenancePass(tables.policy, tables, now, say, tell, work)
 
-        peace = Peace()
         return _passes(tables.policy, one, ended, output, signals, watch=watch, dry_run=dry_run)
 
 
