@@ -79,7 +79,7 @@ public final class ScanPrediction {
   public static double withoutBounds(List<SampledGroup> groups, int ordinal) {
     for (SampledGroup group : groups) {
       KeyColumn column = group.lookedFor().columns().get(ordinal);
-      if (column.count(KeyColumn.VALUE) > 0) {
+      if (column.hasValue()) {
         return 1;
       }
     }
