@@ -46,7 +46,6 @@ final class AscendingLongs implements Serializable {
     return (int) (key - values[0] >>> shift);
   }
 
-  /** The values; not a copy. */
   long[] values() {
     return values;
   }

@@ -5,9 +5,9 @@ import java.util.Locale;
 
 /** The curves that order rows. */
 public enum Curve {
-  /** The positions' bits interleaved: see {@link ZOrderCurve}. */
+  /** The positions' bits interleaved: see {@code ZOrderCurve}. */
   ZORDER,
-  /** The Hilbert curve, for at most {@link HilbertCurve#MAX_COLUMNS} columns. */
+  /** The Hilbert curve, for at most eight columns. */
   HILBERT;
 
   /** The name in a sort order and in a layout. */

@@ -3,8 +3,7 @@ package io.icebergzorder.core;
 import java.util.Arrays;
 
 /**
- * The keys of one clustering column: for every row a state, and a key if the state is
- * {@link #VALUE}.
+ * The keys of one clustering column: for every row a state, and a key if the state is {@link #VALUE}.
  *
  * <p>The arrays are kept, not copied, because a sample may hold a million rows. Do not change them.
  */
@@ -31,35 +30,12 @@ public final class KeyColumn {
   }
 
   public static KeyColumn ofLongs(long[] keys, byte[] states) {
-    checkStates(keys.length, states);
     return new KeyColumn(KeyDomain.LONG, keys, null, states);
   }
 
-  /** A column of the domain {@link KeyDomain#BYTES}. */
+  /** Keys may be null where there is no value. */
   public static KeyColumn ofBytes(byte[][] keys, byte[] states) {
-    checkStates(keys.length, states);
-    for (int row = 0; row < keys.length; row++) {
-      if (keys[row] == null && states[row] == VALUE) {
-        throw new IllegalArgumentException(
-            "Cannot build a key column, because row %d has the state VALUE and no key"
-                .formatted(row));
-      }
-    }
     return new KeyColumn(KeyDomain.BYTES, null, keys, states);
-  }
-
-  private static void checkStates(int rows, byte[] states) {
-    if (states.length != rows) {
-      throw new IllegalArgumentException(
-          "Cannot build a key column, because it has %d keys and %d states"
-              .formatted(rows, states.length));
-    }
-    for (byte state : states) {
-      if (state < VALUE || state > NULL) {
-        throw new IllegalArgumentException(
-            "Cannot build a key column, because a state must be in [0, 2] and one is " + state);
-      }
-    }
   }
 
   /** The number of rows. */
@@ -67,22 +43,18 @@ public final class KeyColumn {
     return states.length;
   }
 
-  /** The domain of the keys. */
   public KeyDomain domain() {
     return domain;
   }
 
-  /** The state of a row: {@link #VALUE}, {@link #NAN} or {@link #NULL}. */
   public byte state(int row) {
     return states[row];
   }
 
-  /** The key of a row in state {@link #VALUE} of a column of longs. */
   public long longKey(int row) {
     return longKeys[row];
   }
 
-  /** The key of a row in state {@link #VALUE} of a column of bytes; not a copy. */
   public byte[] bytesKey(int row) {
     return bytesKeys[row];
   }
@@ -98,14 +70,20 @@ public final class KeyColumn {
         : ofBytes(Arrays.stream(rows).mapToObj(row -> bytesKeys[row]).toArray(byte[][]::new), taken);
   }
 
-  /** The number of rows in a state. */
-  int count(byte state) {
-    int count = 0;
-    for (byte other : states) {
-      if (other == state) {
-        count++;
+  /** Whether two rows show the same: one key, NaN, or NULL. */
+  boolean isSame(int row, int other) {
+    if (states[row] != VALUE || states[other] != VALUE) {
+      return states[row] == states[other];
+    }
+    return domain == KeyDomain.LONG ? longKeys[row] == longKeys[other] : Arrays.equals(bytesKeys[row], bytesKeys[other]);
+  }
+
+  boolean hasValue() {
+    for (byte state : states) {
+      if (state == VALUE) {
+        return true;
       }
     }
-    return count;
+    return false;
   }
 }

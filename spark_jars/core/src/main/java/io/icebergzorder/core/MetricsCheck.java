@@ -72,18 +72,18 @@ public record MetricsCheck(long rows, long apart, OptionalInt wanted) {
     /** Counts sampled rows by bucket; of values cut to one key the most frequent one counts, the others are unseen. */
     public static GroupKeys of(Layout layout, Sample sample, int ordinal, long[] tails) {
       KeyColumn column = sample.columns().get(ordinal);
-      BytesBoundaries boundaries =
+      Boundaries boundaries =
           layout.columns().stream()
               .filter(each -> each.ordinal() == ordinal)
-              .map(each -> (BytesBoundaries) each.boundaries())
+              .map(LayoutColumn::boundaries)
               .findFirst()
-              .orElse(new BytesBoundaries(new byte[0][]));
+              .orElseGet(() -> Boundaries.of(column.take(new int[0]), 1));
       List<byte[]> keys = new ArrayList<>();
       smallest(column).ifPresent(keys::add);
       if (keys.isEmpty()) {
         return new GroupKeys(List.of(), List.of(), 0);
       }
-      keys.addAll(Arrays.asList(boundaries.values()));
+      keys.addAll(Arrays.asList(boundaries.bytes()));
       int[] rows = new int[keys.size()];
       int[] same = new int[keys.size()];
       boolean[] ofCut = new boolean[keys.size()];

@@ -40,7 +40,7 @@ public final class Placement implements Serializable {
 
   private void prepare() {
     int ofCurve = columns - leading;
-    interleaving = ofCurve == 0 ? null : ZOrderCurve.of(ofCurve);
+    interleaving = ofCurve == 0 ? null : new ZOrderCurve(ofCurve);
     hilbert = ofCurve == 0 || curve == Curve.ZORDER ? null : HilbertCurve.of(ofCurve);
   }
 

@@ -10,13 +10,6 @@ import java.util.List;
 public record Sample(List<KeyColumn> columns) {
   public Sample {
     columns = List.copyOf(columns);
-    for (KeyColumn column : columns) {
-      if (column.size() != columns.get(0).size()) {
-        throw new IllegalArgumentException(
-            "Cannot build a sample, because its columns have %d and %d rows"
-                .formatted(columns.get(0).size(), column.size()));
-      }
-    }
   }
 
   /** The number of sampled rows; 0 without columns. */

@@ -49,12 +49,4 @@ public record SortOrder(Curve curve, List<List<String>> columns, List<PrefixColu
         prefix.stream().map(column -> new PrefixColumn(nameOf.apply(column.parts()), column.order())).toList();
     return new SortOrder(curve, columns.stream().map(nameOf).toList(), before);
   }
-
-  /** The parts of one name, as {@link ClusteringColumn#name} writes it. */
-  static List<String> parseName(String name) {
-    SortOrderParser parser = new SortOrderParser(name, "parse sort_order");
-    List<String> parts = parser.column();
-    parser.end();
-    return parts;
-  }
 }

@@ -15,16 +15,16 @@ package io.icebergzorder.core;
  * <p>Source: G. M. Morton, "A Computer Oriented Geodetic Data Base and a New Technique in File
  * Sequencing", IBM 1966.
  */
-public final class ZOrderCurve {
+final class ZOrderCurve {
   /** The most bits an index has, so that it is a non-negative long. */
-  public static final int MAX_INDEX_BITS = Long.SIZE - 1;
+  static final int MAX_INDEX_BITS = Long.SIZE - 1;
 
   private final int columns;
 
   /** The bits of every byte, {@code columns} apart. */
   private final long[] ofByte = new long[256];
 
-  private ZOrderCurve(int columns) {
+  ZOrderCurve(int columns) {
     this.columns = columns;
     for (int value = 0; value < ofByte.length; value++) {
       for (int bit = 0; bit < Byte.SIZE && bit * columns < MAX_INDEX_BITS; bit++) {
@@ -33,16 +33,8 @@ public final class ZOrderCurve {
     }
   }
 
-  public static ZOrderCurve of(int columns) {
-    if (columns < 1 || columns > MAX_INDEX_BITS) {
-      throw new IllegalArgumentException(
-          "Cannot interleave %d columns, because they must be in [1, %d]".formatted(columns, MAX_INDEX_BITS));
-    }
-    return new ZOrderCurve(columns);
-  }
-
   /** What a column adds to the index: bit i of its position goes to bit {@code i * columns + columns - 1 - column}. */
-  public long share(int position, int column) {
+  long share(int position, int column) {
     long high = position >>> Byte.SIZE == 0 ? 0 : ofByte[position >>> Byte.SIZE] << Byte.SIZE * columns;
     return (high | ofByte[position & 0xFF]) << columns - 1 - column;
   }

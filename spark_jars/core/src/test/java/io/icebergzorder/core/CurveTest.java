@@ -2,7 +2,6 @@ package io.icebergzorder.core;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.Arrays;
@@ -19,7 +18,7 @@ class CurveTest {
   private static long index(int[] positions, int bits) {
     long index = 0;
     for (int column = 0; column < positions.length; column++) {
-      index |= ZOrderCurve.of(positions.length).share(positions[column], column);
+      index |= new ZOrderCurve(positions.length).share(positions[column], column);
     }
     return index;
   }
@@ -92,22 +91,13 @@ class CurveTest {
   }
 
   @Test
-  void argumentsOutsideTheirDomainAreRefused() {
-    assertThrows(IllegalArgumentException.class, () -> ZOrderCurve.of(0));
-    assertThrows(IllegalArgumentException.class, () -> ZOrderCurve.of(64));
-    assertThrows(IllegalArgumentException.class, () -> HilbertCurve.of(0));
-    assertThrows(IllegalArgumentException.class, () -> HilbertCurve.of(9));
-    assertThrows(IllegalArgumentException.class, () -> Curve.of("peano"));
-  }
-
-  @Test
   void positionsAreSharesOfTheRowsBelow() {
     KeyColumn column =
         KeyColumn.ofLongs(new long[] {5, 5, 7, 0, 0, 9, 5, 5}, new byte[] {0, 0, 0, 1, 2, 0, 0, 0});
     Boundaries boundaries = Boundaries.of(column, 10);
     // 4 x 5, 7, 9, NaN, NULL of 8 rows
-    assertArrayEquals(new int[] {0, 8, 10, 12, 14}, Positions.of(column, boundaries, 4, PrefixOrder.OF_KEYS));
-    assertArrayEquals(new int[] {0, 1, 1, 1, 1}, Positions.of(column, boundaries, 1, PrefixOrder.OF_KEYS));
+    assertArrayEquals(new int[] {0, 8, 10, 12, 14}, boundaries.positions(column, 4, PrefixOrder.OF_KEYS));
+    assertArrayEquals(new int[] {0, 1, 1, 1, 1}, boundaries.positions(column, 1, PrefixOrder.OF_KEYS));
   }
 
   @Test
@@ -116,11 +106,11 @@ class CurveTest {
         KeyColumn.ofLongs(new long[] {5, 5, 7, 0, 0, 9, 5, 5}, new byte[] {0, 0, 0, 1, 2, 0, 0, 0});
     Boundaries boundaries = Boundaries.of(column, 10);
     assertArrayEquals(
-        new int[] {2, 10, 12, 14, 0}, Positions.of(column, boundaries, 4, new PrefixOrder(false, true)));
+        new int[] {2, 10, 12, 14, 0}, boundaries.positions(column, 4, new PrefixOrder(false, true)));
     assertArrayEquals(
-        new int[] {6, 4, 2, 0, 14}, Positions.of(column, boundaries, 4, new PrefixOrder(true, false)));
+        new int[] {6, 4, 2, 0, 14}, boundaries.positions(column, 4, new PrefixOrder(true, false)));
     assertArrayEquals(
-        new int[] {8, 6, 4, 2, 0}, Positions.of(column, boundaries, 4, new PrefixOrder(true, true)));
+        new int[] {8, 6, 4, 2, 0}, boundaries.positions(column, 4, new PrefixOrder(true, true)));
   }
 
   @Test
@@ -128,17 +118,7 @@ class CurveTest {
     KeyColumn column = KeyColumn.ofLongs(new long[] {1, 2}, new byte[2]);
     Boundaries boundaries = Boundaries.of(column, 10);
     assertArrayEquals(
-        new int[] {0, 32768, 65535, 65535}, Positions.of(column, boundaries, 16, PrefixOrder.OF_KEYS));
-  }
-
-  @Test
-  void positionsOfNothingAreRefused() {
-    KeyColumn empty = KeyColumn.ofLongs(new long[0], new byte[0]);
-    Boundaries none = Boundaries.of(empty, 1);
-    assertThrows(IllegalArgumentException.class, () -> Positions.of(empty, none, 16, PrefixOrder.OF_KEYS));
-    KeyColumn one = KeyColumn.ofLongs(new long[1], new byte[1]);
-    assertThrows(IllegalArgumentException.class, () -> Positions.of(one, none, 0, PrefixOrder.OF_KEYS));
-    assertThrows(IllegalArgumentException.class, () -> Positions.of(one, none, 17, PrefixOrder.OF_KEYS));
+        new int[] {0, 32768, 65535, 65535}, boundaries.positions(column, 16, PrefixOrder.OF_KEYS));
   }
 
   @ParameterizedTest
@@ -150,9 +130,9 @@ class CurveTest {
       int bits = random.between(1, 16);
       Boundaries boundaries = Boundaries.of(column, random.between(1, 30));
       List<Naive.Thing> naive = Naive.boundaries(column, 30);
-      int[] positions = Positions.of(column, Boundaries.of(column, 30), bits, PrefixOrder.OF_KEYS);
+      int[] positions = Boundaries.of(column, 30).positions(column, bits, PrefixOrder.OF_KEYS);
       assertArrayEquals(Naive.positions(naive, Naive.things(column), bits), positions);
-      int[] ascending = Positions.of(column, boundaries, bits, PrefixOrder.OF_KEYS);
+      int[] ascending = boundaries.positions(column, bits, PrefixOrder.OF_KEYS);
       assertEquals(0, ascending[0]);
       for (int bucket = 1; bucket < ascending.length; bucket++) {
         assertTrue(ascending[bucket - 1] <= ascending[bucket] && ascending[bucket] < 1 << bits);

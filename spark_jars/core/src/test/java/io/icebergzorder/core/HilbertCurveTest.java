@@ -18,7 +18,7 @@ class HilbertCurveTest {
   }
 
   private static long zorder(int[] positions, int bits) {
-    ZOrderCurve curve = ZOrderCurve.of(positions.length);
+    ZOrderCurve curve = new ZOrderCurve(positions.length);
     return IntStream.range(0, positions.length).mapToLong(c -> curve.share(positions[c], c)).reduce(0, (a, b) -> a | b);
   }
 

@@ -130,21 +130,4 @@ class KeysTest {
     assertEquals(64, Keys.sampledBytes(OptionalInt.of(1), 1));
     assertEquals(134, Keys.sampledBytes(OptionalInt.of(Integer.MAX_VALUE), 1_000_000));
   }
-
-  @Test
-  void keyColumnsAndSamplesAreChecked() {
-    assertThrows(
-        IllegalArgumentException.class, () -> KeyColumn.ofLongs(new long[2], new byte[3]));
-    assertThrows(
-        IllegalArgumentException.class, () -> KeyColumn.ofLongs(new long[1], new byte[] {3}));
-    assertThrows(
-        IllegalArgumentException.class, () -> KeyColumn.ofLongs(new long[1], new byte[] {-1}));
-    assertThrows(
-        IllegalArgumentException.class, () -> KeyColumn.ofBytes(new byte[1][], new byte[] {0}));
-    KeyColumn one = KeyColumn.ofBytes(new byte[1][], new byte[] {KeyColumn.NULL});
-    KeyColumn two = KeyColumn.ofLongs(new long[2], new byte[2]);
-    assertThrows(IllegalArgumentException.class, () -> new Sample(List.of(one, two)));
-    assertEquals(2, new Sample(List.of(two)).rows());
-    assertEquals(0, new Sample(List.of()).rows());
-  }
 }

@@ -2,7 +2,6 @@ package io.icebergzorder.core;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.io.ByteArrayInputStream;
@@ -15,8 +14,6 @@ import java.util.List;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 
 class LayoutTest {
   private static LayoutRequest even(int files, int maxBoundaries) {
@@ -112,35 +109,6 @@ class LayoutTest {
   }
 
   @Test
-  void argumentsOutsideTheirDomainAreRefused() {
-    ClusteringColumn a = column("a", "int");
-    Sample sample = new Sample(List.of(longs(1, 2)));
-    assertThrows(IllegalArgumentException.class, () -> Layout.fit(List.of(a), sample, even(0, 10)));
-    assertThrows(IllegalArgumentException.class, () -> Layout.fit(List.of(a), sample, even(1, 0)));
-    assertThrows(IllegalArgumentException.class, () -> Layout.fit(List.of(a), sample, even(1, 65_537)));
-    assertThrows(IllegalArgumentException.class, () -> Layout.fit(List.of(a, a), sample, even(1, 10)));
-    assertThrows(
-        IllegalArgumentException.class, () -> Layout.fit(List.of(), new Sample(List.of()), even(1, 10)));
-    Exception e =
-        assertThrows(
-            IllegalArgumentException.class,
-            () -> Layout.fit(List.of(column("s", "string")), sample, even(1, 10)));
-    assertEquals(
-        "Cannot lay out column 's' of type 'string', because its keys are BYTES and the sample has LONG",
-        e.getMessage());
-  }
-
-  @Test
-  void aHilbertCurveTakesEightColumns() {
-    List<ClusteringColumn> columns = IntStream.range(0, 9).mapToObj(i -> column("c" + i, "int")).toList();
-    Sample sample = new Sample(IntStream.range(0, 9).mapToObj(i -> longs(i, i + 1)).toList());
-    LayoutRequest request = new LayoutRequest(2, BoxTree.KIND, Curve.HILBERT, List.of(), 10, 0.25, new double[0]);
-    Exception e = assertThrows(IllegalArgumentException.class, () -> Layout.fit(columns, sample, request));
-    assertEquals(
-        "Cannot lay out 9 columns along a Hilbert curve, because it takes at most 8", e.getMessage());
-  }
-
-  @Test
   void atMost63Columns() {
     List<ClusteringColumn> columns =
         IntStream.range(0, 64).mapToObj(i -> column("c" + i, "int")).toList();
@@ -156,7 +124,7 @@ class LayoutTest {
   }
 
   @Test
-  void agreesWithTheDefinitionAndComesBackFromJson() {
+  void agreesWithTheDefinition() {
     RandomKeys random = new RandomKeys(7);
     for (int trial = 0; trial < 200; trial++) {
       int rows = random.between(0, 150);
@@ -175,13 +143,6 @@ class LayoutTest {
       assertArrayEquals(expected, layout.indexes(new Sample(keys)));
       assertArrayEquals(
           Naive.starts(LongStream.of(expected).sorted().toArray(), files), ((EvenCuts) layout.cuts()).starts());
-
-      Layout back = Layout.fromJson(layout.toJson());
-      assertEquals(layout.toJson(), back.toJson());
-      assertEquals(layout.hash(), back.hash());
-      if (!active.isEmpty()) {
-        assertArrayEquals(expected, back.indexes(new Sample(active)));
-      }
     }
   }
 
@@ -199,75 +160,6 @@ class LayoutTest {
     return Arrays.stream(positions).mapToLong(row -> Naive.index(row, bits)).toArray();
   }
 
-  @ParameterizedTest
-  @CsvSource(
-      delimiter = ';',
-      quoteCharacter = '~',
-      value = {
-        "\"version\":1; \"version\":2",
-        "\"version\":1; \"version\":\"1\"",
-        "\"version\":1}; \"version\":1}}",
-        "\"curve\":\"zorder\"; \"curve\":\"peano\"",
-        "\"prefix\":0; \"prefix\":3",
-        "\"prefix\":0; \"prefix\":-1",
-        "\"prefix\":0; \"prefix\":false",
-        "\"kind\":\"even\"; \"kind\":\"adaptive\"",
-        "\"bits\":16; \"bits\":15",
-        "\"bits\":16; \"bits\":\"16\"",
-        "\"bits\":16; \"bits\":16.0",
-        "\"starts\":[; \"starts\":[5000000000,",
-        "\"starts\":[; \"starts\":[1.5,",
-        "\"starts\":[; \"ends\":[",
-        "\"boundaries\":[2]; \"boundaries\":[2,3]",
-        "\"boundaries\":[2]; \"boundaries\":[9223372036854775808]",
-        "\"boundaries\":[2]; \"boundaries\":2",
-        "\"79\"; \"7\"",
-        "\"79\"; 79",
-        "\"name\":\"b\"; \"name\":\"b c\"",
-        "\"positions\":[0; \"positions\":[-1",
-        "\"positions\":[0; \"positions\":[65536",
-        "\"positions\":[0; \"positions\":[4294967296",
-        "\"c\"; null",
-        "\"type\":\"string\"; \"type\":\"list<int>\"",
-        "{; [",
-      })
-  void aChangedLayoutIsRefused(String from, String to) {
-    String json = example().toJson();
-    assertEquals(json, Layout.fromJson(json).toJson());
-    String changed = json.replace(from, to);
-    assertNotEquals(json, changed);
-    assertThrows(IllegalArgumentException.class, () -> Layout.fromJson(changed));
-  }
-
-  @ParameterizedTest
-  @CsvSource(
-      delimiter = ';',
-      value = {
-        "[[0,21845],1,[0,43690],1,1]; [[0,21845],1,[0,43690],1]",
-        "[[0,21845],1,[0,43690],1,1]; [[0,21845],1,1,1]",
-        "[[0,21845],1,[0,43690],1,1]; [[0,21845],1,1]",
-        "[[0,21845],1,[0,43690],1,1]; []",
-        "[[0,21845],1,; [[1,21845],1,",
-        "[[0,21845],1,; [[0,0],1,",
-        "[[0,21845],1,; [[0,65536],1,",
-        "[[0,21845],1,; [[0],1,",
-        "[[0,21845],1,; [[0,21845],0,",
-        "[[0,21845],1,; [[0,21845],2147483647,",
-        "[[0,21845],1,; [[0,21845],\"1\",",
-        "[[0,0],; [[1,0],",
-        "[[0,0],; [[0,65536],",
-        "[[0,0],; [[0],",
-        "[[0,0],; [",
-      })
-  void aTreeThatIsNotWholeIsRefused(String from, String to) {
-    Layout layout = Layout.fit(List.of(column("a", "int")), new Sample(List.of(longs(1, 2, 3))), adaptive(3));
-    String json = layout.toJson();
-    assertEquals(json, Layout.fromJson(json).toJson());
-    String changed = json.replace(from, to);
-    assertNotEquals(json, changed);
-    assertThrows(IllegalArgumentException.class, () -> Layout.fromJson(changed));
-  }
-
   @Test
   void aPlacementTravels() throws Exception {
     Layout layout =
@@ -283,12 +175,5 @@ class LayoutTest {
       assertEquals(layout.placement().file(packed, 3), travelled.file(packed, 3));
       assertEquals(layout.placement().index(packed), travelled.index(packed));
     }
-  }
-
-  @Test
-  void otherJsonIsRefused() {
-    assertThrows(IllegalArgumentException.class, () -> Layout.fromJson(""));
-    assertThrows(IllegalArgumentException.class, () -> Layout.fromJson("[]"));
-    assertThrows(IllegalArgumentException.class, () -> Layout.fromJson("{}"));
   }
 }

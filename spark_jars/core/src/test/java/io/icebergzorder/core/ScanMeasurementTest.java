@@ -82,7 +82,7 @@ class ScanMeasurementTest {
         long low = isCut ? lower[file] / 10 * 10 : lower[file];
         long high = isCut ? upper[file] / 10 * 10 + 9 : upper[file];
         boolean isRuledOut =
-            !hasValues[file] || (lower[file] != NONE && value < low) || (upper[file] != NONE && value > high);
+            !hasValues[file] || (lower[file] != NONE && upper[file] != NONE && (value < low || value > high));
         read += isRuledOut ? 0 : bytes[file];
       }
       return read;

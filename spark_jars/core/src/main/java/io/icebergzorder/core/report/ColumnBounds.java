@@ -3,6 +3,7 @@ package io.icebergzorder.core.report;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.KeyDomain;
+import io.icebergzorder.core.ScanMeasurement;
 import java.util.Arrays;
 
 /**
@@ -30,6 +31,14 @@ public record ColumnBounds(ClusteringColumn column, KeyColumn lower, KeyColumn u
   /** Whether a file may hold a value, and has both bounds. */
   public boolean isBounded(int file) {
     return hasValues(file) && lower.state(file) == KeyColumn.VALUE && upper.state(file) == KeyColumn.VALUE;
+  }
+
+  ScanMeasurement.Bounds measured() {
+    boolean[] mayHave = new boolean[valued.length];
+    for (int file = 0; file < mayHave.length; file++) {
+      mayHave[file] = hasValues(file);
+    }
+    return new ScanMeasurement.Bounds(lower, upper, mayHave);
   }
 
   /** Whether some file is bounded. */

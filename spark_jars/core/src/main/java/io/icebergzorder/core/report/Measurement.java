@@ -1,6 +1,8 @@
 package io.icebergzorder.core.report;
 
 import io.icebergzorder.core.Sample;
+import io.icebergzorder.core.ScanMeasurement;
+import io.icebergzorder.core.ScanMeasurement.MeasuredGroup;
 import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.core.ScanPrediction.SampledGroup;
 import io.icebergzorder.core.report.ClusteringReport.ColumnReport;
@@ -72,7 +74,9 @@ final class Measurement {
   private Double scanFraction(int place) {
     ColumnBounds bounds = files.columns().get(place);
     if (bounds.isAnyBounded()) {
-      return ScanFraction.ofRows(bounds, files.sizes(), sample.columns().get(place));
+      Sample lookedFor = new Sample(List.of(sample.columns().get(place)));
+      List<ScanMeasurement.Bounds> measured = List.of(bounds.measured());
+      return orNull(ScanMeasurement.of(List.of(new MeasuredGroup(lookedFor, sample.rows(), files.sizes(), measured)), 0));
     }
     boolean isRead = IntStream.range(0, files.count()).anyMatch(bounds::hasValues) && files.bytes() > 0;
     return isRead ? (Double) 1.0 : null;
@@ -82,7 +86,10 @@ final class Measurement {
     if (groups.isEmpty()) {
       return null;
     }
-    double prediction = ScanPrediction.of(List.copyOf(groups.values()), place, UnaryOperator.identity());
-    return Double.isNaN(prediction) ? null : (Double) prediction;
+    return orNull(ScanPrediction.of(List.copyOf(groups.values()), place, UnaryOperator.identity()));
+  }
+
+  private static Double orNull(double fraction) {
+    return Double.isNaN(fraction) ? null : (Double) fraction;
   }
 }

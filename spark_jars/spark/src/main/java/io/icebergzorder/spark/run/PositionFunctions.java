@@ -1,13 +1,11 @@
 package io.icebergzorder.spark.run;
 
 import io.icebergzorder.core.Boundaries;
-import io.icebergzorder.core.BytesBoundaries;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.KeyDomain;
 import io.icebergzorder.core.Keys;
 import io.icebergzorder.core.LayoutColumn;
-import io.icebergzorder.core.LongBoundaries;
 import io.icebergzorder.spark.internals.ColumnFunction;
 import io.icebergzorder.spark.internals.FunctionScope;
 import io.icebergzorder.spark.internals.Shared;
@@ -80,17 +78,17 @@ public final class PositionFunctions {
   }
 
   /** Spark shows a UUID as its text, whose order is that of its bytes; comparing texts saves parsing each row. */
-  private static UTF8String[] texts(ClusteringColumn column, BytesBoundaries boundaries) {
-    return Arrays.stream(boundaries.values())
+  private static UTF8String[] texts(ClusteringColumn column, Boundaries boundaries) {
+    return Arrays.stream(boundaries.bytes())
         .map(key -> isUuid(column) ? UTF8String.fromString(uuidText(key)) : UTF8String.fromBytes(key))
         .toArray(UTF8String[]::new);
   }
 
   /** Packed positions of a column of longs, by bucket, and the boundaries of the buckets. */
-  private record Longs(LongBoundaries boundaries, long[] packed) implements Serializable {
+  private record Longs(Boundaries boundaries, long[] packed) implements Serializable {
     static Longs of(Optional<LayoutColumn> column) {
       Boundaries boundaries = boundariesOf(column, KeyDomain.LONG);
-      return new Longs((LongBoundaries) boundaries, packedOf(column, boundaries));
+      return new Longs(boundaries, packedOf(column, boundaries));
     }
 
     long of(long key) {
@@ -99,10 +97,10 @@ public final class PositionFunctions {
   }
 
   /** The same of bytes. */
-  private record Bytes(BytesBoundaries boundaries, long[] packed) implements Serializable {
+  private record Bytes(Boundaries boundaries, long[] packed) implements Serializable {
     static Bytes of(Optional<LayoutColumn> column) {
       Boundaries boundaries = boundariesOf(column, KeyDomain.BYTES);
-      return new Bytes((BytesBoundaries) boundaries, packedOf(column, boundaries));
+      return new Bytes(boundaries, packedOf(column, boundaries));
     }
 
     long of(byte[] key) {
@@ -120,7 +118,7 @@ public final class PositionFunctions {
    */
   private record Texts(UTF8String[] boundaries, long[] beginnings, long[] packed) implements Serializable {
     static Texts of(ClusteringColumn type, Optional<LayoutColumn> column) {
-      BytesBoundaries boundaries = (BytesBoundaries) boundariesOf(column, KeyDomain.BYTES);
+      Boundaries boundaries = boundariesOf(column, KeyDomain.BYTES);
       UTF8String[] texts = texts(type, boundaries);
       long[] beginnings = Arrays.stream(texts).mapToLong(UTF8String::getPrefix).toArray();
       return new Texts(texts, beginnings, packedOf(column, boundaries));
