@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from pyiceberg.exceptions import ValidationException
@@ -113,74 +112,6 @@ def test_without_markers_the_writer_fails_as_ever(lake: PolarisLake) -> None:
     assert operations(lake.table())[-1] == "replace"
     assert lake.rows() == before
     assert not lake.maintain(timedelta(minutes=5)).is_conflict
-
-
-def test_all_commits_of_a_rewrite_are_rolled_back(lake: PolarisLake) -> None:
-    table = lake.table()
-    with table.update_spec() as update:
-        update.add_identity("y")
-    for _ in range(2):
-        table.append(pa.table({"x": np.arange(6_000), "y": np.arange(6_000) % 3}))
-    stale, before = lake.table(), lake.rows()
-    lake.maintain(where="y < 3", options={"rewrite-all": True})
-    commits = operations(lake.table()).count("replace")
-    assert commits >= 3
-    stale.delete("x = 7 and y = 1")
-    table = lake.table()
-    assert "replace" not in operations(table)
-    assert lake.rows() == before - Counter({(7, 1): 2})
-    assert lake.maintain(timedelta(minutes=5)).is_conflict
-
-
-def test_two_rewrites_in_a_row_are_rolled_back_and_both_cleaned_up(lake: PolarisLake) -> None:
-    stale, before = lake.table(), lake.rows()
-    lake.maintain()
-    lake.maintain(options={"rewrite-all": True}, triggers={"small-file-count": 1})
-    lost = write_ids(lake.table())
-    assert len(lost) == 2
-    delete(stale)
-    found = lake.maintain(timedelta(minutes=5))
-    assert found.error == "lake.db.t: the catalog has rolled 2 rewrites back for a writer that conflicted"
-    lake.maintain(LATE)
-    assert not any(map(lake.files, lost))
-    assert lake.rows() == after(delete, before)
-
-
-def test_what_another_commit_is_on_top_of_stays(lake: PolarisLake) -> None:
-    stale, before = lake.table(), lake.rows()
-    lake.maintain()
-    append(lake.table())
-    with pytest.raises(ValidationException):
-        delete(stale)
-    assert lake.rows() == before + Counter([(1, 2)])
-    assert not lake.maintain(timedelta(minutes=5)).is_conflict
-
-
-def test_what_a_tag_is_on_stays(lake: PolarisLake) -> None:
-    stale, before = lake.table(), lake.rows()
-    lake.maintain()
-    table = lake.table()
-    head = table.current_snapshot()
-    assert head is not None
-    table.manage_snapshots().create_tag(head.snapshot_id, "kept").commit()
-    with pytest.raises(ValidationException):
-        delete(stale)
-    assert lake.rows() == before
-
-
-def test_what_has_expired_was_not_rolled_back(lake: PolarisLake) -> None:
-    lake.maintain()
-    append(lake.table())
-    table = lake.table()
-    (write,) = marked_writes(table.properties)
-    table.maintenance.expire_snapshots().by_id(write.snapshot_id).commit()
-    table = lake.table()
-    assert table.snapshot_by_id(write.snapshot_id) is None
-    assert marked_writes(table.properties) == (write,)
-    before = lake.rows()
-    assert not lake.maintain(timedelta(minutes=5)).is_conflict
-    lake.maintain(LATE)
-    assert lake.rows() == before
 
 
 def test_what_comes_late_is_in_doubt_while_rewrites_may_be_rolled_back_for_it(lake_of_ours: PolarisLake) -> None:
