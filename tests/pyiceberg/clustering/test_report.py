@@ -244,22 +244,6 @@ def test_files_with_deletes_are_counted(catalog: SqlCatalog) -> None:
     assert codes(found)["delete-files"] == "info"
 
 
-def test_null_and_nan_columns_have_a_report(catalog: SqlCatalog) -> None:
-    table = catalog.create_table("db.nothing", SCHEMA)
-    for x in (None, float("nan")):
-        table.append(rows_of(0).set_column(3, "x", pa.array([x] * ROWS, pa.float64())))
-    (x_column,) = report(table, ["x"]).columns
-    assert (x_column.scan_fraction, x_column.files_without_bounds) == (1.0, 1), "PyIceberg does not count NaN"
-    rewrite_data_files(table, ["a", "x"], options=SMALL)
-    found = report(table, ["x"], predicates=["x = 1", "x IS NULL", "isnan(x)"])
-    (x_column,) = found.columns
-    assert (x_column.scan_fraction, x_column.files_without_bounds) == (None, 0)
-    assert found.total_constant_file_count == found.total_file_count
-    assert [each.total_file_count for each in found.predicates] == [
-        len(list(table.scan(row_filter=each).plan_files())) for each in ("x = 1", "x is null", "x is nan")
-    ]
-
-
 def test_text_fits_a_terminal_and_json_has_it_all(catalog: SqlCatalog) -> None:
     table = days(catalog, 5)
     rewrite_data_files(table, ["a", "s"], options=SMALL)
