@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.advice.layouts.workload_columns import WorkloadPart, choose_columns
-from tests.layout.naive_queries import Query
-from tests.layout.test_queries import boxes_of, uniform
+from tests.layout.test_queries import Query, boxes_of, uniform
 
 TOP = 65_535
 

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -138,19 +137,6 @@ def test_a_dry_run_of_either_engine_takes_conditions(requests: list[RewriteReque
     assert isinstance(requests[0].engine, kind)
     assert requests[0].predicates == ("a = 1", "b > 2")
     assert requests[0].options == {"dry-run": "true"}
-
-
-def test_value_of_an_option_may_hold_an_equals_sign(requests: list[RewriteRequest]) -> None:
-    assert run("rewrite", "db.t", "--by", "a", "--conf", "spark.x=-Da=b", *CATALOG).exit_code == 0
-    assert isinstance(requests[0].engine, SparkEngine)
-    assert requests[0].engine.conf == {"spark.x": "-Da=b"}
-
-
-def test_the_engine_without_a_jvm(requests: list[RewriteRequest]) -> None:
-    assert run("rewrite", "db.t", "--by", "a", "--engine", "pyiceberg", *CATALOG).exit_code == 0
-    assert isinstance(requests[0].engine, PyIcebergEngine)
-    assert requests[0].engine.catalog.properties["warehouse"] == "/wh"
-    assert requests[0].identifier == ("db", "t")
 
 
 @pytest.mark.parametrize(
@@ -284,28 +270,6 @@ def test_failed_data_files_are_1_with_the_result(monkeypatch: pytest.MonkeyPatch
     assert message in text.stderr
 
 
-def test_nothing_to_do_is_0(monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing = replace(RewriteResult(0, 0, 0, 0, 0), message="Nothing to rewrite in lake.db.t: why")
-    monkeypatch.setattr(SparkEngine, "rewrite", lambda *arguments: nothing)
-    result = run("rewrite", "db.t", "--by", "a", *CATALOG)
-    assert (result.exit_code, result.stdout) == (0, "Nothing to rewrite in lake.db.t: why\n")
-
-
-def test_pyspark_missing_is_1(tmp_path: Path) -> None:
-    script = (
-        "import sys\n"
-        "sys.modules['pyspark'] = None\n"
-        "from iceberg_zorder.cli.app import main\n"
-        f"sys.argv = ['iceberg-zorder', 'rewrite', 'db.t', '--by', 'a', '--engine', 'spark', *{CATALOG!r}]\n"
-        "main()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 1
-    assert done.stderr == (
-        "Error: Cannot use iceberg_zorder.spark, because PySpark is not installed: pip install '.[spark]'\n"
-    )
-
-
 def test_a_missing_extra_is_told_with_how_to_install_it(tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text("version: 1\ncatalogs: {lake: {}}\ntables: {'*': {}}\n")
@@ -325,12 +289,6 @@ def test_a_missing_extra_is_told_with_how_to_install_it(tmp_path: Path) -> None:
         "2 Error: Cannot write metrics, because prometheus-client is not installed: pip install '.[maintain]'\n",
         "",
     )
-
-
-def test_the_package_is_a_command() -> None:
-    words = [sys.executable, "-m", "iceberg_zorder", "--version"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout) == (0, f"iceberg-zorder {__version__}\n")
 
 
 @pytest.mark.parametrize("name", ["lake.db.t", "db.t"])

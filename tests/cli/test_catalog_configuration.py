@@ -54,13 +54,6 @@ def configured(home: Path) -> None:
 
 
 @pytest.mark.usefixtures("configured")
-def test_default_catalog_of_the_file() -> None:
-    found = catalog_properties()
-    assert found.name == "main"
-    assert found.properties == {"type": "sql", "uri": "sqlite:////home/c.db", "warehouse": "/home/wh"}
-
-
-@pytest.mark.usefixtures("configured")
 def test_variables_win_over_the_file_and_arguments_over_both(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYICEBERG_CATALOG__MAIN__URI", "sqlite:////env/c.db")
     monkeypatch.setenv("PYICEBERG_CATALOG__MAIN__WAREHOUSE", "/env/wh")
@@ -72,23 +65,6 @@ def test_variables_win_over_the_file_and_arguments_over_both(monkeypatch: pytest
         "warehouse": "/arg/wh",
         "s3.access-key-id": "k",
     }
-
-
-def test_variables_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYICEBERG_CATALOG__DEFAULT__URI", "http://h")
-    assert catalog_properties().name == "default"
-    assert catalog_properties().properties == {"type": "rest", "uri": "http://h"}
-
-
-def test_arguments_alone() -> None:
-    found = catalog_properties(uri="thrift://h", warehouse="/wh")
-    assert (found.name, found.properties) == ("default", {"type": "hive", "uri": "thrift://h", "warehouse": "/wh"})
-
-
-@pytest.mark.usefixtures("configured")
-def test_type_is_known_in_any_case_and_the_name_stays_as_given() -> None:
-    found = catalog_properties("Remote")
-    assert (found.name, found.properties["type"], found.properties["s3.region"]) == ("Remote", "rest", "r")
 
 
 def test_places_of_the_file(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,17 +104,6 @@ def test_not_found(name: str, message: str) -> None:
         catalog_properties(name)
     assert str(raised.value).startswith(message)
     assert "secret" not in str(raised.value)
-
-
-@pytest.mark.usefixtures("configured")
-def test_custom_class_has_no_type() -> None:
-    assert catalog_properties("custom").properties == {"py-catalog-impl": "a.B"}
-
-
-def test_malformed_file(home: Path) -> None:
-    (home / ".pyiceberg.yaml").write_text("catalog: [\n")
-    with pytest.raises(InvalidInputError, match=r"^Cannot read the configuration of PyIceberg, because"):
-        catalog_properties()
 
 
 @pytest.mark.parametrize(

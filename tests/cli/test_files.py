@@ -46,13 +46,6 @@ def test_a_file_that_cannot_be_replaced_is_written_in_place(tmp_path: Path, monk
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_standard_output_is_written_to_with_what_else_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    print("before")
-    replace_text(Path("/dev/stdout"), "{}\n", flag="--to")
-    print("after")
-    assert capsys.readouterr().out == "before\n{}\nafter\n"
-
-
 @pytest.mark.parametrize(
     ("command", "arguments"),
     [

@@ -12,7 +12,7 @@ from pyiceberg.catalog import Catalog
 
 from iceberg_zorder.maintain.past_rewrites import REASON
 from iceberg_zorder.pyiceberg import rewrite_data_files
-from tests.cli.processes import run, run_without_spark
+from tests.cli.processes import run_without_spark
 
 
 def appended(catalog: Catalog, name: str, appends: int = 6) -> None:
@@ -86,12 +86,3 @@ def test_what_has_no_history_is_refused(home: Path, catalog: Catalog) -> None:
         done = run_without_spark(home, *arguments, "--output", "json", command="history")
         assert done.returncode == 2, done.stderr
         assert why in json.loads(done.stdout)["error"]["message"]
-
-
-@pytest.mark.full
-def test_rewrites_of_spark_tell_the_same(home: Path, catalog: Catalog) -> None:
-    appended(catalog, "db.spark")
-    done = run(home, "db.spark", "--by", "a,b", "--engine", "spark", "--catalog", "files")
-    assert done.returncode == 0, done.stderr
-    (told,) = json.loads(run_without_spark(home, "db.spark", "--output", "json", command="history").stdout)["rewrites"]
-    assert told["predicted"].keys() == told["actual"].keys() == {"a", "b"}

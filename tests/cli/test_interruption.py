@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -32,7 +31,6 @@ from tests.spark.tables import local_path
 ROWS = 300_000
 FILES = 24
 PROGRAM = "from iceberg_zorder.cli.app import main; main()"
-TERMINAL = "import fcntl, os, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
 
 
 @dataclass(frozen=True)
@@ -171,59 +169,6 @@ def test_pyiceberg(lake: Lake, number: signal.Signals) -> None:
         wait(process, due)
         os.killpg(process.pid, number)
         check_stopped(lake, process, 128 + number)
-
-
-@pytest.mark.full
-def test_spark_a_second_time_ends_at_once(lake: Lake) -> None:
-    due = lake.new_data_file()
-    with command(lake, "spark") as process:
-        wait(process, due)
-        os.killpg(process.pid, signal.SIGINT)
-        wait(process, says(lake, "Cancelling"))
-        os.killpg(process.pid, signal.SIGINT)
-        assert process.wait(60) == 130
-    said = (lake.directory / "err").read_text().splitlines()
-    assert "Traceback" not in "".join(said)
-    assert "remove_orphan_files" in said[-1] or "Cannot complete" in said[-1]
-
-
-@pytest.mark.full
-def test_ctrl_c_in_a_terminal(lake: Lake) -> None:
-    due = lake.new_data_file()
-    terminal, end = pty.openpty()
-    environment = {**os.environ, "HOME": str(lake.directory), "SPARK_LOCAL_IP": "127.0.0.1"}
-    ivy = ["--conf", f"spark.jars.ivy={Path.home() / '.ivy2.5.2'}"]
-    process = subprocess.Popen(
-        [*lake.command(TERMINAL + PROGRAM, "auto"), *ivy], stdin=end, stdout=end, stderr=end, env=environment
-    )
-    os.close(end)
-    os.set_blocking(terminal, False)
-    shown = b""
-
-    def read() -> bytes:
-        try:
-            return os.read(terminal, 65_536)
-        except (BlockingIOError, OSError):
-            return b""
-
-    try:
-        typed = False
-        deadline = time.monotonic() + 240
-        while process.poll() is None and time.monotonic() < deadline:
-            shown += read()
-            if not typed and due():
-                os.write(terminal, b"\x03")
-                typed = True
-            time.sleep(0.005)
-        shown += read()
-        assert process.wait(60) == 130
-    finally:
-        if process.poll() is None:
-            process.kill()
-        os.close(terminal)
-    assert b"Interrupted: " in shown
-    assert b"Traceback" not in shown
-    assert lake.check() == ["append"] * 4
 
 
 def test_a_signal_that_is_ignored_stays_so() -> None:

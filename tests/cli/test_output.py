@@ -58,12 +58,6 @@ def test_text() -> None:
     assert stderr.getvalue() == ""
 
 
-def test_text_of_nothing_to_do_is_the_reason_in_one_line() -> None:
-    output, stdout, _ = spoken(ConsoleOutput)
-    output.rewritten("lake.db.t", "a", NOTHING)
-    assert stdout.getvalue() == f"{NOTHING['message']}\n"
-
-
 def test_text_of_a_dry_run_says_once_what_was_warned_of() -> None:
     output, stdout, stderr = spoken(ConsoleOutput)
     output.warning("Column b pays for the others.")
@@ -187,27 +181,3 @@ def test_everything_else_goes_to_stderr(kind: type[Output]) -> None:
         "Interrupted: it [ended]",
         "Error: Cannot do [bold]it[/bold], because " + "y" * 100,
     ]
-
-
-def test_a_cancelled_command_is_an_object() -> None:
-    output, stdout, stderr = spoken(JsonOutput)
-    output.cancelled(Failure("Interrupted", "the rewrite was cancelled", 130))
-    error = {"class": "Interrupted", "message": "the rewrite was cancelled", "exit_code": 130}
-    assert json.loads(stdout.getvalue()) == {"version": 1, "error": error}
-    assert stderr.getvalue() == "Interrupted: the rewrite was cancelled\n"
-
-
-def test_quiet_leaves_out_progress_only() -> None:
-    output, _, stderr = spoken(ConsoleOutput, quiet=True)
-    with output.progress() as say:
-        say("Working")
-    output.failure(Failure("RuntimeError", "no", 1))
-    assert stderr.getvalue() == "Error: no\n"
-
-
-def test_spinner_on_a_terminal() -> None:
-    output, _, stderr = spoken(ConsoleOutput, terminal=True)
-    with output.progress() as say:
-        say("Working")
-    assert "Working" in stderr.getvalue()
-    assert "0:00:00" in stderr.getvalue()

@@ -107,31 +107,6 @@ def test_both_engines_compare_and_draw_the_same(home: Path, catalog: Catalog) ->
     assert pages[0] == pages[1]
 
 
-@pytest.mark.full
-def test_a_snapshot_that_is_not_there_is_refused_by_both_engines_alike(home: Path, catalog: Catalog) -> None:
-    assert catalog.list_tables("db")
-    asked = (*BY, "--compare", "5")
-    why = "Error: Cannot report on snapshot 5, because files.db.events has no such snapshot"
-    for done in (
-        run(home, *asked, "--engine", "spark", "--catalog", "files", command="report"),
-        run_without_spark(home, *asked, command="report"),
-    ):
-        assert done.returncode == 2
-        assert why in done.stderr
-
-
-def test_what_only_one_engine_does_is_refused_on_the_other(home: Path) -> None:
-    done = run(home, *BY, "--catalog", "files", command="report")
-    assert done.returncode == 2
-    assert "Cannot set --conf spark.master, because the engine is pyiceberg" in done.stderr
-
-
-def test_a_table_that_is_not_there_is_told(home: Path) -> None:
-    done = run_without_spark(home, "db.none", "--by", "a", command="report")
-    assert done.returncode == 2
-    assert "Error: Cannot load table files.db.none, because there is no such table" in done.stderr
-
-
 def test_commands_are_whole_with_all_that_finds_the_catalog(home: Path, catalog: Catalog) -> None:
     where = " AND ".join(f"ts < {number}" for number in range(1000, 1020))
     found = ("--catalog", "files", "--uri", f"sqlite:///{home}/catalog.db", "--warehouse", f"{home}/ware house")

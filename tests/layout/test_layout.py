@@ -94,12 +94,6 @@ class TestLayout:
         ranks = [rank(values[row]) for row in np.argsort(index, kind="stable")]
         assert ranks == sorted(ranks)
 
-    def test_rows_that_are_all_alike_are_spread_by_their_tie_breakers(self) -> None:
-        sample = Sample((long_column([7] * 90),))
-        layout = fit([ClusteringColumn(("a",), "long")], sample, LayoutRequest(files=3))
-        assert np.bincount(layout.file(sample, np.arange(90))).tolist() == [30, 30, 30]
-        assert set(layout.file(sample).tolist()) == {0}
-
     def test_weights_favour_their_column(self) -> None:
         rng = np.random.default_rng(3)
         values = [rng.permutation(4096), rng.permutation(4096)]
@@ -201,14 +195,6 @@ class TestLayout:
         assert text.count(part) == 1, text
         with pytest.raises(InvalidInputError, match=f"Cannot read a layout, because .*{because}"):
             from_json(text.replace(part, other))
-
-    def test_a_hilbert_curve_of_nine_columns_is_refused(self) -> None:
-        sample = Sample(tuple(long_column([1, 2]) for _ in range(9)))
-        text = to_json(
-            fit([ClusteringColumn((name,), "int") for name in "abcdefghi"], sample, LayoutRequest(2, cuts="even"))
-        )
-        with pytest.raises(InvalidInputError, match="a Hilbert curve has at most 8 columns"):
-            from_json(text.replace('"curve":"zorder"', '"curve":"hilbert"'))
 
     @staticmethod
     def small_layout(cuts: str) -> str:

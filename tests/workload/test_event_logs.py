@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -174,59 +171,3 @@ def test_filters_without_escapes(text: str, wanted: str) -> None:
 def test_filters_that_cannot_be_read(text: str) -> None:
     with pytest.raises(InvalidInputError):
         SparkFilters(TABLE).read(text)
-
-
-SESSION = """
-import sys
-from pyspark.sql import SparkSession
-from iceberg_zorder.spark import configure_spark
-from iceberg_zorder.spark.catalogs import SQLITE_DRIVER
-
-home, codec, statements = sys.argv[1], sys.argv[2], sys.argv[3:]
-builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.driver.memory", "1g")
-settings = {
-    "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.sql.session.timeZone": "UTC",
-    "spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file://{home}/events",
-    "spark.eventLog.compress": "true", "spark.eventLog.compression.codec": codec,
-    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-    "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog", "spark.sql.catalog.lake.type": "jdbc",
-    "spark.sql.catalog.lake.uri": f"jdbc:sqlite:{home}/c.db", "spark.sql.catalog.lake.jdbc.schema-version": "V1",
-    "spark.sql.catalog.lake.warehouse": f"file://{home}/warehouse",
-}
-for name, value in settings.items():
-    builder = builder.config(name, value)
-spark = configure_spark(builder, extra_packages=[SQLITE_DRIVER]).getOrCreate()
-spark.sql("CREATE NAMESPACE lake.db")
-spark.sql("CREATE TABLE lake.db.t (id BIGINT, i INT, s STRING, n DECIMAL(9, 2), d DOUBLE, f FLOAT, flag BOOLEAN, "
-          "day DATE, at TIMESTAMP, wall TIMESTAMP_NTZ, b BINARY, st STRUCT<x: INT, `y z`: STRING>, `odd name` INT, arr ARRAY<INT>) USING iceberg")
-spark.sql("INSERT INTO lake.db.t (id) SELECT id FROM range(0, 4, 1, 1)")
-for statement in statements:
-    spark.sql(statement).collect()
-spark.stop()
-"""
-STATEMENTS = (
-    "SELECT * FROM lake.db.t WHERE id = 5",
-    "SELECT * FROM lake.db.t WHERE s = 'it\\'s (x), y' AND i IN (3, 1, 2)",
-    "SELECT * FROM lake.db.t WHERE day >= DATE '2024-01-10' AND at < TIMESTAMP '2024-01-01 05:00:00.5'",
-    "SELECT * FROM lake.db.t WHERE s LIKE 's1%' OR (n = 0.25 AND d > 1.5)",
-    "SELECT * FROM lake.db.t WHERE CAST(at AS DATE) = DATE '2024-05-17' AND wall < TIMESTAMP_NTZ '2025-01-01 00:00:00'",
-    "SELECT * FROM lake.db.t WHERE st.x > 3 AND st.`y z` NOT IN ('q', 'r') AND `odd name` <=> 4",
-    "SELECT * FROM lake.db.t WHERE f > 0.5 AND NOT flag AND b = X'00FF'",
-    f"SELECT * FROM lake.db.t WHERE s IN ({', '.join(repr(f'a value {each}') for each in range(500))})",
-    "DELETE FROM lake.db.t WHERE id = 1 AND i IS NULL",
-)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("codec", ["zstd", "lz4"])
-def test_a_log_says_what_the_statements_say(tmp_path: Path, codec: str) -> None:
-    """Spark in a process of its own, with its log compressed by either codec."""
-    (tmp_path / "events").mkdir()
-    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
-    command = [sys.executable, "-c", SESSION, str(tmp_path), codec, *STATEMENTS]
-    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=600)
-    logged = read_workload([tmp_path / "events"], TABLE)
-    (tmp_path / "q.sql").write_text(";\n".join(STATEMENTS))
-    said = read_workload([tmp_path / "q.sql"], TABLE, dialect="spark")
-    assert filters(logged) == filters(said)
-    assert logged.not_understood == said.not_understood == ()

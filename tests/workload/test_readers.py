@@ -285,16 +285,6 @@ def test_a_filter_of_a_workload_on_a_column_that_is_not_there_is_refused(tmp_pat
         read(tmp_path / "w.json", json.dumps(found))
 
 
-def test_what_is_said_to_be_conditions_is_not_refused(tmp_path: Path) -> None:
-    assert read(tmp_path / "x.txt", "nope = 1\n", kind="conditions").not_understood
-    assert read(tmp_path / "y.txt", "nope = 1\na = 1\n").not_understood
-
-
-def test_an_empty_directory_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="because there are no files in it"):
-        read(tmp_path)
-
-
 def test_deep_and_long_statements(tmp_path: Path) -> None:
     deep = f"SELECT * FROM t WHERE {'(' * 3_000}a = 1{')' * 3_000};\n"
     many = f"SELECT * FROM t WHERE a IN ({', '.join(map(str, range(5_000)))});\n"

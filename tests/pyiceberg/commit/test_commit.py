@@ -12,7 +12,7 @@ from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntryStatus, M
 from pyiceberg.table import Table
 from pyiceberg.types import LongType
 
-from iceberg_zorder.errors import InvalidInputError, RewriteConflictError
+from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.commit.replacement import Replacement
 from iceberg_zorder.pyiceberg.compat.manifests import referenced_data_file
 from tests.pyiceberg.committing import (
@@ -167,12 +167,6 @@ def test_newer_sequence_numbers(catalog: SqlCatalog) -> None:
     assert manifests(table)[0].min_sequence_number == 3
 
 
-def test_nothing_but_removals(catalog: SqlCatalog) -> None:
-    table = make_table(catalog, rows_of([1]), rows_of([2]))
-    commit(table, Replacement(files_of(table)[:1], ()), head_id(table))
-    assert ids(table) == [2]
-
-
 def test_files_of_several_specs(catalog: SqlCatalog) -> None:
     table = make_table(catalog, rows_of([1, 2, 3, 4, 5], ["a", "a", "b", "b", None]), partitioned=True)
     with table.update_spec() as update:
@@ -238,18 +232,6 @@ def test_a_promoted_partition_column(catalog: SqlCatalog) -> None:
     (summary,) = again.partitions or []
     assert (summary.lower_bound, summary.upper_bound) == (b"\x01" + b"\x00" * 7, b"\x02" + b"\x00" * 7)
     assert ids(table, row_filter="id = 2") == [2]
-
-
-@pytest.mark.parametrize("codec", ["gzip", "zstd", "uncompressed"])
-def test_the_compression_of_manifests(catalog: SqlCatalog, codec: str) -> None:
-    table = make_table(catalog, rows_of([1]), rows_of([2]))
-    start, replacement = head_id(table), rewritten(table, files_of(table))
-    with table.transaction() as transaction:
-        transaction.set_properties({"write.avro.compression-codec": codec})
-    commit(table, replacement, start)
-    assert ids(table) == [1, 2]
-    content = Path(manifests(table)[0].manifest_path.removeprefix("file://")).read_bytes()
-    assert (replacement.added[0].file_path.encode() in content) == (codec == "uncompressed")
 
 
 class Deletes:
@@ -388,30 +370,6 @@ def test_delete_files_of_other_partitions_stay(deletes: Deletes) -> None:
     assert summary["total-delete-files"] == "2"
 
 
-def test_nan_is_one_partition(catalog: SqlCatalog) -> None:
-    schema = pa.schema([("id", pa.int64()), ("p", pa.string()), ("x", pa.float64())])
-    table = catalog.create_table("db.t", schema)
-    with table.update_spec() as update:
-        update.add_identity("x")
-    table.append(pa.table({"id": [0], "p": ["a"], "x": [0.0]}, schema))
-    rows = pa.table({"id": [1], "p": ["a"], "x": [float("nan")]}, schema)
-
-    def nan_file() -> DataFile:
-        return new_file(table, rows, spec_id=1, partition=[float("nan")])
-
-    # PyIceberg's own append cannot write such a partition.
-    one, two = nan_file(), nan_file()
-    start = commit_files(table, one, two)
-    paths = [(one.file_path, 0), (two.file_path, 0)]
-    commit_files(table, position_deletes(table, paths, spec_id=1, partition=[float("nan")]))
-    with pytest.raises(RewriteConflictError, match="position delete file"):
-        commit(table, Replacement((one,), (nan_file(),)), start)
-    commit(table, Replacement((one,), ()), head_id(table))
-    assert len(entries_of(table, ManifestContent.DELETES)) == 1
-    commit(table, Replacement((two,), ()), head_id(table))
-    assert entries_of(table, ManifestContent.DELETES) == []
-
-
 def test_what_cannot_be_right_is_refused_and_deletes_nothing(catalog: SqlCatalog) -> None:
     table = make_table(catalog, rows_of([1]), rows_of([2]))
     start, files = head_id(table), files_of(table)
@@ -459,13 +417,3 @@ def test_version_3_is_refused(catalog: SqlCatalog) -> None:
     assert not any(map(exists, replacement.added))
     location.write_text(text)
     assert ids(table) == [1, 2]
-
-
-def test_a_summary_without_totals_gets_none(catalog: SqlCatalog) -> None:
-    table = make_table(catalog, rows_of([1]), rows_of([2]))
-    start, replacement = head_id(table), rewritten(table, files_of(table))
-    location = Path(table.metadata_location.removeprefix("file://"))
-    location.write_text(location.read_text().replace('"total-', '"was-'))
-    new = commit(table, replacement, start)
-    assert not [key for key in summary_of(table, new) if key.startswith("total-")]
-    assert summary_of(table, new)["deleted-data-files"] == "2"

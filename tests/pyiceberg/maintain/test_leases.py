@@ -29,7 +29,7 @@ from iceberg_zorder.maintain.policy.read import parse_policy
 from iceberg_zorder.pyiceberg.commit import attempts
 from iceberg_zorder.pyiceberg.commit.validation import LEASE
 from iceberg_zorder.pyiceberg.compat import catalogs
-from iceberg_zorder.pyiceberg.maintain import carry_out, clean_up
+from iceberg_zorder.pyiceberg.maintain import carry_out
 from iceberg_zorder.pyiceberg.maintain.lease import Lease, Leases, Maintainer
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
 from iceberg_zorder.pyiceberg.rewrite import execute_counting
@@ -119,25 +119,6 @@ def test_nobody_waits_for_a_process_that_is_gone(catalog: Catalog, table: Table)
     assert list(Notes.of(loaded(catalog).properties).abandoned) == [theirs.write_id]
 
 
-@pytest.mark.parametrize("process", [1, None, 2**22], ids=["first", "own", "none"])
-def test_of_containers_with_one_name_it_is_not_known_whether_their_processes_are_gone(
-    catalog: Catalog, table: Table, process: int | None
-) -> None:
-    process = process or os.getpid()
-    theirs = leases(replace(HERE, process=process, instance="0ther-f00ba4-1")).take(table, 0)
-    with pytest.raises(LeftForNowError, match=f"process {process} on {HERE.host}"):
-        leases().take(loaded(catalog), 0)
-    assert Lease.of(loaded(catalog).properties) == theirs
-
-
-def test_maintainers_in_one_process_take_turns_too(catalog: Catalog, table: Table) -> None:
-    """As threads of a service, or of a scheduler, have them."""
-    theirs = leases(Maintainer.here()).take(table, 0)
-    with pytest.raises(LeftForNowError):
-        leases(Maintainer.here()).take(loaded(catalog), 0)
-    assert Lease.of(loaded(catalog).properties) == theirs
-
-
 def test_of_two_that_take_it_at_once_the_later_has_it(catalog: Catalog, table: Table) -> None:
     """As with catalogs that let the later of two changes of properties win."""
     theirs = Lease(THERE, "w1", NOW + timedelta(hours=1))
@@ -149,14 +130,6 @@ def test_of_two_that_take_it_at_once_the_later_has_it(catalog: Catalog, table: T
     with pytest.raises(LeftForNowError, match="process 7 on elsewhere"):
         leases(sleep=meanwhile).take(table, 0)
     assert Lease.of(loaded(catalog).properties) == theirs
-
-
-@pytest.mark.parametrize("text", ["", "nonsense", "host x y z 2026-01-01T00:00:00Z", "host 1 y z tomorrow"])
-def test_what_is_no_lease_is_in_nobodys_way(table: Table, text: str) -> None:
-    with table.transaction() as transaction:
-        transaction.set_properties({LEASE: text, NOTES: text})
-    assert Lease.of(table.properties) is None
-    assert leases().take(table, 0).holder == HERE
 
 
 def test_a_pass_leaves_a_table_to_another(catalog: Catalog, table: Table, tmp_path: Path) -> None:
@@ -427,7 +400,3 @@ def test_a_write_of_unknown_outcome_is_noted_and_what_was_committed_of_it_stays(
     run(policy, NOW + LATER)
     assert files(tmp_path) == there
     assert not Notes.of(loaded(catalog).properties).abandoned
-
-
-def test_nothing_is_looked_for_where_nothing_is(table: Table) -> None:
-    assert clean_up.delete_files_of(table, {"w1"}) == []

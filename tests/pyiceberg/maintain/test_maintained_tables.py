@@ -97,22 +97,6 @@ def test_what_another_pass_has_done_is_not_done_again(catalog: Catalog, policy: 
     assert made.refresh().current_snapshot() == at
 
 
-def test_what_has_come_since_is_planned_again_within_the_budget(catalog: Catalog, policy: Policy) -> None:
-    made = table(catalog, "a.b.t")
-    tables = PyIcebergTables(policy)
-    decision, settings = decided(tables, policy)
-    made.delete("x < 1000000000")
-    append(made)
-    rows = made.scan().count()
-    with pytest.raises(
-        LeftForNowError, match="it has changed .* and what it needs now is more than the budget has left"
-    ):
-        tables.rewrite(replace(decision, room=decision.size), settings)
-    done = tables.rewrite(replace(decision, room=10**9), settings)
-    assert done.rewritten_files > 0
-    assert made.refresh().scan().count() == rows
-
-
 def test_a_writer_that_comes_at_the_last_moment_has_won(
     catalog: Catalog, policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,15 +156,6 @@ def test_a_table_that_had_conflicts_is_left_in_peace_by_other_processes_too(
         assert noted() == Conflicts(2, NOW + timedelta(minutes=31))
     assert one_pass(32) == (pays[0], True)
     assert noted() is None
-
-
-def test_appends_since_do_not_matter(catalog: Catalog, policy: Policy) -> None:
-    made = table(catalog, "a.b.t")
-    tables = PyIcebergTables(policy)
-    decision, settings = decided(tables, policy)
-    append(made)
-    assert tables.rewrite(decision, settings).rewritten_files == 8
-    assert made.refresh().scan().count() == 32_000
 
 
 def passed(policy: Policy, **how: Any) -> TableReport:
@@ -324,97 +299,6 @@ def test_to_lose_all_to_writers_is_a_conflict(
     assert found.error is not None
     assert why in found.error
     assert 'count":1' in made.refresh().properties[NOTES]
-
-
-def test_to_lose_a_part_to_writers_is_a_conflict_that_tells_what_stands(
-    catalog: Catalog, policy: Policy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = parts(catalog, 3)
-    write = rewrite_group._GroupRewrite.write
-
-    def meanwhile(*arguments: Any) -> Any:
-        found = write(*arguments)
-        made.refresh().overwrite(made.scan("x = 1").to_arrow(), "x = 1")
-        return found
-
-    monkeypatch.setattr(rewrite_group._GroupRewrite, "write", meanwhile)
-    found = passed(policy)
-    assert found.is_conflict
-    assert found.done is not None
-    assert (found.done.rewritten_files, found.done.why_failed) == (16, None)
-    assert 'count":1' in made.refresh().properties[NOTES]
-    assert made.scan().count() == 3 * 16_000
-
-
-def test_what_has_grown_since_it_was_looked_at_is_rewritten_where_there_is_no_budget(
-    catalog: Catalog, policy: Policy
-) -> None:
-    made = table(catalog, "a.b.t")
-    tables = PyIcebergTables(policy)
-    decision, settings = decided(tables, policy)
-    made.delete("x < 1000000000")
-    append(made)
-    assert tables.rewrite(decision, settings).rewritten_files == 16
-
-
-def test_the_last_rewrite_is_known_when_its_snapshot_has_expired(catalog: Catalog, policy: Policy) -> None:
-    made = table(catalog, "a.b.t")
-    policy = replace(policy, defaults={"triggers": {"interval": "3 weeks"}})
-    now = datetime.now(timezone.utc)
-    assert passed(policy, clock=lambda: now).done is not None
-    first = made.refresh().current_snapshot()
-    assert first is not None
-    append(made)
-    assert passed(policy, clock=lambda: now + timedelta(days=22)).done is not None
-    last = made.refresh().current_snapshot()
-    assert last is not None
-    append(made)
-    # Tags keep rewrites.
-    made.refresh().manage_snapshots().create_tag(last.snapshot_id, "weekly").commit()
-    made.refresh().manage_snapshots().create_tag(first.snapshot_id, "monthly").commit()
-    for snapshot in made.refresh().snapshots()[:-1]:
-        if snapshot not in (first, last):
-            made.maintenance.expire_snapshots().by_id(snapshot.snapshot_id).commit()
-    assert passed(policy, clock=lambda: now + timedelta(days=20)).done is None
-    assert passed(policy, clock=lambda: now + timedelta(days=22)).done is not None
-
-
-def test_a_pass_takes_more_than_was_decided_on_where_its_budget_has_room(catalog: Catalog, policy: Policy) -> None:
-    made = table(catalog, "a.b.t")
-    came: list[str] = []
-
-    class Late(PyIcebergTables):
-        def rewrite(self, *arguments: Any) -> Any:
-            if not came:
-                came.append("a writer")
-                append(made)
-                made.delete("x < 1000000000")
-            return super().rewrite(*arguments)
-
-    for room, is_room in ((1.01, False), (1000, True)):
-        came.clear()
-        size = sum(made.refresh().inspect.files()["file_size_in_bytes"].to_pylist())
-        limited = replace(policy, budget=Budget(bytes=int(room * size)))
-        (found,) = MaintenancePass(limited, Late(limited), lambda: NOW).run().tables
-        assert found.error is None
-        assert (found.done is not None) == is_room
-
-
-def test_a_rewrite_that_was_rolled_back_is_none(catalog: Catalog, policy: Policy) -> None:
-    made = table(catalog, "a.b.t")
-    policy = replace(policy, defaults={"triggers": {"interval": "3 weeks"}})
-    assert passed(policy).done is not None
-    before = made.current_snapshot()
-    assert before is not None
-    made.refresh().manage_snapshots().set_current_snapshot(before.snapshot_id).commit()
-    assert passed(policy).done is not None
-
-
-def test_an_append_that_has_copied_a_summary_is_no_rewrite(catalog: Catalog, policy: Policy) -> None:
-    made = table(catalog, "a.b.t")
-    made.append(pa.table({"x": [1], "y": [1]}), snapshot_properties={"zorder.columns": "x,y"})
-    policy = replace(policy, defaults={"triggers": {"interval": "3 weeks"}})
-    assert passed(policy).done is not None
 
 
 def test_a_namespace_that_cannot_be_listed_keeps_no_other_from_it(

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from pyiceberg.exceptions import ValidationException
@@ -77,44 +76,6 @@ def test_without_markers_the_writer_fails_as_ever(lake: PolarisLake) -> None:
     assert operations(lake.table())[-1] == "replace"
     assert lake.rows() == before
     assert not lake.maintain(timedelta(minutes=5)).is_conflict
-
-
-def test_all_commits_of_a_rewrite_are_rolled_back(lake: PolarisLake) -> None:
-    table = lake.table()
-    with table.update_spec() as update:
-        update.add_identity("y")
-    for _ in range(2):
-        table.append(pa.table({"x": np.arange(6_000), "y": np.arange(6_000) % 3}))
-    stale, before = lake.table(), lake.rows()
-    lake.maintain(where="y < 3", options={"rewrite-all": True})
-    commits = operations(lake.table()).count("replace")
-    assert commits >= 3
-    stale.delete("x = 7 and y = 1")
-    table = lake.table()
-    assert "replace" not in operations(table)
-    assert lake.rows() == before - Counter({(7, 1): 2})
-
-
-def test_what_another_commit_is_on_top_of_stays(lake: PolarisLake) -> None:
-    stale, before = lake.table(), lake.rows()
-    lake.maintain()
-    append(lake.table())
-    with pytest.raises(ValidationException):
-        delete(stale)
-    assert lake.rows() == before + Counter([(1, 2)])
-    assert not lake.maintain(timedelta(minutes=5)).is_conflict
-
-
-def test_what_a_tag_is_on_stays(lake: PolarisLake) -> None:
-    stale, before = lake.table(), lake.rows()
-    lake.maintain()
-    table = lake.table()
-    head = table.current_snapshot()
-    assert head is not None
-    table.manage_snapshots().create_tag(head.snapshot_id, "kept").commit()
-    with pytest.raises(ValidationException):
-        delete(stale)
-    assert lake.rows() == before
 
 
 def test_what_comes_late_is_in_doubt_while_rewrites_may_be_rolled_back_for_it(lake_of_ours: PolarisLake) -> None:

@@ -18,7 +18,6 @@ from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.run import runner
 from iceberg_zorder.pyiceberg.run.rewrite_group import RewriteContext, rewrite_group
 from iceberg_zorder.rows.memory_budget import MemoryBudget
-from iceberg_zorder.rows.threads import StoppedError, Turns, run_together
 
 PARTITIONS, FILES, ROWS = 6, 2, 60_000
 SCHEMA = pa.schema([("p", pa.int32()), ("a", pa.int64()), ("id", pa.int64())])
@@ -90,12 +89,6 @@ def test_as_many_as_there_are_cores_or_the_option_says(
     assert observed.most == expected
     assert observed.threads == {1}
     assert ids(table) == list(range(ROWS))
-
-
-def test_one_file_group_has_all_cores(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    observed = Observed(monkeypatch, 1)
-    rewrite_data_files(table, ["a"], where="p = 3", options={"rewrite-all": True})
-    assert observed.threads == {4}
 
 
 def test_all_share_one_limit(table: Table, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -177,31 +170,3 @@ def test_an_interrupt_ends_all(table: Table, monkeypatch: pytest.MonkeyPatch) ->
     assert observed.running == 0
     assert on_disk(table) == before
     assert ids(table) == list(range(ROWS))
-
-
-def test_turns_come_in_the_same_order() -> None:
-    turns, found = Turns(3), list[tuple[int, int]]()
-
-    def act(place: int) -> None:
-        for step in range(place + 2):
-            time.sleep(0.003 * (3 - place))
-            with turns.turn(place):
-                found.append((step, place))
-        turns.leave(place)
-
-    run_together(3, act, lambda: None)
-    assert found == [(step, place) for step in range(4) for place in range(3) if step < place + 2]
-
-
-def test_what_has_failed_is_raised_and_not_what_it_stopped() -> None:
-    stopped = threading.Event()
-
-    def run(place: int) -> None:
-        if place == 2:
-            raise OSError("first")
-        stopped.wait(10)
-        raise StoppedError
-
-    with pytest.raises(OSError, match="first"):
-        run_together(3, run, stopped.set)
-    assert stopped.is_set()

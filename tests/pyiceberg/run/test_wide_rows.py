@@ -66,17 +66,3 @@ def test_batches_have_few_rows_only_where_these_are_wide(catalog: SqlCatalog, wi
     found = lengths(table, 300_000)
     assert sum(found) == rows
     assert most // 2 < max(found) <= most * 2 if most not in (1, 1024) else max(found) == most
-
-
-def test_columns_that_are_narrow_are_read_in_large_batches_beside_wide_ones(catalog: SqlCatalog) -> None:
-    table = of_width(catalog, 3000, 2000)
-    assert lengths(table, 100_000, "a", "id") == [1024, 1024, 952]
-    assert max(lengths(table, 100_000)) < 1024
-
-
-def test_a_field_of_a_struct_is_as_wide_as_it_alone(catalog: SqlCatalog) -> None:
-    schema = pa.schema([("s", pa.struct([("n", pa.int64()), ("text", pa.large_string())]))])
-    table = catalog.create_table("db.t", schema)
-    table.append(pa.table([[{"n": n, "text": text} for n, text in enumerate(texts(3000, 2000))]], schema))
-    assert lengths(table, 100_000, "s.n") == [1024, 1024, 952]
-    assert max(lengths(table, 100_000)) < 1024
