@@ -21,10 +21,6 @@ Name = tuple[str, ...]
 """The parts of a column's name, without quotes: several for the field of a struct."""
 
 
-class NotSparkSqlError(InvalidInputError):
-    """A text that cannot be parsed as Spark SQL."""
-
-
 @dataclass(frozen=True)
 class Constant:
     """TRUE, FALSE or NULL, whatever the row."""
@@ -155,7 +151,7 @@ def parse_predicate(text: str) -> Predicate:
     try:
         parsed = sqlglot.parse_one(text, dialect="spark")
     except SqlglotError as error:
-        raise NotSparkSqlError(_first_line(error)) from error
+        raise InvalidInputError(_first_line(error)) from error
     except RecursionError as error:
         raise InvalidInputError("it is nested too deeply") from error
     return _predicate(parsed)

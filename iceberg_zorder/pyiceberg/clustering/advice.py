@@ -33,8 +33,8 @@ from iceberg_zorder.pyiceberg.plan.row_order import remembered_sort_order
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress, silent
 from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays
-from iceberg_zorder.pyiceberg.scan.garbage import without_garbage_collection
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
+from iceberg_zorder.pyiceberg.scan.listing import without_garbage_collection
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
 from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.report.scan_fraction import scan_fraction_of_rows

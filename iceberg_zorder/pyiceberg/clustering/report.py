@@ -23,9 +23,8 @@ from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.plan.last_order import last_sort_order
 from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot
 from iceberg_zorder.pyiceberg.plan.row_order import remembered_sort_order, resolve
-from iceberg_zorder.pyiceberg.scan.garbage import without_garbage_collection
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
-from iceberg_zorder.pyiceberg.scan.listing import Listing
+from iceberg_zorder.pyiceberg.scan.listing import Listing, without_garbage_collection
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.report.clustering_report import ClusteringReport, WorkloadRead
 from iceberg_zorder.report.history import SnapshotFacts
@@ -201,9 +200,7 @@ def _queries(
 def _read(queries: RequestedWorkload, tasks: Sequence[DataFileTask]) -> WorkloadRead:
     files = [task.data_file for task in tasks]
     sizes = np.array([file.file_size_in_bytes for file in files], np.int64)
-    return workload_read(
-        [(each.filter, each.weight) for each in queries.queries], queries.filters.may_match(files), sizes
-    )
+    return workload_read([(each.filter, each.weight) for each in queries.queries], queries.may_match(files), sizes)
 
 
 def _remembered_order(table: Table, snapshots: Sequence[SnapshotFacts], *, case_sensitive: bool) -> str:

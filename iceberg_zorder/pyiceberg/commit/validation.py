@@ -13,7 +13,6 @@ from collections.abc import Collection, Mapping
 from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table.metadata import TableMetadata, TableMetadataV1
-from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
 from iceberg_zorder.errors import InvalidInputError, TakenOverError
@@ -27,28 +26,6 @@ LEASE = "zorder.maintained-by"
 
 class ConflictError(Exception):
     """Another operation changed what the rewrite had read; the text says how, and is a part of a sentence."""
-
-
-def check_input(
-    name: str, metadata: TableMetadata, branch: str, removed: Collection[DataFile], added: Collection[DataFile]
-) -> None:
-    """Refuse what can only be a mistake."""
-    if not removed:
-        raise InvalidInputError(f"Cannot commit rewrite of {name}, because it removes no data file")
-    ref = metadata.refs.get(branch)
-    if ref is None or ref.snapshot_ref_type != SnapshotRefType.BRANCH:
-        raise InvalidInputError(f"Cannot commit rewrite of {name}, because it has no branch {branch}")
-    paths = {file.file_path for file in removed}
-    for file in added:
-        if file.file_path in paths:
-            raise InvalidInputError(
-                f"Cannot commit rewrite of {name}, because data file {file.file_path} is both removed and added"
-            )
-        if file.spec_id not in metadata.specs():
-            raise InvalidInputError(
-                f"Cannot commit rewrite of {name}, because it has no partition spec {file.spec_id}, which data file"
-                f" {file.file_path} is of"
-            )
 
 
 def check_version(name: str, metadata: TableMetadata) -> None:
@@ -118,7 +95,7 @@ def check_deletes(
     partitions = {partition_of(file) for file in removed}
     new_partitions = {partition_of(file) for file in added}
     spec_ids = {file.spec_id for file in (*removed, *added)}
-    for entry in (entry for manifest in head.deletes for entry in manifest.entries):
+    for entry in head.delete_entries:
         file = entry.data_file
         if sequence_number(entry) <= (start.sequence_number or 0):
             continue

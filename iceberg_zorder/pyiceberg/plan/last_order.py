@@ -6,30 +6,29 @@ from dataclasses import replace
 
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.types import StructType
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.nested_fields import named_fields
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.report.history import SnapshotFacts
+from iceberg_zorder.request.predicate import Name
 from iceberg_zorder.request.sort_order import parse_sort_order
 
 
 def last_sort_order(table: Table, layout: SnapshotFacts, purpose: str = "report on") -> str:
     """Write the sort order of a rewrite of ours, whose summary has the names that its columns had then."""
-    schema = _schema_of(table, layout)
+    ids, today = _ids(_schema_of(table, layout)), _names(table.schema())
 
-    def name_of_today(parts: tuple[str, ...]) -> tuple[str, ...]:
-        field_id = None if schema is None else _field_id(schema.as_struct(), parts)
-        if field_id is None:
+    def name_of_today(parts: Name) -> Name:
+        if parts not in ids:
             return parts
-        found = _parts(table.schema().as_struct(), field_id)
-        if not found:
+        if ids[parts] not in today:
             raise InvalidInputError(
                 f"Cannot {purpose} {display_name(table)}, because column '{'.'.join(parts)}' of the last rewrite "
                 f"(snapshot {layout.snapshot_id}) was dropped: name the columns that queries filter on"
             )
-        return found
+        return today[ids[parts]]
 
     return parse_sort_order(layout.sort_order).renamed(name_of_today).text
 
@@ -39,15 +38,14 @@ def is_by_order(table: Table, order: RowOrder, cuts: str, layout: SnapshotFacts)
     schema = _schema_of(table, layout)
     if layout.cuts != cuts:
         return False
-    if schema is None:
-        return layout.is_by(order.names(","), order.prefix_text, order.curve)
-    then = [_parts(schema.as_struct(), field_id) for field_id in order.field_ids]
-    if not all(then):
-        return False
-    named = [replace(column, parts=parts) for column, parts in zip(order.named, then, strict=True)]
-    first = len(order.prefix)
-    renamed = replace(order, prefix=tuple(named[:first]), columns=tuple(named[first:]))
-    return layout.is_by(renamed.names(","), renamed.prefix_text, renamed.curve)
+    if schema is not None:
+        then = _names(schema)
+        if not all(each in then for each in order.field_ids):
+            return False
+        named = [replace(column, parts=then[each]) for column, each in zip(order.named, order.field_ids, strict=True)]
+        first = len(order.prefix)
+        order = replace(order, prefix=tuple(named[:first]), columns=tuple(named[first:]))
+    return layout.is_by(order.names(","), order.prefix_text, order.curve)
 
 
 def _schema_of(table: Table, layout: SnapshotFacts) -> Schema | None:
@@ -56,22 +54,9 @@ def _schema_of(table: Table, layout: SnapshotFacts) -> Schema | None:
     return None if snapshot is None or snapshot.schema_id is None else table.schemas().get(snapshot.schema_id)
 
 
-def _field_id(struct: StructType, parts: tuple[str, ...]) -> int | None:
-    """Find the field of a name; names differ by case, for summaries have them as the schema does."""
-    for field in struct.fields:
-        if field.name == parts[0]:
-            if len(parts) == 1:
-                return field.field_id
-            return _field_id(field.field_type, parts[1:]) if isinstance(field.field_type, StructType) else None
-    return None
+def _ids(schema: Schema | None) -> dict[Name, int]:
+    return {} if schema is None else {name: field.field_id for name, field in named_fields(schema.as_struct())}
 
 
-def _parts(struct: StructType, field_id: int) -> tuple[str, ...]:
-    """Find the names on the way down to a field; none if it is not there."""
-    for field in struct.fields:
-        if field.field_id == field_id:
-            return (field.name,)
-        inside = _parts(field.field_type, field_id) if isinstance(field.field_type, StructType) else ()
-        if inside:
-            return (field.name, *inside)
-    return ()
+def _names(schema: Schema) -> dict[int, Name]:
+    return {field.field_id: name for name, field in named_fields(schema.as_struct())}

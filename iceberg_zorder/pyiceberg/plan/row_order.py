@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
-from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
+from pyiceberg.types import NestedField, StructType
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.layout.keys import domain
-from iceberg_zorder.pyiceberg.display import display_name, type_text
+from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.metrics_config import MetricsConfig, metrics_config
+from iceberg_zorder.pyiceberg.nested_fields import found_fields
 from iceberg_zorder.pyiceberg.partitions import identity_sources
-from iceberg_zorder.request.arguments import spelled_alike
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.request.metrics_check import least_mode, set_mode
 from iceberg_zorder.request.sort_order import PrefixColumn, SortOrder, parse_sort_order
@@ -25,26 +25,7 @@ from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY
 
 @dataclass(frozen=True)
 class RowOrder:
-    """A sort order, resolved against a table.
-
-    Parameters
-    ----------
-    prefix : tuple of ClusteringColumn
-        The columns to sort by before the curve.
-    prefix_orders : tuple of (bool, bool)
-        For each of them whether larger values, and whether NULL, come first.
-    columns : tuple of ClusteringColumn
-        The clustering columns, at least one.
-    weights : tuple of float
-        Their weights, in the same order.
-    curve : str
-        The curve that was asked for.
-    field_ids : tuple of int
-        The fields of all columns, those of the prefix first.
-    partition : tuple of ClusteringColumn
-        The keys of the partition fields, to cut by before all else, where the partition spec of files changes.
-    ignored : tuple of str
-        Names of columns that do not count, because the table is partitioned by them.
+    """A sort order, resolved against a table: columns to sort by before the curve, and the clustering columns.
 
     Examples
     --------
@@ -55,13 +36,13 @@ class RowOrder:
     """
 
     prefix: tuple[ClusteringColumn, ...]
-    prefix_orders: tuple[tuple[bool, bool], ...]
-    columns: tuple[ClusteringColumn, ...]
+    prefix_orders: tuple[tuple[bool, bool], ...]  # whether larger values, and whether NULL, come first
+    columns: tuple[ClusteringColumn, ...]  # at least one
     weights: tuple[float, ...]
-    curve: str
-    field_ids: tuple[int, ...]
-    partition: tuple[ClusteringColumn, ...] = ()
-    ignored: tuple[str, ...] = ()
+    curve: str  # as it was asked for
+    field_ids: tuple[int, ...]  # of all columns, those of the prefix first
+    partition: tuple[ClusteringColumn, ...] = ()  # to cut by before all else, where the spec of files changes
+    ignored: tuple[str, ...] = ()  # names of columns that do not count, because the table is partitioned by them
 
     @property
     def all(self) -> tuple[ClusteringColumn, ...]:
@@ -143,35 +124,24 @@ def resolve(
 ) -> RowOrder:
     """Resolve a sort order."""
     resolver = _Resolver(table, table.spec() if output_spec is None else output_spec, case_sensitive, needs_bounds)
-    prefix: list[tuple[ClusteringColumn, int, PrefixColumn]] = []
-    for asked in sort_order.prefix:
-        column = resolver.resolve(asked.parts)
-        if column:
-            prefix.append((column, resolver.find(asked.parts)[-1].field_id, asked))
-    columns: list[tuple[ClusteringColumn, int]] = []
-    ignored: list[str] = []
-    place_of: dict[int, int | None] = {}
-    for parts in sort_order.columns:
-        field_id = resolver.find(parts)[-1].field_id
-        column = resolver.resolve(parts)
-        place_of[field_id] = len(columns) if column else None
-        if column:
-            columns.append((column, field_id))
-        else:
-            ignored.append(".".join(parts))
+    asked = [(each, *resolver.resolve(each.parts)) for each in sort_order.prefix]
+    prefix = [(each, field_id, column) for each, field_id, column in asked if column]
+    found = [(parts, *resolver.resolve(parts)) for parts in sort_order.columns]
+    columns = [(field_id, column) for _, field_id, column in found if column]
     if not columns:
         raise InvalidInputError(
             f"Cannot cluster by {', '.join('.'.join(parts) for parts in sort_order.columns)}, because "
             f"{display_name(table)} is partitioned by every one of these columns"
         )
+    weight_of = resolver.weights(weights, {field_id for _, field_id, _ in found})
     return RowOrder(
-        tuple(column for column, _, _ in prefix),
-        tuple((asked.descending, asked.nulls_first) for _, _, asked in prefix),
-        tuple(column for column, _ in columns),
-        resolver.weights(weights, place_of, len(columns)),
+        tuple(column for _, _, column in prefix),
+        tuple((each.descending, each.nulls_first) for each, _, _ in prefix),
+        tuple(column for _, column in columns),
+        tuple(weight_of.get(field_id, 1.0) for field_id, _ in columns),
         sort_order.curve,
-        tuple(field_id for _, field_id, _ in prefix) + tuple(field_id for _, field_id in columns),
-        ignored=tuple(ignored),
+        (*(field_id for _, field_id, _ in prefix), *(field_id for field_id, _ in columns)),
+        ignored=tuple(".".join(parts) for parts, _, column in found if not column),
     )
 
 
@@ -200,8 +170,8 @@ class _Resolver:
         self._identity = identity_sources(output_spec)
         self._seen: set[int] = set()
 
-    def resolve(self, parts: tuple[str, ...]) -> ClusteringColumn | None:
-        """Find the column of a name, or nothing if files are partitioned by it."""
+    def resolve(self, parts: tuple[str, ...]) -> tuple[int, ClusteringColumn | None]:
+        """Find the field and the column of a name, or no column if files are partitioned by it."""
         path = self.find(parts)
         column = _column(path, parts)
         field_id = path[-1].field_id
@@ -211,44 +181,17 @@ class _Resolver:
             )
         self._seen.add(field_id)
         if field_id in self._identity:
-            return None
+            return field_id, None
         if self._needs_bounds:
             self._check_keeps_bounds(column, field_id)
-        return column
+        return field_id, column
 
     def find(self, parts: tuple[str, ...]) -> list[NestedField]:
         """Find the fields from the top-level column down to the named one."""
-        path: list[NestedField] = []
-        struct = self._table.schema().as_struct()
-        for part in parts:
-            if path:
-                parent = path[-1]
-                if not isinstance(parent.field_type, StructType):
-                    raise InvalidInputError(
-                        f"Cannot cluster by column {_display(parts)}, because {parent.name} is of type "
-                        f"{type_text(parent.field_type)}: only fields of structs can be named inside a column"
-                    )
-                struct = parent.field_type
-            path.append(self._child(struct, part, parts))
-        return path
-
-    def _child(self, struct: StructType, part: str, parts: tuple[str, ...]) -> NestedField:
-        found = [
-            field
-            for field in struct.fields
-            if (field.name == part if self._case_sensitive else field.name.lower() == part.lower())
-        ]
-        if len(found) == 1:
-            return found[0]
-        names = [field.name for field in struct.fields]
-        table, has = display_name(self._table), f"has {', '.join(names)}"
-        raise InvalidInputError(
-            f"Cannot cluster by column {_display(parts)}, because the name is ambiguous when case does not count: "
-            f"{table} {has}"
-            if found
-            else f"Cannot cluster by column {_display(parts)}, because {table} has no such column"
-            f"{spelled_alike(part, names, f'it {has}')}"
-        )
+        try:
+            return found_fields(self._table, parts, case_sensitive=self._case_sensitive)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"Cannot cluster by column {_display(parts)}, because {error}") from error
 
     def _check_keeps_bounds(self, column: ClusteringColumn, field_id: int) -> None:
         name = self._table.schema().find_column_name(field_id) or ""
@@ -260,21 +203,16 @@ class _Resolver:
                 f"{set_mode('...', name, least_mode(column.type))} first"
             )
 
-    def weights(
-        self, given: Sequence[tuple[tuple[str, ...], float]], place_of: dict[int, int | None], columns: int
-    ) -> tuple[float, ...]:
-        weights = [1.0] * columns
-        weighted: set[int] = set()
+    def weights(self, given: Sequence[tuple[tuple[str, ...], float]], columns: Collection[int]) -> dict[int, float]:
+        """Find the weights of clustering columns by their fields."""
+        found: dict[int, float] = {}
         for parts, weight in given:
             field_id = self.find(parts)[-1].field_id
-            if field_id not in place_of or field_id in weighted:
-                why = "is there twice" if field_id in place_of else "is not one of the clustering columns"
+            if field_id not in columns or field_id in found:
+                why = "is there twice" if field_id in columns else "is not one of the clustering columns"
                 raise InvalidInputError(f"Cannot set column-weights for column {_display(parts)}, because it {why}")
-            weighted.add(field_id)
-            place = place_of[field_id]
-            if place is not None:
-                weights[place] = weight
-        return tuple(weights)
+            found[field_id] = weight
+        return found
 
 
 def _column(path: list[NestedField], parts: tuple[str, ...]) -> ClusteringColumn:
@@ -284,17 +222,10 @@ def _column(path: list[NestedField], parts: tuple[str, ...]) -> ClusteringColumn
     except InvalidInputError as error:
         hint = ": name one of its fields" if isinstance(kind, StructType) else ""
         raise InvalidInputError(
-            f"Cannot cluster by column {_display(parts)}, because its type {_type_id(kind)} has no lower/upper bounds "
-            f"to prune by{hint}"
+            f"Cannot cluster by column {_display(parts)}, because its type {str(kind).partition('<')[0]} has no "
+            f"lower/upper bounds to prune by{hint}"
         ) from error
     return ClusteringColumn(tuple(field.name for field in path), str(kind))
-
-
-def _type_id(kind: IcebergType) -> str:
-    for known, name in ((StructType, "struct"), (ListType, "list"), (MapType, "map")):
-        if isinstance(kind, known):
-            return name
-    return str(kind)
 
 
 def _display(parts: tuple[str, ...]) -> str:

@@ -6,7 +6,6 @@ Iceberg for Java, and both engines then choose the same files.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from math import isnan
 from typing import Any
@@ -34,30 +33,25 @@ from pyiceberg.expressions import (
     StartsWith,
 )
 from pyiceberg.expressions.literals import Literal, StringLiteral
-from pyiceberg.expressions.parser import parse
 from pyiceberg.table import Table
 from pyiceberg.types import (
     BooleanType,
     DoubleType,
     FloatType,
     IcebergType,
-    NestedField,
     StringType,
-    StructType,
     UUIDType,
 )
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.compat.expressions import file_may_match
 from iceberg_zorder.pyiceberg.display import display_name
+from iceberg_zorder.pyiceberg.nested_fields import found_fields
 from iceberg_zorder.pyiceberg.scan.predicate_operands import Comparable
 from iceberg_zorder.request import predicate as spark_sql
-from iceberg_zorder.request.arguments import spelled_alike
-from iceberg_zorder.request.predicate import Name, NotSparkSqlError, Predicate, parse_predicate
+from iceberg_zorder.request.predicate import Name, Predicate, parse_predicate
 from iceberg_zorder.request.predicate_values import Value
 
-_PYICEBERGS = re.compile(r"\"|\bis\s+(not\s+)?nan\b", re.IGNORECASE)
-_WILDCARD = re.compile(r"\blike\s+'[^']*_", re.IGNORECASE)
 _FEW_VALUES = 20
 """Of so many values of NOT IN files are ruled out that have one of them alone; each costs time for each file."""
 _OPPOSITES = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -76,7 +70,12 @@ def file_filter(table: Table, where: str | BooleanExpression | None, *, case_sen
     if where is None:
         return AlwaysTrue()
     try:
-        found = _of_text(table, where, case_sensitive) if isinstance(where, str) else where
+        columns = _Columns(table, case_sensitive)
+        found = (
+            columns.expression(parse_predicate(where), negated=False, is_conjunct=True)
+            if isinstance(where, str)
+            else where
+        )
         # Binding tells of unknown columns and of values of another type.
         file_may_match(table.schema(), found, case_sensitive)
     except Exception as error:  # PyIceberg's own exceptions have no base class
@@ -86,30 +85,11 @@ def file_filter(table: Table, where: str | BooleanExpression | None, *, case_sen
     return found
 
 
-def _of_text(table: Table, where: str, case_sensitive: bool) -> BooleanExpression:
-    try:
-        predicate = parse_predicate(where)
-    except InvalidInputError as error:
-        if not isinstance(error, NotSparkSqlError) and not _is_pyicebergs(where):
-            raise
-        try:
-            return parse(where)
-        except Exception:  # whatever its parser raises: that it is no Spark SQL is what counts
-            raise error from None
-    return _Columns(table, case_sensitive).expression(predicate, negated=False, is_conjunct=True)
-
-
-def _is_pyicebergs(where: str) -> bool:
-    """Tell whether a condition has what PyIceberg's own form alone has, and no LIKE that it would read otherwise."""
-    return bool(_PYICEBERGS.search(where)) and not _WILDCARD.search(where)
-
-
 class _Columns:
     """The columns of a table, as a predicate names them."""
 
     def __init__(self, table: Table, case_sensitive: bool) -> None:
         self._table = table
-        self._schema = table.schema()
         self._case_sensitive = case_sensitive
 
     def expression(self, predicate: Predicate, *, negated: bool, is_conjunct: bool) -> BooleanExpression:
@@ -141,30 +121,11 @@ class _Columns:
         return And(column.is_null(False), found) if infers or is_not_in else found
 
     def _column(self, name: Name) -> _Column:
-        path: list[NestedField] = []
-        struct = self._schema.as_struct()
-        for part in name:
-            if path and not isinstance(path[-1].field_type, StructType):
-                raise InvalidInputError(f"column {path[-1].name} of type {path[-1].field_type} has no field {part}")
-            struct = path[-1].field_type if path and isinstance(path[-1].field_type, StructType) else struct
-            path.append(self._child(struct, part, name))
-        return _Column(self._schema.find_column_name(path[-1].field_id) or "", path[-1].field_type)
-
-    def _child(self, struct: StructType, part: str, name: Name) -> NestedField:
-        found = [
-            field
-            for field in struct.fields
-            if (field.name == part if self._case_sensitive else field.name.lower() == part.lower())
-        ]
-        if len(found) == 1:
-            return found[0]
-        shown, names = ".".join(name), [field.name for field in struct.fields]
-        has = f"{display_name(self._table)} has {', '.join(names)}"
-        raise InvalidInputError(
-            f"column '{shown}' is ambiguous when case does not count: {has}"
-            if found
-            else f"there is no column '{shown}'{spelled_alike(part, names, has)}"
-        )
+        try:
+            field = found_fields(self._table, name, case_sensitive=self._case_sensitive)[-1]
+        except InvalidInputError as error:
+            raise InvalidInputError(f"of column '{'.'.join(name)}': {error}") from error
+        return _Column(self._table.schema().find_column_name(field.field_id) or "", field.field_type)
 
 
 class _Column:

@@ -144,7 +144,7 @@ def test_a_table_that_had_conflicts_is_left_in_peace_by_other_processes_too(
 
     pays = "scan-ratio 1.2: a rewrite pays", False
     with monkeypatch.context() as context:
-        context.setattr(carry_out, "execute_counting", conflict)
+        context.setattr(carry_out, "execute_by", conflict)
         assert one_pass(0) == pays
         assert noted() == (Conflicts(1, NOW + timedelta(minutes=10)) if lease else None)
         if not lease:

@@ -26,7 +26,6 @@ from iceberg_zorder.pyiceberg.plan.layouts import fit_layouts
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.pyiceberg.plan.scan_fractions import MeasuredGroup, ScanFractions
-from iceberg_zorder.pyiceberg.run.outcome import WrittenFiles
 from iceberg_zorder.report.scan_prediction import scan_prediction
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.request.rewrite_options import rewrite_options
@@ -431,7 +430,7 @@ def test_values_that_are_longer_than_their_keys_are_found_in_their_own_files(cat
     measure = ScanFractions(table, order, kept, kept.sampled_lengths(10**8))
     keys = Sample((encode(cut(pa.array(values), 64), "string"),))
     files = measure.files(data_files(table))
-    assert measure.measured([(MeasuredGroup(keys, 300, files, files), files)])["a"] == pytest.approx(1 / 6, rel=0.01)
+    assert measure.actual([MeasuredGroup(keys, 300, files, files, files)])["a"] == pytest.approx(1 / 6, rel=0.01)
 
 
 @pytest.mark.parametrize("partial", [False, True])
@@ -500,7 +499,7 @@ def test_new_files_that_cannot_be_measured_are_deleted(
         assert set(tmp_path.rglob("*.parquet")) > before
         raise kind
 
-    monkeypatch.setattr(WrittenFiles, "files", interrupted)
+    monkeypatch.setattr(ScanFractions, "with_written", interrupted)
     with pytest.raises((KeyboardInterrupt, RewriteFailedError)):
         rewrite_data_files(table, ["user", "ts"])
     assert set(tmp_path.rglob("*.parquet")) == before
