@@ -51,8 +51,7 @@ class SnapshotFacts:
     @property
     def sort_order(self) -> str:
         """What a rewrite of ours was by."""
-        # Earlier versions told the curves that were fitted: two are of what was asked for as zorder.
-        curve, columns = self.summary.get(_CURVE, "zorder").rpartition(",")[2], self.summary[_COLUMNS]
+        curve, columns = self.summary.get(_CURVE, "zorder"), self.summary[_COLUMNS]
         prefix = f"{self.summary[_PREFIX]}, " if _PREFIX in self.summary else ""
         spaced = _COMMA_OR_QUOTED.sub(lambda found: found[1] or ", ", columns)
         return f"{prefix}{curve}({spaced})"

@@ -96,7 +96,6 @@ public final class Boundaries implements Serializable {
     return size() + 3;
   }
 
-  /** The bucket of a row. */
   public int bucketOf(KeyColumn column, int row) {
     return switch (column.state(row)) {
       case KeyColumn.VALUE -> longs != null ? bucket(column.longKey(row)) : bucket(column.bytesKey(row));
@@ -113,12 +112,10 @@ public final class Boundaries implements Serializable {
     return count(key, true);
   }
 
-  /** How many boundaries are below a key. */
   public int countBelow(long key) {
     return key == Long.MIN_VALUE ? 0 : bucket(key - 1);
   }
 
-  /** How many boundaries are below a key. */
   public int countBelow(byte[] key) {
     return count(key, false);
   }
@@ -138,7 +135,6 @@ public final class Boundaries implements Serializable {
     return low;
   }
 
-  /** The boundaries of a column of longs; not a copy. */
   public long[] longs() {
     return longs.values();
   }

@@ -23,7 +23,6 @@ public final class BoxTree implements Cuts {
 
   private static final int LAST = (1 << Layout.MAX_BITS) - 1;
 
-  /** The name of this kind of cuts in an option and in a layout. */
   public static final String KIND = "adaptive";
 
   /** A node: a split or a leaf. */
@@ -96,7 +95,6 @@ public final class BoxTree implements Cuts {
     }
   }
 
-  /** The nodes in preorder. */
   public List<Node> nodes() {
     return nodes;
   }
@@ -142,7 +140,6 @@ public final class BoxTree implements Cuts {
     return KIND;
   }
 
-  /** Whether some leaf has more than one file. */
   boolean needsTieBreakers() {
     return leafOf.length > filesOf.length;
   }

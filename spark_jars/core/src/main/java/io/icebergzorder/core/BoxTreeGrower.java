@@ -164,7 +164,6 @@ final class BoxTreeGrower {
     return positions[column][ordered[column][place]];
   }
 
-  /** The split of a clustering column with the least cost within the tolerance. */
   private Candidate withinTolerance(int from, int to, int files, BoxCosts costs) {
     Candidate best = null;
     for (int column = leading; column < positions.length; column++) {
@@ -217,7 +216,6 @@ final class BoxTreeGrower {
     return low - from;
   }
 
-  /** The numbers of rows before each new position of an interval. */
   private int[] starts(int column, int from, int to) {
     int[] rows = ordered[column];
     char[] of = positions[column];

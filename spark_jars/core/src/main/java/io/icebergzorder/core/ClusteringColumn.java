@@ -35,7 +35,6 @@ public record ClusteringColumn(List<String> parts, String type) {
     return quoted(parts);
   }
 
-  /** The domain of the column's keys. */
   public KeyDomain domain() {
     return Keys.domain(type);
   }

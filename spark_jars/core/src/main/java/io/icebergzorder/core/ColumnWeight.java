@@ -9,7 +9,6 @@ import java.util.List;
  * @param weight in (0, 1000000]
  */
 public record ColumnWeight(List<String> parts, double weight) {
-  /** Takes a copy of the list. */
   public ColumnWeight {
     parts = List.copyOf(parts);
   }

@@ -10,7 +10,6 @@ public enum Curve {
   /** The Hilbert curve, for at most eight columns. */
   HILBERT;
 
-  /** The name in a sort order and in a layout. */
   public String label() {
     return name().toLowerCase(Locale.ROOT);
   }

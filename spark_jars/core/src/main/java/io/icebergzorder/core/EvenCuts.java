@@ -10,7 +10,6 @@ import java.util.Arrays;
 public record EvenCuts(long[] starts) implements Cuts {
   private static final long serialVersionUID = 1L;
 
-  /** The name of this kind of cuts in an option and in a layout. */
   public static final String KIND = "even";
 
   /** Cuts at evenly spaced ranks of sorted indexes, each moved to the nearer edge of the run of equal ones: into fewer files if need be. */

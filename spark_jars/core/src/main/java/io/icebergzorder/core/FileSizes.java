@@ -18,17 +18,14 @@ record FileSizes(double mean, double tolerance) {
   /** Ends of queries tried in a column, the heaviest ones. */
   private static final int ENDS = 12;
 
-  /** The fewest rows of a file. */
   double least() {
     return (1.0 - tolerance) * mean;
   }
 
-  /** The most rows of a file. */
   double most() {
     return (1.0 + tolerance) * mean;
   }
 
-  /** Whether so many rows can be in so many files. */
   boolean isTolerated(long rows, int files) {
     return files * least() <= rows && rows <= files * most();
   }

@@ -38,7 +38,6 @@ public final class KeyColumn {
     return new KeyColumn(KeyDomain.BYTES, null, keys, states);
   }
 
-  /** The number of rows. */
   public int size() {
     return states.length;
   }
@@ -59,7 +58,6 @@ public final class KeyColumn {
     return bytesKeys[row];
   }
 
-  /** Takes rows by their places. */
   public KeyColumn take(int[] rows) {
     byte[] taken = new byte[rows.length];
     for (int row = 0; row < rows.length; row++) {

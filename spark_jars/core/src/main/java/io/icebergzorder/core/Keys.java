@@ -102,7 +102,6 @@ public final class Keys {
     return Optional.empty();
   }
 
-  /** The key of a boolean: 0 for false, 1 for true. */
   public static long ofBoolean(boolean value) {
     return value ? 1 : 0;
   }
@@ -133,7 +132,6 @@ public final class Keys {
     return key.array();
   }
 
-  /** The key of a string: its UTF-8 bytes, in full length. */
   public static byte[] ofString(String value) {
     return value.getBytes(StandardCharsets.UTF_8);
   }
@@ -183,7 +181,6 @@ public final class Keys {
     return hash | 1;
   }
 
-  /** The key of a UUID: its 16 bytes, big endian. */
   public static byte[] ofUuid(UUID value) {
     return ByteBuffer.allocate(2 * Long.BYTES)
         .putLong(value.getMostSignificantBits())

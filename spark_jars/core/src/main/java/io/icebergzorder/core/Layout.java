@@ -137,7 +137,6 @@ public record Layout(List<LayoutColumn> columns, int leading, List<String> leftO
     return Arrays.stream(packed(sample)).map(placement::index).toArray();
   }
 
-  /** The packed positions of every row. */
   long[] packed(Sample sample) {
     long[] packed = new long[sample.rows()];
     for (LayoutColumn column : columns) {

@@ -8,7 +8,6 @@ package io.icebergzorder.core;
  * @param packed the same at the column's place in a row's packed positions, see {@link Placement}
  */
 public record LayoutColumn(int ordinal, ClusteringColumn column, Boundaries boundaries, int[] positions, long[] packed) {
-  /** The position of a row. */
   int position(Sample sample, int row) {
     return positions[boundaries.bucketOf(sample.columns().get(ordinal), row)];
   }

@@ -30,7 +30,6 @@ public record LayoutRequest(
     return new LayoutRequest(number, cuts, curve, leadingOrders, maxBoundaries, sizeTolerance, weights);
   }
 
-  /** The same with other weights. */
   public LayoutRequest weighing(double[] others) {
     return new LayoutRequest(files, cuts, curve, leadingOrders, maxBoundaries, sizeTolerance, others);
   }

@@ -56,7 +56,6 @@ public record MetricsCheck(long rows, long apart, OptionalInt wanted) {
     return type.equals("string") || type.equals("binary");
   }
 
-  /** The mode that keeps a beginning. */
   public static String truncate(int length) {
     return "truncate(" + length + ")";
   }
@@ -210,7 +209,6 @@ public record MetricsCheck(long rows, long apart, OptionalInt wanted) {
     return PERCENT * apart >= ENOUGH_PERCENT * rows;
   }
 
-  /** Whether what is kept is enough. */
   public boolean isEnough() {
     return isEnough(apart, rows);
   }

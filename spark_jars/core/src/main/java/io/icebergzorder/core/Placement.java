@@ -49,7 +49,6 @@ public final class Placement implements Serializable {
     return this;
   }
 
-  /** The number of files. */
   public int files() {
     return cuts.files();
   }
@@ -90,7 +89,6 @@ public final class Placement implements Serializable {
     return packed >>> ofCurve << ofCurve | onCurve(interleaved);
   }
 
-  /** The index on the curve over the box of the row's leaf. */
   private long inBox(long packed, BoxTree tree, int leaf) {
     long interleaved = 0;
     for (int column = leading; column < columns; column++) {

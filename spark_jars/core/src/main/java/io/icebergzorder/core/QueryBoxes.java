@@ -10,7 +10,6 @@ package io.icebergzorder.core;
  * @param weights how often each query is asked, in [0, inf)
  */
 public record QueryBoxes(int[][] lower, int[][] upper, int[] query, double[] weights) {
-  /** How many boxes there are. */
   int boxes() {
     return query.length;
   }

@@ -109,7 +109,6 @@ final class QueryCosts implements BoxCosts {
       }
     }
 
-    /** Takes the doubling that was asked about. */
     void deal(double step, double[] read) {
       slice /= step;
       System.arraycopy(ofColumnThen, 0, ofColumn, 0, boxes.length);

@@ -47,7 +47,6 @@ public final class Ranks {
     return Arrays.copyOf(ordered, count);
   }
 
-  /** The number of ranks. */
   public int size() {
     return Math.max(longs.length, texts.length);
   }
@@ -73,7 +72,6 @@ public final class Ranks {
     return buckets.map(bucket -> column.positions()[bucket]).toArray();
   }
 
-  /** The rank of each row's value, -1 where there is none. */
   public int[] of(KeyColumn column) {
     return IntStream.range(0, column.size()).map(row -> of(column, row)).toArray();
   }

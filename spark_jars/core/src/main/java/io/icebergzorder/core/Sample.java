@@ -17,7 +17,6 @@ public record Sample(List<KeyColumn> columns) {
     return columns.isEmpty() ? 0 : columns.get(0).size();
   }
 
-  /** Takes rows by their places. */
   public Sample take(int[] rows) {
     return new Sample(columns.stream().map(keys -> keys.take(rows)).toList());
   }

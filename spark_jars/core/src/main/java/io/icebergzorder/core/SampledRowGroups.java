@@ -64,7 +64,6 @@ public final class SampledRowGroups {
    * @param offsets where its row groups begin; empty if that is not known
    */
   public record ManifestFile(String path, long sequenceNumber, long rows, long size, List<Long> offsets) {
-    /** Takes a copy of the list. */
     public ManifestFile {
       offsets = List.copyOf(offsets);
     }
@@ -248,7 +247,6 @@ public final class SampledRowGroups {
     return wanted;
   }
 
-  /** The rows that are sampled if a point stands for so many. */
   private long sampled(long rowsPerPoint) {
     long rows = 0;
     for (int at = 0; at < hits.length; at++) {

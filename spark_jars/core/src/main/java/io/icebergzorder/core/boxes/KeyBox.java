@@ -51,12 +51,10 @@ public record KeyBox(Map<List<String>, KeyRange> ranges) {
     ranges = Collections.unmodifiableMap(limited);
   }
 
-  /** A box that limits one column. */
   public static KeyBox of(List<String> name, KeyRange range) {
     return new KeyBox(Map.of(name, range));
   }
 
-  /** The range of a column. */
   public KeyRange range(List<String> name) {
     return ranges.getOrDefault(name, KeyRange.EVERYTHING);
   }

@@ -26,12 +26,10 @@ public record KeyEdge(int state, Long number, byte[] bytes) implements Comparabl
 
   public static final KeyEdge END = new KeyEdge(KeyColumn.NULL + 1, null, null);
 
-  /** The edge before a key. */
   public static KeyEdge before(long key) {
     return new KeyEdge(KeyColumn.VALUE, key, null);
   }
 
-  /** The edge before a key. */
   public static KeyEdge before(byte[] key) {
     return new KeyEdge(KeyColumn.VALUE, null, key);
   }

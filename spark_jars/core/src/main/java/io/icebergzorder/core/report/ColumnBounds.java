@@ -18,7 +18,6 @@ public record ColumnBounds(ClusteringColumn column, KeyColumn lower, KeyColumn u
   /** Of so many values hardly two rows share one. */
   private static final long MOST = (1L << 48) - 1;
 
-  /** The number of files. */
   public int size() {
     return valued.length;
   }
@@ -41,7 +40,6 @@ public record ColumnBounds(ClusteringColumn column, KeyColumn lower, KeyColumn u
     return new ScanMeasurement.Bounds(lower, upper, mayHave);
   }
 
-  /** Whether some file is bounded. */
   boolean isAnyBounded() {
     for (int file = 0; file < valued.length; file++) {
       if (isBounded(file)) {
@@ -87,7 +85,6 @@ public record ColumnBounds(ClusteringColumn column, KeyColumn lower, KeyColumn u
     return none(column, valued);
   }
 
-  /** Takes files by their places. */
   public ColumnBounds take(int[] places) {
     double[] shares = Arrays.stream(places).mapToDouble(place -> valued[place]).toArray();
     return new ColumnBounds(column, lower.take(places), upper.take(places), shares);

@@ -13,7 +13,6 @@ import java.util.Map;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
-/** Computes a report. */
 final class Measurement {
   private static final long ROWS_OF_A_FILE = 200;
   private static final long LEAST_ROWS = 20_000;

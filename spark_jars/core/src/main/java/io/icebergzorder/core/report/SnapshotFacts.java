@@ -41,8 +41,7 @@ public record SnapshotFacts(long id, long timestampMillis, String operation, Map
         COMMA_OR_QUOTED
             .matcher(summary.get(COLUMNS))
             .replaceAll(found -> found.group(1) == null ? ", " : Matcher.quoteReplacement(found.group(1)));
-    // Earlier versions told the curves that were fitted: two are of what was asked for as z-order.
-    return prefix + curves().substring(curves().lastIndexOf(',') + 1) + "(" + columns + ")";
+    return prefix + curve() + "(" + columns + ")";
   }
 
   /** Whether it was by these columns, prefix and curve; with adaptive cuts, z-order takes Hilbert's curve where that is tighter. */
@@ -50,12 +49,12 @@ public record SnapshotFacts(long id, long timestampMillis, String operation, Map
     String hilbert = Curve.HILBERT.label();
     boolean isCurve =
         curve == Curve.HILBERT
-            ? curves().equals(hilbert)
-            : !curves().equals(hilbert) || !"even".equals(summary.get(CUTS));
+            ? curve().equals(hilbert)
+            : !curve().equals(hilbert) || !"even".equals(summary.get(CUTS));
     return isCurve && columns.equals(summary.get(COLUMNS)) && prefix.equals(summary.getOrDefault(PREFIX, ""));
   }
 
-  private String curves() {
+  private String curve() {
     return summary.getOrDefault(CURVE, Curve.ZORDER.label());
   }
 }
