@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 CATALOG = "lake"
 
+# The workers of `make test` get whole modules: with the long ones in the end one of them would wait for the other.
+LONG_ROOMS = ("tests/spark", "tests/pyiceberg", "tests/cli")
+
 # A test ends before what Java's second compiler makes of its code has paid for itself; processes of tests inherit this.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
@@ -39,8 +42,9 @@ def _wait_for_no_disk(connection: Connection, _: object) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what `full_tier.yaml` names before `-m` chooses by marks."""
+    """Mark what `full_tier.yaml` names before `-m` chooses by marks, and put the rooms that take long first."""
     mark_full_tier(items, config.rootpath)
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG_ROOMS))
 
 
 @pytest.fixture(scope="session")

@@ -8,15 +8,12 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.function.Function;
-import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** The golden file of cuts from a workload, which pytest reads too: both engines grow the same trees, bit for bit. */
@@ -97,35 +94,5 @@ class QueriesGoldenTest {
 
   private static KeyColumn longs(long[] keys) {
     return KeyColumn.ofLongs(keys, new byte[keys.length]);
-  }
-
-  @ParameterizedTest
-  @CsvSource({"2", "3", "4"})
-  void twoThousandFilesForFiveHundredQueries(int columns) {
-    int rows = 200_000;
-    Random random = new Random(columns);
-    int[][] positions = new int[columns][];
-    int[][] lower = new int[columns][500];
-    int[][] upper = new int[columns][500];
-    for (int column = 0; column < columns; column++) {
-      positions[column] = random.ints(rows, 0, 4_096).map(place -> place * 16).toArray();
-      for (int query = 0; query < 500; query++) {
-        boolean filters = query % columns == column || random.nextInt(4) == 0;
-        lower[column][query] = filters ? random.nextInt(4_096) * 16 : 0;
-        upper[column][query] =
-            filters ? Math.min(65_535, lower[column][query] + random.nextInt(2) * random.nextInt(6_000)) : 65_535;
-      }
-    }
-    double[] weights = new double[500];
-    Arrays.fill(weights, 1);
-    QueryBoxes boxes = new QueryBoxes(lower, upper, IntStream.range(0, 500).toArray(), weights);
-    double[] equal = IntStream.range(0, columns).mapToDouble(column -> 1).toArray();
-    for (int repeat = 0; repeat < 3; repeat++) {
-      long start = System.nanoTime();
-      BoxTree tree = BoxTreeGrower.grow(positions, rows, 16, 2_000, 0.5, equal, 0, boxes, 0.95);
-      System.out.printf(
-          "2,000 files of %d columns for 500 queries: %d ms%n", columns, (System.nanoTime() - start) / 1_000_000);
-      assertEquals(2_000, tree.nodes().stream().filter(BoxTree.Leaf.class::isInstance).count());
-    }
   }
 }
