@@ -32,7 +32,7 @@ STAGES = [
         "pyiceberg.properties",
     },
     {"pyiceberg.nested_fields"},
-    {"pyiceberg.bounds", "pyiceberg.catalog", "pyiceberg.file_groups", "pyiceberg.metrics_config"},
+    {"pyiceberg.catalog", "pyiceberg.file_groups", "pyiceberg.metrics_config"},
     {"pyiceberg.commit", "pyiceberg.read", "pyiceberg.write"},
     {"pyiceberg.kept_bounds", "pyiceberg.partitions", "pyiceberg.scan"},
     {"pyiceberg.plan"},

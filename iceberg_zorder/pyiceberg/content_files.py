@@ -42,6 +42,14 @@ def partition_of(file: DataFile) -> Partition:
     return (file.spec_id, *[identity(values[place]) for place in range(len(values))])
 
 
+def by_partition(files: Sequence[DataFile]) -> dict[Partition, list[int]]:
+    """Find the places of the files of each partition."""
+    places: dict[Partition, list[int]] = {}
+    for place, file in enumerate(files):
+        places.setdefault(partition_of(file), []).append(place)
+    return places
+
+
 def identity(value: Hashable) -> Hashable:
     """Make a partition's value one that Python compares as Iceberg does: NaN is itself, and -0.0 is not 0.0.
 
@@ -54,13 +62,7 @@ def identity(value: Hashable) -> Hashable:
 
 
 def is_unpartitioned(spec: PartitionSpec) -> bool:
-    """Tell whether a spec has no partitions, which is when its equality deletes apply to all data files.
-
-    Examples
-    --------
-    >>> is_unpartitioned(PartitionSpec())
-    True
-    """
+    """Tell whether a spec has no partitions, which is when its equality deletes apply to all data files."""
     return all(isinstance(field.transform, VoidTransform) for field in spec.fields)
 
 
@@ -85,15 +87,7 @@ def single_path(delete_file: DataFile) -> str | None:
 
 
 def bounds(file: DataFile, field: NestedField) -> tuple[Any, Any]:
-    """Read the lower and the upper bound that a file's manifest keeps of a column.
-
-    Examples
-    --------
-    >>> from pyiceberg.types import IntegerType
-    >>> file = DataFile.from_args(lower_bounds={7: bytes([1, 0, 0, 0])})
-    >>> bounds(file, NestedField(7, "a", IntegerType()))
-    (1, None)
-    """
+    """Read the lower and the upper bound that a file's manifest keeps of a column; None where it keeps none."""
     lower, upper = _encoded_bounds(file, field.field_id)
     return _decoded(lower, field), _decoded(upper, field)
 
@@ -103,13 +97,7 @@ def _encoded_bounds(file: DataFile, field_id: int) -> tuple[bytes | None, bytes 
 
 
 def of_field(kept: Mapping[int, _Kept] | None, field_id: int, otherwise: _Kept) -> _Kept:
-    """Look up what a manifest keeps of a field, which may be nothing of any.
-
-    Examples
-    --------
-    >>> of_field({7: 3}, 7, 0), of_field(None, 7, 0)
-    (3, 0)
-    """
+    """Look up what a manifest keeps of a field, which may be nothing of any."""
     # Manifests are read into mappings that are slow to ask whether they are empty.
     return otherwise if kept is None else kept.get(field_id, otherwise)
 
@@ -127,13 +115,7 @@ def _decoded(encoded: bytes | None, field: NestedField) -> Any:
 
 
 def sequence_number(entry: ManifestEntry) -> int:
-    """Return an entry's data sequence number; those of a version 1 table are 0.
-
-    Examples
-    --------
-    >>> sequence_number(ManifestEntry.from_args(sequence_number=7)), sequence_number(ManifestEntry.from_args())
-    (7, 0)
-    """
+    """Return an entry's data sequence number; those of a version 1 table are 0."""
     return entry.sequence_number or 0
 
 

@@ -131,16 +131,7 @@ def fix_metrics(table: Table, weak: Sequence[WeakBounds]) -> list[WeakBounds]:
 
 
 def serves(mode: MetricsMode, weak: WeakBounds) -> bool:
-    """Tell whether a mode keeps as much of a column as is wanted.
-
-    Examples
-    --------
-    >>> weak = WeakBounds("t", "t", "url", "url", "string", "truncate(16)", "truncate(20)", 16)
-    >>> [serves(each, weak) for each in (MetricsMode("full"), MetricsMode("truncate", 20), MetricsMode("truncate", 19))]
-    [True, True, False]
-    >>> serves(MetricsMode("truncate", 1), WeakBounds("t", "t", "n", "n", "long", "counts", "full"))
-    True
-    """
+    """Tell whether a mode keeps as much of a column as is wanted."""
     if not mode.keeps_bounds or mode.length is None or not is_truncated(weak.type):
         return mode.keeps_bounds
     wanted = MetricsMode.of(weak.wanted or "")

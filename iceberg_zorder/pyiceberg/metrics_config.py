@@ -22,13 +22,7 @@ _TRUNCATE = re.compile(r"truncate\((\d+)\)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class MetricsMode:
-    """What is kept of a column: ``none``, ``counts``, ``truncate`` to some length, or ``full``.
-
-    Examples
-    --------
-    >>> str(MetricsMode("truncate", 16)), MetricsMode("truncate", 16).keeps_bounds, MetricsMode("counts").keeps_bounds
-    ('truncate(16)', True, False)
-    """
+    """What is kept of a column: ``none``, ``counts``, ``truncate`` to some length, or ``full``."""
 
     kind: str
     length: int | None = None

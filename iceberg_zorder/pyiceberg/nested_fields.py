@@ -8,20 +8,13 @@ from pyiceberg.table import Table
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.display import display_name, type_text
+from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.request.arguments import spelled_alike
 from iceberg_zorder.request.predicate import Name
 
 
 def children(of: IcebergType) -> list[tuple[int, IcebergType]]:
-    """List what is right inside a type, in the order in which Parquet has it.
-
-    Examples
-    --------
-    >>> from pyiceberg.types import LongType
-    >>> children(ListType(3, LongType(), element_required=False)), children(LongType())
-    ([(3, LongType())], [])
-    """
+    """List what is right inside a type, with the ids of fields, in the order in which Parquet has it."""
     if isinstance(of, StructType):
         return [(field.field_id, field.field_type) for field in of.fields]
     if isinstance(of, ListType):
@@ -56,10 +49,8 @@ def found_fields(table: Table, name: Name, *, case_sensitive: bool) -> list[Nest
         if path:
             outer = path[-1]
             if not isinstance(outer.field_type, StructType):
-                raise InvalidInputError(
-                    f"{outer.name} is of type {type_text(outer.field_type)}: only fields of structs can be named "
-                    "inside a column"
-                )
+                of = f"{outer.name} is of type {outer.field_type}"
+                raise InvalidInputError(f"{of}: only fields of structs can be named inside a column")
             struct = outer.field_type
         known = [field.name for field in struct.fields]
         found = [

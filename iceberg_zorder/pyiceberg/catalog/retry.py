@@ -87,13 +87,7 @@ _REFUSED_BY_DISKS = {
 
 
 def is_transient(error: BaseException) -> bool:
-    """Tell whether a catalog that failed so may answer when it is asked again; what it did meanwhile is not known.
-
-    Examples
-    --------
-    >>> is_transient(ServiceUnavailableError("503")), is_transient(ConnectionResetError()), is_transient(KeyError("a"))
-    (True, True, False)
-    """
+    """Tell whether a catalog that failed so may answer when it is asked again; what it did meanwhile is not known."""
     return isinstance(error, _TRANSIENT) and not isinstance(error, _LASTING)
 
 
@@ -102,13 +96,6 @@ def is_not_committed(error: BaseException) -> bool:
 
     The catalog says so, or it was not reached, or it is a file that could not be written, or the disk refused the
     metadata file that it was to point to.
-
-    Examples
-    --------
-    >>> is_not_committed(OSError(errno.ENOSPC, "No space left on device"))
-    True
-    >>> is_not_committed(CommitFailedException("branch main has changed")), is_not_committed(ConnectionResetError())
-    (True, False)
     """
     if isinstance(error, CommitFailedException | ConnectionRefusedError | requests.ConnectTimeout):
         return True
@@ -192,19 +179,7 @@ def load(table: Table) -> Table:
 
 
 def retry_commit(properties: Mapping[str, str], attempt: Callable[[], _T]) -> _T:
-    """Try to commit, as often as a table allows.
-
-    Examples
-    --------
-    >>> outcomes = iter([CommitFailedException("no"), 7])
-    >>> def attempt():
-    ...     outcome = next(outcomes)
-    ...     if isinstance(outcome, Exception):
-    ...         raise outcome
-    ...     return outcome
-    >>> retry_commit({"commit.retry.min-wait-ms": "1"}, attempt)
-    7
-    """
+    """Try to commit, as often as a table allows."""
     return _retrying(properties, lambda error: is_not_committed(error) or is_transient(error))(attempt)
 
 

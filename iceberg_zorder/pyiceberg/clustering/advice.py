@@ -26,10 +26,9 @@ from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
 from iceberg_zorder.pyiceberg.nested_fields import named_fields
 from iceberg_zorder.pyiceberg.partitions import identity_sources, partition_fields
-from iceberg_zorder.pyiceberg.plan.last_order import last_sort_order
 from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot
 from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner
-from iceberg_zorder.pyiceberg.plan.row_order import remembered_sort_order
+from iceberg_zorder.pyiceberg.plan.row_order import last_sort_order, remembered_sort_order
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress, silent
 from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays

@@ -44,23 +44,6 @@ def commit_replacement(
     """Replace data files in one snapshot, unless another operation changed the rows that they hold.
 
     Appends that were made meanwhile survive. The table's ``commit.retry.*`` properties hold.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import pyarrow as pa
-    >>> from pyiceberg.catalog.sql import SqlCatalog
-    >>> directory = tempfile.TemporaryDirectory()
-    >>> catalog = SqlCatalog("lake", uri=f"sqlite:///{directory.name}/catalog.db", warehouse=directory.name)
-    >>> catalog.create_namespace("db")
-    >>> table = catalog.create_table("db.t", pa.schema([("a", pa.int64())]))
-    >>> table.append(pa.table({"a": [1, 2, 3]}))
-    >>> files = tuple(task.file for task in table.scan().plan_files())
-    >>> start = table.current_snapshot()
-    >>> new = commit_replacement(table, Replacement(files, ()), start=start, snapshot_properties={})
-    >>> table.snapshot_by_id(new).summary.operation, table.scan().count()
-    (Operation.REPLACE, 0)
-    >>> catalog.close(); directory.cleanup()
     """
     name = display_name(table)
     writer = SnapshotWriter(table, replacement.added, snapshot_properties)

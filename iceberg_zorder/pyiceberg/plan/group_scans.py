@@ -69,13 +69,7 @@ def _manifest_file(task: DataFileTask) -> ManifestFile:
 
 
 def threshold(share: int, rows: int) -> int:
-    """Find the signed hash below which so many of so many rows fall, on average.
-
-    Examples
-    --------
-    >>> threshold(1, 2), threshold(1, 4) == -(2**62)
-    (0, True)
-    """
+    """Find the signed hash below which so many of so many rows fall, on average."""
     return (share << 64) // rows - (1 << 63)
 
 

@@ -42,59 +42,22 @@ _JOB_ORDERS = ("bytes-asc", "bytes-desc", "files-asc", "files-desc", "none")
 
 @dataclass(frozen=True)
 class Plan:
-    """What a rewrite would do.
-
-    Parameters
-    ----------
-    groups : tuple of FileGroup
-        The file groups, in the order of the jobs.
-    left : tuple of SelectedFiles
-        What is left alone of the data files that the filter leaves.
-    message : str or None
-        Why there is no file group, and what would force one.
-    target : TargetSize
-        The size that new files are to have.
-    order : RowOrder or None
-        The columns to cluster by, if they are known, and before all else what rows that change their partition go by.
-    is_whole : bool
-        Whether nothing is left for a later rewrite by the same request.
-    limit_message : str
-        What is to be said of ``max-files-to-rewrite``, should nothing be rewritten.
-    """
+    """What a rewrite would do: file groups, in the order of the jobs, and what is left of the files in question."""
 
     groups: tuple[FileGroup, ...]
     left: tuple[SelectedFiles, ...]
-    message: str | None
+    message: str | None  # why there is no file group, and what would force one
     target: TargetSize
-    order: RowOrder | None
-    is_whole: bool
-    limit_message: str
+    order: RowOrder | None  # the columns, if they are known, after what rows that change their partition go by
+    is_whole: bool  # whether nothing is left for a later rewrite by the same request
+    limit_message: str  # what is to be said of ``max-files-to-rewrite``, should nothing be rewritten
 
 
 class Planner:
     """Plans rewrites of one table; what is wrong with the options is refused when it is made, before anything is read.
 
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    options : RewriteOptions
-        The options.
-    where : str or pyiceberg.expressions.BooleanExpression or None, optional
-        Files that may hold rows for which this is true are rewritten, as a whole.
-    case_sensitive : bool, optional
-        Whether names in the filter differ by case.
-    at_ms : int, optional
-        When data files must be old enough, in milliseconds since the epoch; by default now.
-    any_format : bool, optional
-        Whether tables and files are planned that this engine cannot read or write, for another one to rewrite.
-    workload : RequestedWorkload, optional
-        The queries that files are judged by.
-
-    Raises
-    ------
-    InvalidInputError
-        When the table's format, an option, or the filter cannot be honoured.
+    Data files must be old enough at ``at_ms``, by default now. With ``any_format``, tables and files are planned that
+    this engine cannot read or write, for another one to rewrite.
     """
 
     def __init__(
@@ -106,7 +69,7 @@ class Planner:
         case_sensitive: bool = False,
         at_ms: int | None = None,
         any_format: bool = False,
-        workload: RequestedWorkload | None = None,
+        workload: RequestedWorkload | None = None,  # the queries that files are judged by
     ) -> None:
         self._table = table
         self._workload = workload

@@ -28,7 +28,7 @@ from iceberg_zorder.pyiceberg.partitions import Partitions, partition_fields
 from iceberg_zorder.pyiceberg.plan.group_scans import Drawing, GroupScan
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.progress import SAMPLE, Progress, silent
-from iceberg_zorder.pyiceberg.read.file_fields import field_paths, file_fields
+from iceberg_zorder.pyiceberg.read.projection import field_paths, file_fields
 from iceberg_zorder.pyiceberg.read.reader import Reader
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.request.layout_options import ZOrderOptions

@@ -19,22 +19,7 @@ from iceberg_zorder.upkeep.settled import WORKLOAD
 def snapshot_properties(
     order: RowOrder, layouts: Sequence[Layout], target: TargetSize, workload: str | None = None
 ) -> dict[str, str]:
-    """Describe layouts for the summary of the snapshot that they were used for.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from iceberg_zorder.layout.columns import ClusteringColumn
-    >>> from iceberg_zorder.layout.keys import encode
-    >>> from iceberg_zorder.layout.fit import LayoutRequest, fit
-    >>> from iceberg_zorder.layout.sample import Sample
-    >>> column = ClusteringColumn(("a",), "long")
-    >>> layout = fit([column], Sample((encode(pa.array(range(8)), "long"),)), LayoutRequest(files=2))
-    >>> order = RowOrder((), (), (column,), (1.0,), "zorder", (1,))
-    >>> properties = snapshot_properties(order, [layout], TargetSize(100, "data", "data"))
-    >>> properties["zorder.columns"], properties["zorder.cuts"], len(properties["zorder.layout-hash"])
-    ('a', 'adaptive', 64)
-    """
+    """Describe layouts for the summary of the snapshot that they were used for."""
     hashes = sorted(layout_hash(layout) for layout in layouts)
     properties = {
         "zorder.columns": order.names(","),

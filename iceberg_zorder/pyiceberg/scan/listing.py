@@ -32,14 +32,6 @@ def without_garbage_collection() -> Iterator[None]:
     """Keep Python from looking for garbage among entries of manifests: again and again, and among more each time.
 
     That takes a quarter of the time of 100,000 files. In the other threads of the process it waits for as long.
-
-    Examples
-    --------
-    >>> with without_garbage_collection():
-    ...     gc.isenabled()
-    False
-    >>> gc.isenabled()
-    True
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -14,7 +14,7 @@ from pyiceberg.table import Table
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
 from iceberg_zorder.layout.layout import Layout
-from iceberg_zorder.pyiceberg.content_files import Partition, joined_file, partition_of
+from iceberg_zorder.pyiceberg.content_files import by_partition, joined_file
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
@@ -89,7 +89,7 @@ class RequestedWorkload:
     def may_match(self, files: Sequence[DataFile], *, are_placed: bool = True) -> npt.NDArray[np.bool_]:
         """Tell which data files, whose partitions may be unknown, each query does not rule out."""
         found, is_sure = self.ranges.may_match(files, self.table.schema())
-        partitions = _by_partition(files) if are_placed else {}
+        partitions = by_partition(files) if are_placed else {}
         for mine in partitions.values():
             for number in np.flatnonzero(found[:, mine].any(axis=1)).tolist():
                 if not self.listings[number].partition_may_match(files[mine[0]]):
@@ -116,7 +116,7 @@ class RequestedWorkload:
 
     def asked_of(self, files: Sequence[DataFile], share: float) -> AskedQueries:
         """Tell how the queries, which are a share of all that are asked, are asked of data files."""
-        first = [files[mine[0]] for mine in _by_partition(files).values()]
+        first = [files[mine[0]] for mine in by_partition(files).values()]
         may_find = [any(map(listing.partition_may_match, first)) for listing in self.listings]
         weights = np.array([each.weight for each in self.queries])
         return AskedQueries(self.boxes, weights, np.array(may_find, np.bool_), self.may_match(files), share)
@@ -131,14 +131,6 @@ class RequestedWorkload:
         weights = np.array([each.weight for each in self.queries])
         # Summed up in their order, as Java does, where numpy's sum would take an order of its own.
         return float(np.cumsum(weights * shares)[-1] / np.cumsum(weights)[-1])
-
-
-def _by_partition(files: Sequence[DataFile]) -> dict[Partition, list[int]]:
-    """Find the places of the files of each partition."""
-    places: dict[Partition, list[int]] = {}
-    for place, file in enumerate(files):
-        places.setdefault(partition_of(file), []).append(place)
-    return places
 
 
 def _read(table: Table, text: str, types: Mapping[Name, str], most_boxes: int) -> tuple[Predicate, tuple[Box, ...]]:

@@ -13,9 +13,9 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType
 
+from benchmarks.bounds import file_bounds
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg import RewriteResult, execute, plan_rewrite, rewrite_data_files
-from iceberg_zorder.pyiceberg.bounds import file_bounds
 from iceberg_zorder.report.scan_fraction import drawn_evenly, scan_fraction
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, equality_delete, local, position_delete
