@@ -182,19 +182,6 @@ def test_who_compacts_other_files_than_ours_is_not_blamed(catalog: SqlCatalog) -
     assert "layout-undone" not in codes(report(table))
 
 
-def test_who_compacts_an_older_layer_is_blamed(catalog: SqlCatalog) -> None:
-    table = days(catalog, 2)
-    rewrite_data_files(table, ["a", "s"], options=SMALL)
-    first = files_of(table)
-    for number in range(2, 8):
-        table.append(rows_of(number))
-    rewrite_data_files(table, ["a", "s"], where="a >= 2000", options=SMALL)
-    assert set(first) < set(files_of(table)), "the second layer leaves the first alone"
-    assert "layout-undone" not in codes(report(table))
-    commit(table, rewritten(table, first), head_id(table), snapshot_properties={})
-    assert report(table).history.undone_by_snapshot_id == head_id(table)
-
-
 def flagged(catalog: SqlCatalog) -> Table:
     """A flag is set in one row of a hundred: bounds let half of them look as if it were."""
     schema = pa.schema([("day", pa.int64()), ("a", pa.int64()), ("flag", pa.int64())])
