@@ -52,8 +52,8 @@ def test_the_cases_are_of_every_finding_that_files_alone_show() -> None:
     [
         ("boolean", [False, True], ["0", "1"]),
         ("double", ["-Infinity", "-0.0", "0.0001", "123456.5", "1E100"], ["-inf", "0", "0.0001", "123456", "1e+100"]),
-        ("date", [-719_163, -719_162, 0, 2_932_896], ["-719163", "0001-01-01", "1970-01-01", "9999-12-31"]),
-        ("time", [1], ["00:00:00.000001"]),
+        ("date", [-719_163, -719_162, 0, 2_932_896], ["0000-12-31", "0001-01-01", "1970-01-01", "9999-12-31"]),
+        ("time", [1], ["00:00:00"]),
         ("timestamptz", [-1_000_000, 86_400_000_000], ["1969-12-31 23:59:59", "1970-01-02 00:00:00"]),
         ("timestamp_ns", [999], ["1970-01-01 00:00:00"]),
         ("decimal(9, 2)", ["-0.01", "0.05"], ["-0.01", "0.05"]),
@@ -80,7 +80,7 @@ def test_of_many_files_some_are_shown() -> None:
     found = file_boxes(files, Sample((keys,)))
     (axis,) = found.axes
     assert [round(place * count) for place in axis.lower] == [file * count // 5_000 for file in range(5_000)]
-    assert found.sizes == {"1": count}
+    assert len(found.sizes) == count
 
 
 def test_a_layout_is_not_loose_where_another_rewrite_would_make_the_same_again() -> None:
