@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -93,7 +92,7 @@ class LayoutHistory:
     newer_files, newer_bytes : int
         The data files that others have written since our newest rewrite.
     undone_by_snapshot_id, undone_by_timestamp_ms : int or None
-        The first rewrite of another tool after it that has replaced files of ours, as the counts of summaries show.
+        The first rewrite of another tool after it that has removed more files than all others that there can have been.
     settled_files : int
         The data files of partitions, or of what a filter leaves of them, that one rewrite of ours wrote whole by the
         order that is reported on: another one would make the same again.
@@ -138,7 +137,7 @@ def layout_history(
     later = snapshots[snapshots.index(last) + 1 :]
     ours = np.isin(added_by, [each.snapshot_id for each in layouts])
     newer = np.isin(added_by, [each.snapshot_id for each in later])
-    undone_by = _undone_by(snapshots, added_by, files)
+    undone_by = _undone_by(last, later)
     return LayoutHistory(
         last.snapshot_id,
         last.timestamp_ms,
@@ -171,95 +170,18 @@ def expected_seconds(snapshots: Sequence[SnapshotFacts], size: int) -> float | N
     return size * sum(duration for duration, _ in told) / removed / 1000 if removed and size else None
 
 
-_MEASURES = (
-    (_ADDED_FILES, _DELETED_FILES, "total-data-files"),
-    ("added-records", "deleted-records", "total-records"),
-    ("added-files-size", "removed-files-size", "total-files-size"),
-)
-"""What summaries call what was added, what was removed, and what is there in all."""
+def _undone_by(last: SnapshotFacts, later: Sequence[SnapshotFacts]) -> SnapshotFacts | None:
+    """Find the first rewrite of another tool after our newest one that must have replaced files of it.
 
-
-@dataclass(frozen=True, eq=False)
-class _Books:
-    """What snapshots have added and removed of one measure: of files, rows or bytes.
-
-    Parameters
-    ----------
-    gone : sequence of int
-        Of what each snapshot has added, what is not there any more.
-    removed : sequence of int
-        What each snapshot has removed.
-    leaving : sequence of int
-        What was there before each snapshot and is not now.
-    hidden : int
-        What is there and not among the files, because a filter has left it out.
+    Summaries tell how many files a snapshot removed, and not which: more than all others that can have been there.
     """
-
-    gone: Sequence[int]
-    removed: Sequence[int]
-    leaving: Sequence[int]
-    hidden: int
-
-    @staticmethod
-    def of(
-        keys: tuple[str, str, str],
-        snapshots: Sequence[SnapshotFacts],
-        added_by: npt.NDArray[np.int64],
-        amounts: npt.NDArray[np.int64],
-    ) -> _Books:
-        """Read them by the keys of a measure, of which each file has an amount."""
-        added, removed, total = keys
-        ids, places = np.unique(added_by, return_inverse=True)
-        sums = np.zeros(len(ids), np.int64)
-        np.add.at(sums, places, amounts)
-        there = dict(zip(ids.tolist(), sums.tolist(), strict=True))
-        # What a snapshot has added without telling how much is not gone.
-        gone = [max(0, each.count(added) - there.get(each.snapshot_id, 0)) for each in snapshots]
-        taken = [each.count(removed) for each in snapshots]
-        # All that goes is removed once: by this snapshot or a later one, which removed besides what came in between.
-        fewer = [part - lost for part, lost in zip(taken, gone, strict=True)]
-        leaving = list(accumulate(reversed(fewer)))[::-1]
-        in_sight = sum(there.values())
-        return _Books(gone, taken, leaving, max(0, int(snapshots[-1].summary.get(total, in_sight)) - in_sight))
-
-
-def _undone_by(
-    snapshots: Sequence[SnapshotFacts], added_by: npt.NDArray[np.int64], files: DataFiles
-) -> SnapshotFacts | None:
-    """Find the first rewrite of another tool, after our newest one, that must have replaced files of ours.
-
-    Summaries tell how much a snapshot removed, and not what. So whatever was removed before is taken to have been ours
-    as far as it can have been: a rewrite that then removed more than all else that was there and is gone took ours.
-    """
-    books = _all_books(snapshots, added_by, files)
-    last = max(place for place, each in enumerate(snapshots) if each.is_layout)
-    ours = [0] * len(books)
-    for place, snapshot in enumerate(snapshots):
-        removed = [book.removed[place] for book in books]
-        others = [max(0, book.leaving[place] - mine) for book, mine in zip(books, ours, strict=True)]
-        if place > last and snapshot.operation == REPLACE:
-            of_ours = (part - rest - book.hidden for part, rest, book in zip(removed, others, books, strict=True))
-            if any(part > 0 for part in of_ours):
-                return snapshot
-        # All that others had added and is gone, down to the byte: it was that, and nothing of ours.
-        if len(books) < len(_MEASURES) or removed != others:
-            ours = [max(0, mine - part) for mine, part in zip(ours, removed, strict=True)]
-        if snapshot.is_layout:
-            ours = [mine + book.gone[place] for mine, book in zip(ours, books, strict=True)]
+    added = last.count(_ADDED_FILES)
+    others = int(last.summary.get("total-data-files", added)) - added
+    for each in later:
+        if each.operation == REPLACE and each.count(_DELETED_FILES) > others:
+            return each
+        others += each.count(_ADDED_FILES)
     return None
-
-
-def _all_books(snapshots: Sequence[SnapshotFacts], added_by: npt.NDArray[np.int64], files: DataFiles) -> list[_Books]:
-    """Read the measures that every snapshot tells, files first."""
-    amounts = (np.ones(files.count, np.int64), files.rows, files.sizes.astype(np.int64))
-    # Sizes are those of delete files, too.
-    has_deletes = any(each.count("added-delete-files") or each.count("removed-delete-files") for each in snapshots)
-    found = []
-    for keys, of_files in zip(_MEASURES[: 2 if has_deletes else 3], amounts, strict=False):
-        pairs = zip(_MEASURES[0], keys, strict=True)
-        if all(key in each.summary for told, key in list(pairs)[:2] for each in snapshots if each.count(told)):
-            found.append(_Books.of(keys, snapshots, added_by, of_files))
-    return found
 
 
 def _settled_files(

@@ -102,24 +102,14 @@ def test_who_compacts_only_what_came_later_is_not_blamed(branch: Branch) -> None
     assert branch.history().undone_by_snapshot_id is None
 
 
-def test_who_compacts_the_first_of_two_layers_is_blamed(branch: Branch) -> None:
-    first = branch.lay_out(5, branch.commit("append", 6))
-    branch.lay_out(12, branch.commit("append", 30))
-    branch.commit("append", 3)
-    branch.commit("replace", 1, first)
-    branch.commit("delete", removed=branch.files[:1])
-    assert branch.history().undone_by_snapshot_id == 6
-
-
-def test_the_first_of_several_commits_is_blamed_and_none_before_the_last_layout(branch: Branch) -> None:
+def test_who_compacts_all_is_blamed_and_none_before_the_last_layout(branch: Branch) -> None:
     branch.lay_out(9, branch.commit("append", 6))
     branch.commit("replace", 2, branch.files)
     branch.lay_out(9, branch.files)
     assert branch.history().undone_by_snapshot_id is None
-    newer = branch.commit("append", 2)
-    ours = [each for each in branch.files if each not in newer]
-    branch.commit("replace", 1, ours[:4])
-    branch.commit("replace", 1, ours[4:])
+    branch.commit("append", 2)
+    branch.commit("replace", 1, branch.files[:4])
+    branch.commit("replace", 1, branch.files)
     assert branch.history().undone_by_snapshot_id == 6
 
 
