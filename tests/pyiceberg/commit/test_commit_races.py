@@ -12,7 +12,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.manifest import DataFile, ManifestContent
 from pyiceberg.table import Table
 
-from iceberg_zorder.errors import RewriteConflictError, UnknownOutcomeError
+from iceberg_zorder.errors import RewriteConflictError
 from iceberg_zorder.pyiceberg.commit.validation import ConflictError, check_history
 from tests.pyiceberg.committing import (
     Interrupted,
@@ -255,25 +255,6 @@ def test_an_expired_starting_snapshot_is_known_by_the_one_that_came_next(race: C
         check_history(without, head, [this.start], "main")
     # What the rewrite has committed itself came from it.
     check_history(without, head, [this.start, after.snapshot_id], "main")
-
-
-@WHEN
-def test_a_table_of_the_same_name_conflicts(race: Callable[..., Race], during: bool) -> None:
-    this = race(during)
-
-    def replace() -> None:
-        this.other_catalog.drop_table("db.t")
-        make_table(this.other_catalog, rows_of([100]))
-
-    if during:
-        # The catalog refuses, but whether it had not committed before the table was dropped is not to be seen.
-        with pytest.raises(UnknownOutcomeError, match="Cannot tell whether the rewrite of lake.db.t was committed"):
-            this.run(replace)
-        assert all(exists(file) for file in this.replacement.added)
-    else:
-        with pytest.raises(RewriteConflictError, match="the table was dropped and another one has its name"):
-            this.run(replace)
-    assert ids(this.other_catalog.load_table("db.t")) == [100]
 
 
 @WHEN
