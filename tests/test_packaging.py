@@ -159,30 +159,6 @@ def test_maven_central_misses_only_what_a_publisher_gives(artifact: Path, jar: Z
 
 
 @pytest.mark.way
-def test_what_maven_central_would_refuse_is_found(artifact: Path) -> None:
-    def faults() -> set[str]:
-        return set(build_dist.central_faults(artifact)) - allowed
-
-    allowed = set(build_dist.central_faults(artifact))
-    stem = f"iceberg-zorder-plugin-{artifact.name}"
-    checksum = artifact / f"{stem}.jar.sha1"
-    checksum.write_text("0" * 40, encoding="ascii")
-    assert faults() == {f"{checksum.name} is missing or wrong"}
-    checksum.unlink()
-    assert faults() == {f"{checksum.name} is missing or wrong"}
-    with ZipFile(artifact / f"{stem}-sources.jar", "w") as sources:
-        sources.writestr("io/icebergzorder/core/Layout.java", "")
-    assert any(
-        fault.startswith("the sources jar lacks io/icebergzorder/core/AscendingLongs.java") for fault in faults()
-    )
-    pom = artifact / f"{stem}.pom"
-    pom.write_text(pom.read_text(encoding="utf-8").replace("<version>", "<version>9"), encoding="utf-8")
-    assert f"the POM is for io/icebergzorder/iceberg-zorder-plugin/9{artifact.name}" in faults()
-    (artifact / f"{stem}-javadoc.jar").unlink()
-    assert build_dist.central_faults(artifact) == [f"there is no {stem}-javadoc.jar"]
-
-
-@pytest.mark.way
 def test_pypi_would_take_the_distributions(distributions: Path) -> None:
     files = [str(path) for path in distributions.iterdir()]
     done = subprocess.run(
@@ -226,14 +202,6 @@ def test_the_wheel_is_built_from_the_sdist_alone_and_works_in_an_environment_of_
 def test_javadoc_is_complete_and_without_a_warning() -> None:
     with ZipFile(build_dist.build_javadoc()) as pages:
         assert {"index.html", "io/icebergzorder/core/Layout.html"} <= set(pages.namelist())
-
-
-def test_ci_runs_the_readmes_test_command() -> None:
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    ci = REPOSITORY / ".ci" / "run"
-    assert "```sh\nmake test\n```" in readme
-    assert "make test" in ci.read_text(encoding="utf-8")
-    assert os.access(ci, os.X_OK)
 
 
 def fake_jdk(directory: Path, *, java: str, javac: str) -> Path:

@@ -81,55 +81,6 @@ def test_request(requests: list[RewriteRequest]) -> None:
     assert request.engine.catalog.settings["spark.sql.catalog.lake.uri"] == "jdbc:sqlite:/c.db"
 
 
-@pytest.mark.parametrize("engine", [SparkEngine, PyIcebergEngine])
-@pytest.mark.parametrize("sampled", [False, True])
-def test_request_of_a_plan(monkeypatch: pytest.MonkeyPatch, engine: type, sampled: bool) -> None:
-    """It is the request that ``rewrite`` has of the same arguments."""
-    seen: list[RewriteRequest] = []
-
-    def record(self: object, request: RewriteRequest, output: object, *_: object, sampled: bool = False) -> object:
-        seen.append(request)
-        flags.append(sampled)
-        return PLAN
-
-    flags: list[bool] = []
-    monkeypatch.setattr(engine, "plan", record)
-    monkeypatch.setattr(engine, "rewrite", record)
-    conf = ["--conf", "spark.driver.memory=1g"] if engine is SparkEngine else []
-    arguments = [
-        *("db.my-events", "--by", "a,`b,c`.d", "--where", "x = 1", "--branch", "audit", "--option", "cuts=even"),
-        *("--engine", "spark" if engine is SparkEngine else "pyiceberg", *conf, *CATALOG),
-    ]
-    result = run("plan", *arguments, *["--sampled"] * sampled)
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout == "Rewrite of lake.db.t (branch main, no snapshot) by a\nNothing: why\n"
-    assert json.loads(run("plan", *arguments, "--output", "json").stdout) == PLAN
-    run("rewrite", *arguments)
-    planned, _, rewritten = seen
-    assert planned == rewritten
-    assert flags[0] == sampled
-
-
-PLAN = {
-    "version": 1,
-    "table": "lake.db.t",
-    "branch": "main",
-    "snapshot_id": None,
-    "sort_order": "a",
-    "where": None,
-    "options": {},
-    "target_file_size_bytes": None,
-    "target_file_size_from": None,
-    "message": "Nothing: why",
-    "file_groups": [],
-    "left": [],
-    "scan_fractions": {},
-    "scan_fractions_before": {},
-    "expected_seconds": None,
-    "predicates": [],
-}
-
-
 @pytest.mark.parametrize(("engine", "kind"), [("spark", SparkEngine), ("pyiceberg", PyIcebergEngine)])
 def test_a_dry_run_of_either_engine_takes_conditions(requests: list[RewriteRequest], engine: str, kind: type) -> None:
     asked = ("--dry-run", "--predicate", "a = 1", "--predicate", "b > 2", "--engine", engine)

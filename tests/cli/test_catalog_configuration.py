@@ -67,17 +67,6 @@ def test_variables_win_over_the_file_and_arguments_over_both(monkeypatch: pytest
     }
 
 
-def test_places_of_the_file(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for place in ("cwd", "home", "special"):
-        (tmp_path / place).mkdir(exist_ok=True)
-        (tmp_path / place / ".pyiceberg.yaml").write_text(
-            f"default-catalog: {place}\ncatalog:\n  {place}:\n    uri: http://h\n"
-        )
-    assert catalog_properties().name == "home"
-    monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path / "special"))
-    assert catalog_properties().name == "special"
-
-
 @pytest.mark.usefixtures("configured")
 def test_the_same_as_load_catalog(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYICEBERG_CATALOG__MAIN__URI", "sqlite://")

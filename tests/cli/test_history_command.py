@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
 
-from iceberg_zorder.maintain.past_rewrites import REASON
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from tests.cli.processes import run_without_spark
 
@@ -53,27 +52,6 @@ def test_text_and_json_tell_of_each_rewrite(home: Path, catalog: Catalog) -> Non
     assert max(map(len, done.stdout.splitlines())) <= 80
     done = run_without_spark(home, "db.t", "--limit", "1", "--output", "json", command="history")
     assert [each["sort_order"] for each in json.loads(done.stdout)["rewrites"]] == ["hilbert(b, a)"]
-
-
-def test_snapshots_that_copy_a_summary_are_no_rewrites_and_expired_ones_are_not_told(
-    home: Path, catalog: Catalog
-) -> None:
-    appended(catalog, "db.copied")
-    table = catalog.load_table("db.copied")
-    rewrite_data_files(table, "a, b")
-    ours = table.refresh().current_snapshot()
-    assert ours is not None
-    assert ours.summary is not None
-    copied = {key: value for key, value in ours.summary.additional_properties.items() if key.startswith("zorder.")}
-    table.append(table.scan().to_arrow(), snapshot_properties={**copied, REASON: "none"})
-    done = run_without_spark(home, "db.copied", "--output", "json", command="history")
-    assert [each["snapshot_id"] for each in json.loads(done.stdout)["rewrites"]] == [ours.snapshot_id]
-    table.maintenance.expire_snapshots().by_id(ours.snapshot_id).commit()
-    done = run_without_spark(home, "db.copied", command="history")
-    assert done.stdout == "No snapshot of files.db.copied that is kept is of a rewrite by iceberg-zorder\n"
-    catalog.create_table("db.empty", pa.schema([("a", pa.int64())]))
-    done = run_without_spark(home, "db.empty", "--output", "json", command="history")
-    assert json.loads(done.stdout)["rewrites"] == []
 
 
 def test_what_has_no_history_is_refused(home: Path, catalog: Catalog) -> None:

@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 
 from iceberg_zorder.cli import usage
 from iceberg_zorder.cli.app import app
-from iceberg_zorder.cli.interruption import Interrupted, interruptible
+from iceberg_zorder.cli.interruption import interruptible
 from iceberg_zorder.cli.output import JsonOutput
 from tests.spark.tables import local_path
 
@@ -216,12 +216,3 @@ def test_a_rewrite_that_is_done_is_not_called_cancelled(
     assert json.loads(outcome.stdout)["rewritten_data_files_count"] == 4
     assert outcome.stderr == "Interrupted: the rewrite of db.events was complete by then\n"
     assert lake.check() == ["append"] * 4 + ["replace"]
-
-
-def test_a_second_signal_ends_what_waits_for_its_reader() -> None:
-    with interruptible() as signals:
-        signals.done()
-        signal.raise_signal(signal.SIGINT)
-        assert signals.received == [signal.SIGINT]
-        with pytest.raises(Interrupted):
-            signal.raise_signal(signal.SIGINT)

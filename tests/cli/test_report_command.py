@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
 
-from iceberg_zorder.pyiceberg import rewrite_data_files
 from tests.cli.processes import run, run_here, run_without_spark
 
 BY = ("db.events", "--by", "`user id`,ts")
@@ -75,36 +72,6 @@ def test_both_engines_say_the_same(home: Path, catalog: Catalog) -> None:
     assert on_spark == without
     assert on_spark["workload"]["costliest"][0]["scan_fraction"] == on_spark["predicates"][0]["scan_fraction"]
     assert catalog.load_table("db.events").metadata.current_snapshot_id == on_spark["snapshot_id"]
-
-
-@pytest.mark.full
-def test_both_engines_compare_and_draw_the_same(home: Path, catalog: Catalog) -> None:
-    rows = pa.table({"user id": [i * 37 % 100 for i in range(100)], "ts": list(range(100))})
-    table = catalog.create_table("db.drawn", rows.schema)
-    for start in range(0, 100, 20):
-        table.append(rows.slice(start, 20))
-    before = table.metadata.current_snapshot_id
-    rewrite_data_files(table, "ts DESC, hilbert(`user id`)", options={"rewrite-all": True})
-    with table.update_schema() as schema:
-        schema.rename_column("ts", "at")
-    asked = ("db.drawn", "--compare", str(before), "--predicate", "at >= 40", "--output", "json")
-    told, pages = [], []
-    for engine, command in (("spark", run), ("pyiceberg", run_without_spark)):
-        page = home / f"{engine}.html"
-        chosen = ("--engine", "spark", "--catalog", "files") if engine == "spark" else ()
-        done = command(home, *asked, *chosen, "--html", str(page), command="report")
-        assert done.returncode == 0, done.stderr
-        found = json.loads(done.stdout)
-        for report in (found, found["compared_with"]):
-            report["findings"] = [each["code"] for each in report["findings"]]
-        told.append(found)
-        # Commands of findings are those of the engine.
-        pages.append(re.sub(r"<pre.*?</pre>|<code.*?</code>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL))
-    assert told[0] == told[1]
-    assert told[0]["sort_order"] == told[0]["compared_with"]["sort_order"] == "at DESC NULLS LAST, hilbert(`user id`)"
-    assert told[0]["compared_with"]["snapshot_id"] == before
-    assert pages[0].count("<svg") == 8
-    assert pages[0] == pages[1]
 
 
 def test_commands_are_whole_with_all_that_finds_the_catalog(home: Path, catalog: Catalog) -> None:

@@ -41,28 +41,6 @@ def test_rewrites_says_so_and_then_has_nothing_to_do(home: Path, catalog: Catalo
     assert nothing.stdout.strip() not in nothing.stderr
 
 
-@pytest.mark.usefixtures("catalog")
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        pytest.param(("db.nosuch", "--by", "ts"), "nosuch", marks=pytest.mark.full),
-        pytest.param(("db.events", "--by", "nope"), "nope", marks=pytest.mark.full),
-        pytest.param(("db.events", "--by", "ts", "--where", "ts >>>"), "ts >>>", marks=pytest.mark.full),
-    ],
-)
-def test_refusal_is_one_message(home: Path, arguments: tuple[str, ...], named: str) -> None:
-    done = run(home, *arguments, "--catalog", "files", "--quiet", "--output", "json")
-    assert done.returncode == 2, done.stderr
-    error = json.loads(done.stdout)["error"]
-    assert (error["class"], error["exit_code"]) == ("InvalidInputError", 2)
-    assert error["message"] in done.stderr
-    assert done.stderr.startswith("Error: Cannot ")
-    assert ", because " in done.stderr
-    assert named in done.stderr
-    assert "\tat " not in done.stderr
-    assert "Exception" not in done.stderr
-
-
 class TestWithoutSpark:
     @pytest.fixture
     def table(self, home: Path, catalog: Catalog) -> Table:

@@ -106,7 +106,7 @@ class Check:
             yield "a file is there twice"
         yield from check_totals(live, snapshot["summary"])
         for manifest in manifests:
-            if manifest.listed["added_snapshot_id"] == own:
+            if manifest.listed.added_snapshot_id == own:
                 yield from check_manifest(metadata, manifest, has_signed_uuids=self.engine.has_signed_uuids)
         added = [e for e in live if e.status == ADDED and e.snapshot_id == own and e.content == DATA]
         changed = "change_schema" in self.disturbances.done

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pyiceberg.manifest import PartitionFieldSummary
+
 from tests.fuzz.model import ADDED, DATA, DELETED, EXISTING, Entry, Manifest, Metadata, Model, Row, local
 from tests.fuzz.transforms import apply
 from tests.fuzz.types import (
@@ -83,25 +85,25 @@ def check_manifest(metadata: Metadata, manifest: Manifest, *, has_signed_uuids: 
     listed, entries = manifest.listed, manifest.entries
     for kind, status in {"added": ADDED, "existing": EXISTING, "deleted": DELETED}.items():
         of_kind = [entry for entry in entries if entry.status == status]
-        files = listed.get(f"{kind}_files_count", listed.get(f"{kind}_data_files_count"))
-        rows = listed[f"{kind}_rows_count"]
+        files, rows = (getattr(listed, f"{kind}_{counted}_count") for counted in ("files", "rows"))
         if files != len(of_kind) or rows != sum(entry.file["record_count"] for entry in of_kind):
             yield f"{manifest.path} has {len(of_kind)} {kind} files, and the list says {files} of {rows} rows"
     types = metadata.partition_types(manifest.spec_id)
-    for place, (told, of) in enumerate(zip(listed.get("partitions") or [], types, strict=False)):
+    for place, (told, of) in enumerate(zip(listed.partitions or [], types, strict=False)):
         if of == "uuid" and has_signed_uuids:
             continue
-        for complaint in _check_summary(told, [entry.partition[place] for entry in entries], of):
+        live = [entry.partition[place] for entry in entries if entry.status != DELETED]
+        for complaint in _check_summary(told, live, of):
             yield f"{manifest.path}: partition field {place}: {complaint}"
 
 
-def _check_summary(told: dict[str, Any], values: Sequence[Any], of: str) -> Iterator[str]:
-    if None in values and not told["contains_null"]:
+def _check_summary(told: PartitionFieldSummary, values: Sequence[Any], of: str) -> Iterator[str]:
+    if None in values and not told.contains_null:
         yield "contains_null is false"
-    if any(map(is_nan, values)) and told.get("contains_nan") is False:
+    if any(map(is_nan, values)) and told.contains_nan is False:
         yield "contains_nan is false"
     known = [value for value in values if value is not None and not is_nan(value)]
-    lower, upper = told.get("lower_bound"), told.get("upper_bound")
+    lower, upper = told.lower_bound, told.upper_bound
     for bound in (lower, upper):
         if bound is not None and is_nan(from_bytes(bound, of)):
             yield "NaN is a bound"

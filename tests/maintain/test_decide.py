@@ -74,24 +74,6 @@ def test_triggers(triggers: dict[str, Any], action: str, reason: str) -> None:
     assert decision.groups == ((NEED,) if action == "rewrite" else ())
 
 
-def test_a_table_that_was_never_rewritten_is_due_by_time() -> None:
-    for triggers in (Triggers(interval=timedelta(days=9)), Triggers(cron="0 3 1 1 *")):
-        assert decided(table("t", NEED, last_rewrite_ms=None), TableSettings(triggers=triggers)).action == "rewrite"
-
-
-@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York"])
-@pytest.mark.parametrize("claimed", [-(10**18), -1, 10**18])
-def test_a_time_that_cannot_be_is_no_reason_to_fail(zone: str, claimed: int) -> None:
-    found = replace(table("t", NEED), last_rewrite_ms=claimed)
-    settings = TableSettings(triggers=Triggers(cron="0 3 * * *", interval=timedelta(days=1)), time_zone=zone)
-    assert decided(found, settings).action == ("rewrite" if claimed < 0 else "leave")
-
-
-def test_what_is_not_known_meets_no_trigger() -> None:
-    decision = decided(table("t", NEED), TableSettings(triggers=Triggers(depth=1.0)))
-    assert (decision.action, decision.reason) == ("leave", "no trigger is met: depth unknown of 1")
-
-
 def test_what_pays_by_the_options_may_not_by_the_trigger() -> None:
     settings = TableSettings(triggers=Triggers(scan_ratio=2.0, commit_count=7))
     assert decided(table("t", NEED), settings).reason == "commit-count 7 of 7"

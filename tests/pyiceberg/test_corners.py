@@ -15,7 +15,6 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
 
-from iceberg_zorder.errors import RewriteFailedError
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.content_files import identity
 from iceberg_zorder.pyiceberg.progress import Progress
@@ -178,16 +177,6 @@ def test_a_conflict_in_a_nan_partition_is_planned_again(catalog: SqlCatalog) -> 
     assert partitions(table)["nan"] == [20, 22, 120, 121, 122]
 
 
-def test_what_others_have_changed_altogether_is_told(catalog: SqlCatalog) -> None:
-    table = table_of(catalog, pa.schema([("id", pa.int64())]))
-    for number in range(3):
-        table.append(pa.table({"id": [number]}))
-    other = catalog.load_table("db.t")
-    result = rewrite_data_files(table, ["id"], options=ALL, progress=once(lambda: other.refresh().delete("id >= 0")))
-    assert result.nothing_to_do
-    assert "other operations changed the data files of 1 file groups" in str(result.message)
-
-
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
 @pytest.mark.parametrize("counted", [True, False])
 def test_equality_deletes_of_nan_beside_values(catalog: SqlCatalog, kind: pa.DataType, counted: bool) -> None:
@@ -316,26 +305,6 @@ def same_partition(one: DataFile, other: DataFile) -> bool:
     return key(one) == key(other)
 
 
-@pytest.mark.parametrize("nanoseconds", [1_000, 1_001])
-def test_nanoseconds_are_not_cut_off(catalog: SqlCatalog, nanoseconds: int) -> None:
-    table = table_of(catalog, pa.schema([("id", pa.int64()), ("ts", pa.timestamp("us"))]))
-    data = data_file(table, [{"id": 1, "ts": None}])
-    fine = pa.table({"id": [1], "ts": pa.array([nanoseconds], pa.timestamp("ns"))})
-    fields = [
-        field.with_metadata({"PARQUET:field_id": str(number)}) for number, field in enumerate(fine.schema, start=1)
-    ]
-    pq.write_table(fine.cast(pa.schema(fields)), local(data), version="2.6")
-    commit_files(table, data)
-    if nanoseconds % 1000:
-        for partial in (False, True):
-            with pytest.raises(RewriteFailedError, match="would lose data"):
-                rewrite_data_files(table, ["id"], options={**ALL, "partial-progress.enabled": partial})
-        assert [file.file_path for file in data_files(table.refresh())] == [data.file_path]
-    else:
-        assert rewrite_data_files(table, ["id"], options=ALL).rewritten_data_files_count == 1
-        assert [row["ts"].microsecond for row in live(table)] == [1]
-
-
 def test_bounds_are_those_of_the_rows_and_not_of_their_dictionary(catalog: SqlCatalog) -> None:
     """Of a batch of NULLs, Arrow takes the dictionary's first value into the statistics."""
     table = table_of(catalog, pa.schema([("s", pa.string())]))
@@ -348,21 +317,6 @@ def test_bounds_are_those_of_the_rows_and_not_of_their_dictionary(catalog: SqlCa
     writer.close()
     (file,) = writer.files
     assert (file.lower_bounds, file.upper_bounds) == ({1: b"m"}, {1: b"m"})
-
-
-def test_files_that_hold_strings_as_dictionaries_are_sampled(catalog: SqlCatalog) -> None:
-    """Arrow reads what it has written as a dictionary as one, asked or not."""
-    table = table_of(catalog, pa.schema([("s", pa.string())]))
-    for text in ("a", "b"):
-        file = data_file(table, [{"s": text}])
-        if text == "a":
-            column = pa.array([text]).dictionary_encode()
-            field = pa.field("s", column.type, metadata={"PARQUET:field_id": "1"})
-            pq.write_table(pa.table([column], pa.schema([field])), local(file))
-            assert pa.types.is_dictionary(pq.read_schema(local(file)).field("s").type)
-        commit_files(table, file)
-    assert rewrite_data_files(table, ["s"], options=ALL).rewritten_data_files_count == 2
-    assert values(table, "s") == ["a", "b"]
 
 
 @pytest.mark.parametrize("version", ["1", "2"])
@@ -378,43 +332,3 @@ def test_a_dropped_partition_field_of_a_required_column(catalog: SqlCatalog, ver
     rewrite_data_files(table, ["p", "id"], options=ALL)
     assert values(table, "id") == [0, 1, 2]
     assert len(data_files(table)) == 1
-
-
-def test_a_file_that_is_there_twice_with_deletes_that_have_no_room(
-    catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Once before and once after a delete: by the specification, the delete applies to the older one only."""
-    monkeypatch.setattr("iceberg_zorder.pyiceberg.read.deletes._SMALL_BATCH_ROWS", 1000)
-    monkeypatch.setattr("iceberg_zorder.request.rewrite_options.SMALLEST_MEMORY_LIMIT", 1)
-    table = table_of(catalog, pa.schema([("id", pa.int64())]))
-    data = data_file(table, [{"id": number} for number in range(20_000)])
-    commit_files(table, data)
-    commit_files(table, equality_delete(table, [{"id": number} for number in range(0, 20_000, 2)], ["id"]))
-    commit_files(table, data)
-    rewrite_data_files(table, ["id"], options={**ALL, "memory-limit-bytes": 800_000})
-    assert sorted(row["id"] for row in live(table)) == sorted([*range(20_000), *range(1, 20_000, 2)])
-
-
-def test_a_file_of_another_number_of_rows_is_refused(catalog: SqlCatalog) -> None:
-    table = table_of(catalog, pa.schema([("id", pa.int64())]))
-    short = data_file(table, [{"id": 1}])
-    short[[field.name for field in DATA_FILE_TYPE[3].fields].index("record_count")] = 2
-    commit_files(table, short)
-    with pytest.raises(RewriteFailedError, match="it has 1 rows, and its manifest says 2"):
-        rewrite_data_files(table, ["id"], options=ALL)
-
-
-def test_files_whose_arrow_schema_has_views_of_strings_are_read(catalog: SqlCatalog) -> None:
-    # Polars, DataFusion and what is built on them write such files; Arrow cannot take rows of views.
-    schema = pa.schema([("s", pa.string_view()), ("n", pa.int64())])
-    text = pa.array(["a", "bb", None, "c" * 20] * 250)
-    rows = pa.table([text.cast(pa.string_view()), pa.array(range(1_000))], schema)
-    table = table_of(catalog, schema)
-    for start in range(0, 1_000, 200):
-        table.append(rows.slice(start, 200))
-    file = local(data_files(table)[0])
-    assert pq.read_schema(file).field("s").type == pa.string_view()
-    before = sorted(map(repr, live(table)))
-    result = rewrite_data_files(table, ["s", "n"], options={**ALL, "sample-rows": 100})
-    assert result.rewritten_data_files_count == 5
-    assert sorted(map(repr, live(table))) == before

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +19,7 @@ from iceberg_zorder.workload.readers.statements import split
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from tests.fuzz.seeds import seeds
 from tests.workload.random_queries import CREATE, TABLE, rows, statement
-from tests.workload.soundness import Narrowed, connected, in_duckdb, result
+from tests.workload.soundness import Narrowed, connected, result
 
 DUCKDB = Dialect.get_or_raise("duckdb")
 QUERIES_PER_SEED = 20
@@ -93,50 +91,6 @@ def test_queries_of_tpc(tpc: tuple[str, duckdb.DuckDBPyConnection]) -> None:
                 narrowed_ones += 1
                 assert result(connection, narrowed.statement) == wanted, (number, table.identifier)
     assert narrowed_ones > {"tpch": 15, "tpcds": 100}[name]
-
-
-def test_filters_are_as_narrow_as_those_of_duckdbs_own_plans(tpc: tuple[str, duckdb.DuckDBPyConnection]) -> None:
-    """Another judge of what a scan may leave out; what no bounds of files tell, and what statistics tell it, left out."""
-    name, connection = tpc
-    compared = 0
-    for number, query in queries_of(connection, name):
-        planned = plan_filters(connection, query)
-        for table in tables(connection):
-            own = table.identifier[-1]
-            ours = [each for each in Narrowed(query, table).filters if each != "FALSE"]
-            # In query 12 of TPC-H DuckDB concludes from a < b and b < '1995-01-01' that a < '1995-01-01'.
-            if not ours or own not in planned or (name, number) == ("tpch", 12):
-                continue
-            passing = [rows_of(connection, own, in_duckdb(each)) for each in ours]
-            theirs = [rows_of(connection, own, each) for each in planned[own]]
-            assert min(passing) <= min(theirs), (number, own, ours, planned[own])
-            compared += 1
-    assert compared > {"tpch": 30, "tpcds": 200}[name]
-
-
-def plan_filters(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, list[str]]:
-    """The filters that DuckDB pushes into scans, by table."""
-    (found,) = connection.execute(f"EXPLAIN (FORMAT JSON) {query}").fetchall()
-    nodes = json.loads(found[1])
-    filters: dict[str, list[str]] = {}
-    while nodes:
-        node = nodes.pop()
-        nodes += node.get("children", [])
-        details = node.get("extra_info", {})
-        if "Table" in details:
-            pushed = details.get("Filters", [])
-            kept = [each for each in ([pushed] if isinstance(pushed, str) else pushed) if is_asked(each, query)]
-            filters.setdefault(details["Table"].split(".")[-1], []).append(
-                " AND ".join(f"({each.removeprefix('optional: ')})" for each in kept) or "TRUE"
-            )
-    return filters
-
-
-def is_asked(pushed: str, query: str) -> bool:
-    """Tell whether files could be left out by a filter, and it is the query's own, and not from statistics of keys."""
-    if re.search(r"contains\(|suffix\(|~~|Dynamic Filter", pushed):
-        return False
-    return all(number in query for number in re.findall(r"\w+(?:_sk|_number)[<>]=(\d+)", pushed))
 
 
 def rows_of(connection: duckdb.DuckDBPyConnection, table: str, condition: str) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import re
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -19,7 +18,6 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
-import iceberg_zorder
 from iceberg_zorder.advice.advice import Advice
 from iceberg_zorder.advice.judged_queries import halves
 from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, files_read
@@ -263,35 +261,6 @@ def test_warnings_have_reasons(catalog: Catalog) -> None:
     assert all("hidden" not in each.columns for each in found.candidates)
 
 
-def test_what_joins_have_of_the_order_of_today_is_warned_of(catalog: Catalog, tmp_path: Path) -> None:
-    rng = np.random.default_rng(5)
-    day, user = np.arange(20_000) // 200, rng.integers(0, 1_000, 20_000)
-    rows = pa.table({"day": day, "mixed": rng.permutation(day), "user": user, "Some Item": user * 3})
-    table = made(catalog, rows)
-    joins = [
-        "JOIN days d ON t.day = d.day WHERE d.year = 2024 AND",
-        "JOIN days d ON t.mixed = d.k JOIN days e ON e.k = t.day WHERE",
-        'WHERE t.day IN (SELECT k FROM days WHERE year = 2024) AND t."Some Item" = (SELECT max(i) FROM items) AND',
-        "WHERE",
-    ]
-    statements = [f"SELECT * FROM db.t t {joins[number % 4]} user = {20 * number};" for number in range(50)]
-    (tmp_path / "q.sql").write_text("\n".join(statements))
-    found = advise(table, tmp_path / "q.sql", options=SMALL)
-    assert found.pick is not None
-    assert "day" not in found.pick.columns
-    (joined,) = (each for each in found.warnings if each.kind == "joined")
-    assert joined.columns == ("day",)
-    # 38 of 50 scans; each of the 8 commits has 13 of 100 days.
-    assert "76% of the scans join by day, in which files are narrow today: a value of it" in joined.message
-    assert re.search(r"is looked for in 1[2-4]\.\d% of the bytes", joined.message)
-    assert joined.message in str(found.to_dict())
-    # Where the table is not in that order, there is nothing to give up.
-    catalog.drop_table("db.t")
-    table = made(catalog, rows.take(rng.permutation(20_000)))
-    found = advise(table, tmp_path / "q.sql", options=SMALL)
-    assert "joined" not in {each.kind for each in found.warnings}
-
-
 @pytest.mark.parametrize(
     ("condition", "dialect"),
     [
@@ -347,15 +316,3 @@ def test_what_cannot_be_honoured_is_refused(catalog: Catalog, arguments: dict[st
     table = made(catalog, grid(100))
     with pytest.raises(InvalidInputError, match=message):
         advise(table, **{"workload": workload(*QUERIES), **arguments})
-
-
-def test_a_table_without_data_is_refused_and_files_of_queries_are_read(catalog: Catalog, tmp_path: Path) -> None:
-    empty = catalog.create_table("db.empty", grid(1).schema)
-    with pytest.raises(InvalidInputError, match=r"Cannot advise on lake.db.empty, because it has no data file"):
-        advise(empty, workload(*QUERIES))
-    (tmp_path / "q.sql").write_text("".join(f"SELECT * FROM db.t WHERE {text};\n" for text in QUERIES))
-    table = made(catalog, grid(5_000))
-    by_file, by_value = (
-        iceberg_zorder.advise(table, queries, options=SMALL) for queries in (tmp_path / "q.sql", workload(*QUERIES))
-    )
-    assert by_file == by_value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
@@ -24,14 +23,11 @@ from pyiceberg.exceptions import (
     UnauthorizedError,
 )
 from pyiceberg.table import CommitTableResponse, Table
-from sqlalchemy import create_engine, text
-from sqlalchemy.exc import DBAPIError
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg.catalog.configuration import CatalogConfiguration, load_table
 from iceberg_zorder.pyiceberg.catalog.retry import is_not_committed, is_transient
 from tests.pyiceberg.committing import (
-    Interrupted,
     avro_files,
     commit,
     exists,
@@ -165,34 +161,6 @@ def test_a_refusal_of_what_was_committed(lake: Lake) -> None:
     assert lake.faulty.commits == 1
 
 
-class Late(SqlCatalog):
-    """A catalog that refuses a commit, and then makes it all the same, before it tells of the table a second time."""
-
-    commits = 0
-    late: list[Callable[[], object]]
-
-    def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
-        self.commits += 1
-        # Its own second look at the table is that of the commit itself.
-        self.late = [lambda: None, lambda: SqlCatalog.commit_table(self, table, requirements, updates), lambda: None]
-        raise CommitFailedException("Requirement failed: branch main has changed")
-
-    def load_table(self, identifier: Any) -> Table:
-        if self.commits and self.late:
-            self.late.pop(0)()
-        return super().load_table(identifier)
-
-
-def test_a_refusal_that_is_taken_back_later(lake: Lake, tmp_path: Path) -> None:
-    late = make_catalog(tmp_path, Late)
-    lake.mine = late.load_table("db.t")
-    assert lake.commit() == head_id(lake.seen)
-    assert lake.is_rewritten()
-    assert late.commits == 1
-    assert avro_files(lake.seen) == known_avro_files(lake.seen)
-    late.close()
-
-
 @pytest.mark.parametrize("committed", [False, True])
 def test_a_refusal_that_cannot_be_checked_is_unknown(lake: Lake, committed: bool) -> None:
     error = CommitFailedException("Requirement failed: branch main has changed")
@@ -228,17 +196,6 @@ def test_the_table_says_how_often_to_retry(lake: Lake, retries: int) -> None:
     assert not lake.is_rewritten()
 
 
-def test_the_table_says_how_long_to_retry(lake: Lake) -> None:
-    with lake.seen.transaction() as transaction:
-        transaction.set_properties({"commit.retry.total-timeout-ms": "0"})
-    lake.mine.refresh()
-    lake.faulty.before = CommitFailedException("Requirement failed: branch main has changed")
-    with pytest.raises(RewriteConflictError):
-        lake.commit()
-    assert lake.faulty.commits == 1
-    assert lake.all_deleted()
-
-
 def test_a_failure_before_the_catalog_is_asked(lake: Lake) -> None:
     with lake.seen.transaction() as transaction:
         transaction.set_properties({"write.avro.compression-codec": "lz4"})
@@ -247,38 +204,6 @@ def test_a_failure_before_the_catalog_is_asked(lake: Lake) -> None:
     assert lake.faulty.commits == 0
     assert lake.all_deleted()
     assert not lake.is_rewritten()
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, PermissionError])
-def test_a_failure_between_two_attempts(tmp_path: Path, error: type[BaseException]) -> None:
-    catalog = make_catalog(tmp_path, Interrupted)
-    table = make_table(catalog, rows_of([1, 2]), rows_of([3]))
-    other = make_catalog(tmp_path, SqlCatalog)
-    replacement, start = rewritten(table, files_of(table)), head_id(table)
-    load = catalog.load_table
-    loads = 0
-
-    def append() -> None:
-        other.load_table("db.t").append(rows_of([4]))
-        # The next look at the table, after the catalog refused, is good; the one after that is the next attempt's.
-        catalog.load_table = failing  # type: ignore[method-assign]
-
-    def failing(identifier: Any) -> Table:
-        nonlocal loads
-        loads += 1
-        if loads == 3:
-            raise error("between")
-        return load(identifier)
-
-    catalog.first = [append]
-    with pytest.raises(error, match="between"):
-        commit(table, replacement, start)
-    seen = other.load_table("db.t")
-    assert not any(map(exists, replacement.added))
-    assert avro_files(seen) == known_avro_files(seen)
-    assert ids(seen) == [1, 2, 3, 4]
-    catalog.close()
-    other.close()
 
 
 @pytest.fixture
@@ -307,14 +232,6 @@ def test_a_failing_server_never_loses_files(
             lake.commit()
     assert lake.nothing_deleted()
     assert lake.is_rewritten() == committed
-
-
-def test_a_conflict_over_http(lake: Lake, rest: RestServer) -> None:
-    rest.answer, rest.commits = status(409), False
-    with pytest.raises(RewriteConflictError, match="on the same files: Fault: told to. The new files"):
-        lake.commit()
-    assert lake.all_deleted()
-    assert not lake.is_rewritten()
 
 
 class Recovering(SqlCatalog):
@@ -375,36 +292,6 @@ def test_a_refusal_does_not_clear_up_an_earlier_attempt(lake: Lake, tmp_path: Pa
     catalog.late()
     assert lake.is_rewritten()
     catalog.close()
-
-
-def test_a_locked_database_is_waited_for(lake: Lake, tmp_path: Path) -> None:
-    patient = {"commit.retry.min-wait-ms": "20", "commit.retry.max-wait-ms": "100"}
-    with lake.seen.transaction() as transaction:
-        transaction.set_properties(patient)
-    uri = f"sqlite:///{tmp_path}/catalog.db"
-    catalog = SqlCatalog("lake", uri=uri, warehouse=f"file://{tmp_path}/warehouse", init_catalog_tables="false")
-    with catalog.engine.connect() as connection:
-        connection.exec_driver_sql("PRAGMA busy_timeout = 1")
-    lake.mine = catalog.load_table("db.t")
-    other = sqlite3.connect(tmp_path / "catalog.db", check_same_thread=False, isolation_level=None)
-    other.execute("BEGIN EXCLUSIVE")
-    release = threading.Timer(0.3, other.rollback)
-    release.start()
-    assert lake.commit() == head_id(lake.seen)
-    release.join()
-    assert lake.is_rewritten()
-    other.close()
-    catalog.close()
-
-
-def test_a_file_of_sqlite_that_may_not_be_written_or_has_no_room_was_not(tmp_path: Path) -> None:
-    create_engine(f"sqlite:///{tmp_path}/c.db").connect().execute(text("CREATE TABLE t AS SELECT 1 a")).close()
-    for setting in ("query_only = ON", "max_page_count = 2"):
-        with create_engine(f"sqlite:///{tmp_path}/c.db").connect() as connection:
-            connection.execute(text(f"PRAGMA {setting}"))
-            with pytest.raises(DBAPIError) as refused:
-                connection.execute(text("INSERT INTO t SELECT randomblob(10000)"))
-        assert is_not_committed(refused.value), refused.value
 
 
 def test_what_was_not_sent_was_not_committed() -> None:

@@ -12,7 +12,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.manifest import DataFile, ManifestContent
 from pyiceberg.table import Table
 
-from iceberg_zorder.errors import RewriteConflictError, UnknownOutcomeError
+from iceberg_zorder.errors import RewriteConflictError
 from iceberg_zorder.pyiceberg.commit.validation import ConflictError, check_history
 from tests.pyiceberg.committing import (
     Interrupted,
@@ -162,13 +162,6 @@ def test_a_deletion_by_copy_on_write_conflicts(race: Callable[..., Race], during
 
 
 @WHEN
-def test_a_deletion_of_whole_files_conflicts(race: Callable[..., Race], during: bool) -> None:
-    this = race(during, version=1)
-    this.conflicts(lambda: this.other.delete("p = 'a'"), match="and 1 more is no longer there")
-    assert ids(this.mine) == []
-
-
-@WHEN
 def test_an_equality_delete_applies_to_the_new_files(race: Callable[..., Race], during: bool) -> None:
     this = race(during)
 
@@ -191,13 +184,6 @@ def test_an_equality_delete_conflicts_with_newer_files(race: Callable[..., Race]
 
     this.conflicts(upsert, match="equality delete file .* was added", use_starting_sequence_number=False)
     assert rows_by_sequence_numbers(this.mine) == [1, 2, 3, 4, 5, 6]
-
-
-def test_an_equality_delete_of_another_partition_is_no_conflict(race: Callable[..., Race]) -> None:
-    this = race(False, partitioned=True)
-    delete = equality_deletes(this.other, [2], spec_id=1, partition=["b"])
-    this.run(lambda: commit_files(this.other, delete), use_starting_sequence_number=False)
-    assert [entry.sequence_number for entry in entries_of(this.mine, ManifestContent.DATA)] == [4]
 
 
 @WHEN
@@ -269,61 +255,6 @@ def test_an_expired_starting_snapshot_is_known_by_the_one_that_came_next(race: C
         check_history(without, head, [this.start], "main")
     # What the rewrite has committed itself came from it.
     check_history(without, head, [this.start, after.snapshot_id], "main")
-
-
-def test_an_expired_starting_snapshot_conflicts(race: Callable[..., Race]) -> None:
-    this = race(False)
-    this.append([7])
-    this.other.maintenance.expire_snapshots().by_id(this.start).commit()
-    with pytest.raises(RewriteConflictError, match=f"snapshot {this.start}, which the rewrite started from"):
-        this.run()
-    assert ids(this.mine) == [1, 2, 3, 4, 5, 6, 7]
-
-
-def test_expired_snapshots_before_the_start_are_no_conflict(race: Callable[..., Race]) -> None:
-    this = race(False)
-    this.other.maintenance.expire_snapshots().by_id(this.other.metadata.snapshots[0].snapshot_id).commit()
-    this.run()
-    assert ids(this.mine) == [1, 2, 3, 4, 5, 6]
-
-
-@WHEN
-def test_a_table_of_the_same_name_conflicts(race: Callable[..., Race], during: bool) -> None:
-    this = race(during)
-
-    def replace() -> None:
-        this.other_catalog.drop_table("db.t")
-        make_table(this.other_catalog, rows_of([100]))
-
-    if during:
-        # The catalog refuses, but whether it had not committed before the table was dropped is not to be seen.
-        with pytest.raises(UnknownOutcomeError, match="Cannot tell whether the rewrite of lake.db.t was committed"):
-            this.run(replace)
-        assert all(exists(file) for file in this.replacement.added)
-    else:
-        with pytest.raises(RewriteConflictError, match="the table was dropped and another one has its name"):
-            this.run(replace)
-    assert ids(this.other_catalog.load_table("db.t")) == [100]
-
-
-@WHEN
-def test_a_file_that_was_removed_and_added_again_conflicts(race: Callable[..., Race], during: bool) -> None:
-    this = race(during)
-    this.start = commit_files(this.other, position_deletes(this.other, [(this.files[0].file_path, 1)]))
-
-    def remove_and_add() -> None:
-        this.other.refresh().delete("p = 'a'")
-        this.other.add_files([file.file_path for file in this.files])
-
-    this.conflicts(remove_and_add, match="is no longer there")
-    assert ids(this.mine) == [1, 2, 3, 4, 5, 6]
-
-
-def test_a_file_that_is_there_twice_conflicts(race: Callable[..., Race]) -> None:
-    this = race(False)
-    this.other.add_files([this.files[1].file_path], check_duplicate_files=False)
-    this.conflicts(match=f"data file {this.files[1].file_path} is there more than once")
-    assert ids(this.mine) == [1, 2, 3, 4, 4, 5, 5, 6, 6]
 
 
 @WHEN

@@ -9,12 +9,9 @@ from datetime import timedelta
 import pyarrow as pa
 import pytest
 from pyiceberg.exceptions import ValidationException
-from pyiceberg.table import CommitTableRequest, Table
-from pyiceberg.table.update import AddSnapshotUpdate
+from pyiceberg.table import Table
 
-from tests.pyiceberg.commit.test_markers import rewrite_marked
 from tests.pyiceberg.polaris_lake import PolarisLake
-from tests.stack.rest import status
 
 SMALL = 1_000_000_000
 LATE = timedelta(days=2)
@@ -46,7 +43,7 @@ def after(write: Callable[[Table], None], before: Counter[tuple[int, int]]) -> C
     return left if write is delete else left + Counter([(1, 2)])
 
 
-@pytest.mark.parametrize("write", [delete, append])
+@pytest.mark.parametrize("write", [delete, pytest.param(append, marks=pytest.mark.full)])
 def test_a_writer_wins_and_the_rewrite_is_made_again(lake: PolarisLake, write: Callable[[Table], None]) -> None:
     stale, before = lake.table(), lake.rows()
     done = lake.maintain().done
@@ -76,40 +73,3 @@ def test_without_markers_the_writer_fails_as_ever(lake: PolarisLake) -> None:
     assert operations(lake.table())[-1] == "replace"
     assert lake.rows() == before
     assert not lake.maintain(timedelta(minutes=5)).is_conflict
-
-
-def test_what_comes_late_is_in_doubt_while_rewrites_may_be_rolled_back_for_it(lake_of_ours: PolarisLake) -> None:
-    """Others were faster, so that it should be refused: it is not, where all that they made is rolled back for it.
-
-    No healthy server is late on request.
-    """
-    lake, server = lake_of_ours, lake_of_ours.ours
-    assert server is not None
-    honest, before = server.commit, lake.rows()
-    late: list[CommitTableRequest] = []
-
-    def commit(table: Table, request: CommitTableRequest) -> None:
-        if late or not any(isinstance(each, AddSnapshotUpdate) for each in request.updates):
-            honest(table, request)
-            return
-        late.append(request)
-        rewrite_marked(server.catalog.load_table("db.t"), "y, x")
-        server.answer = status(503)
-
-    def recovered() -> None:
-        server.answer = None
-
-    server.commit = commit  # type: ignore[method-assign]
-    server.before_load = recovered
-    found = lake.maintain()
-    assert found.error is not None
-    assert found.error.startswith(
-        "lake.db.t: UnknownOutcomeError: Cannot tell whether the rewrite of lake.db.t was committed"
-    )
-    (theirs,) = [
-        each for each in lake.table().snapshots() if each.summary and each.summary.operation.value == "replace"
-    ]
-    honest(server.catalog.load_table("db.t"), late[0])
-    (mine,) = [each for each in lake.table().snapshots() if each.summary and each.summary.operation.value == "replace"]
-    assert mine.snapshot_id != theirs.snapshot_id
-    assert lake.rows() == before

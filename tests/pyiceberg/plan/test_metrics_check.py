@@ -16,10 +16,9 @@ from pyiceberg.table import CommitTableResponse, Table
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.pyiceberg import execute, plan_rewrite, rewrite_data_files
-from iceberg_zorder.pyiceberg.plan.plan_request import remember
 from iceberg_zorder.request.result import RewriteResult
-from tests.pyiceberg.committing import commit_files, make_catalog
-from tests.pyiceberg.lake import data_files, one_commit, position_delete
+from tests.pyiceberg.committing import make_catalog
+from tests.pyiceberg.lake import data_files, one_commit
 
 OF = "write.metadata.metrics.column."
 ROWS = 1_500
@@ -268,75 +267,6 @@ def test_a_plan_sets_it_when_it_is_executed(catalog: SqlCatalog) -> None:
     assert table.properties["of"] == "others"
     assert table.properties[f"{OF}v"] == "truncate(35)"
     assert share_read(table, kind) < 0.5
-
-
-def test_conflicts_do_not_set_it_again(tmp_path: Path) -> None:
-    catalog = make_catalog(tmp_path, Counting)
-    kind = UNKEPT["strings, counts"]
-    table = kind.table(catalog)
-    other = catalog.load_table("db.t")
-    changes = [lambda: commit_files(other, position_delete(other, data_files(other)[0], [0, 1]))]
-    catalog.calls.clear()
-
-    def interfere(stage: str, rows: int, size: int) -> None:
-        if stage == "write" and changes:
-            changes.pop()()
-
-    result = rewrite_data_files(table, "v, b", options=asked("fix"), progress=interfere)
-    assert result.rewritten_data_files_count == 5
-    assert not changes
-    assert catalog.calls.count(["set-properties"]) == 1
-    assert str(result.message).count("Set write") == 1
-    assert table.scan().count() == ROWS - 2
-    catalog.close()
-
-
-def test_what_new_files_do_not_keep_is_predicted_to_be_read(catalog: SqlCatalog) -> None:
-    kind = FINE["numbers"]
-    table = kind.table(catalog)
-    rewrite(table, kind)
-    was = share_read(table, kind)
-    assert was < 0.5
-    with table.transaction() as change:
-        change.set_properties({f"{OF}v": "none", f"{OF}b": "none"})
-    result = rewrite(table, kind, "warn", **{"rewrite-all": False, "min-file-size-bytes": 2_499})
-    assert str(result.message).startswith("Nothing to rewrite in lake.db.t: ")
-    assert "New files get no bounds of v (metrics mode none), b (metrics mode none)" in str(result.message)
-
-    plan = plan_rewrite(table, "v, b", options=asked()).sampled(predicates=["v = 7", "v IS NULL"])
-    assert plan.scan_fractions_before["v"] == pytest.approx(was)
-    assert plan.scan_fractions == {"v": 1.0, "b": 1.0}
-    assert [each.predicted for each in plan.predicates] == [1.0, 0.0]
-    result = execute(plan)
-    assert [scan.actual for scan in result.scan_fractions] == [1.0, 1.0]
-    assert "Column v pays for the others" in str(result.message)
-    assert share_read(table, kind) == 1.0
-
-
-@pytest.mark.parametrize(("type_name", "beginnings"), [("string", 1), ("binary", 7)])
-def test_values_that_differ_after_their_sampled_keys_are_seen(
-    catalog: SqlCatalog, beginnings: int, type_name: str
-) -> None:
-    def value(number: int) -> str | bytes:
-        text = f"{number % beginnings}{'x' * 99}{number:05d}"
-        return text if type_name == "string" else text.encode()
-
-    kind = Kind(value, pa.string() if type_name == "string" else pa.binary())
-    table = kind.table(catalog)
-    message = str(rewrite(table, kind).message)
-    assert f"{reason(kind)}0% of its sampled rows apart" in message
-    assert f"Files cannot be pruned by it, because {unknown(kind)}" in message
-    with pytest.raises(InvalidInputError, match="tell 0% of its sampled rows apart"):
-        rewrite(table, kind, "fail")
-    rewrite(table, kind, "fix")
-    assert table.properties[f"{OF}v"] == "truncate(105)"
-
-
-def test_a_table_is_not_to_remember_what_it_would_refuse(catalog: SqlCatalog) -> None:
-    table = UNKEPT["numbers, none"].table(catalog)
-    remember(table, "v, b", {})
-    with pytest.raises(InvalidInputError, match="keeps no lower/upper bounds for it"):
-        remember(table, "v, b", {"metrics-check": "fail"})
 
 
 class Counting(SqlCatalog):

@@ -18,7 +18,7 @@ from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg import RewriteResult, execute, plan_rewrite, rewrite_data_files
 from iceberg_zorder.report.scan_fraction import drawn_evenly, scan_fraction
 from tests.pyiceberg.committing import commit_files
-from tests.pyiceberg.lake import data_files, equality_delete, local, position_delete
+from tests.pyiceberg.lake import data_files, local, position_delete
 
 SCHEMA = pa.schema([("p", pa.int64()), ("a", pa.int64()), ("b", pa.int64())])
 
@@ -158,19 +158,9 @@ class TestStale:
     def test_files_that_are_gone(self, catalog: SqlCatalog, table: Table) -> None:
         self.stale(table, lambda: self.other(catalog).delete("a >= 0"), "data file .* is no longer in the table")
 
-    def test_files_that_were_rewritten(self, catalog: SqlCatalog, table: Table) -> None:
-        self.stale(
-            table, lambda: rewrite_data_files(self.other(catalog), "b"), "data file .* is no longer in the table"
-        )
-
     def test_new_deletes(self, catalog: SqlCatalog, table: Table) -> None:
         other = self.other(catalog)
         delete = position_delete(other, data_files(other)[0], [1])
-        self.stale(table, lambda: commit_files(other, delete), "the deletes of data file .* have changed since")
-
-    def test_new_equality_deletes(self, catalog: SqlCatalog, table: Table) -> None:
-        other = self.other(catalog)
-        delete = equality_delete(other, [{"a": 5}], ["a"])
         self.stale(table, lambda: commit_files(other, delete), "the deletes of data file .* have changed since")
 
     def test_another_schema(self, catalog: SqlCatalog, table: Table) -> None:

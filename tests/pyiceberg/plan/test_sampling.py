@@ -155,25 +155,6 @@ def test_few_bytes_are_read_of_many_row_groups(
     assert 0 < sum(bytes_read.values()) <= most * group.input_size
 
 
-def test_more_is_read_where_row_groups_are_clusters(catalog: SqlCatalog, bytes_read: dict[str, int]) -> None:
-    table = made(catalog, boxes(200_000, 500), files=4, row_group=500)
-    group = group_of(table, 25)
-    options = ZOrderOptions(sample_rows=5_000)
-    context = SampleContext(table, row_order(table, BY), options)
-    [scan] = group_scans([group], options)
-    clusters = scan.of_clusters(options.sample_seed)
-    assert read_of(scan) == 40
-    assert read_of(clusters) == 100
-
-    draw_samples(context, [scan])
-    once = sum(bytes_read.values())
-    draw_samples(context, [clusters])
-    both = sum(bytes_read.values())
-    bytes_read.clear()
-    fit_layouts(context, [group])
-    assert sum(bytes_read.values()) == both > 2 * once
-
-
 def test_a_small_file_group_is_read_whole(catalog: SqlCatalog) -> None:
     table = made(catalog, values(40_000), files=4, row_group=1_000)
     [scan] = group_scans([group_of(table, 4)], ZOrderOptions())

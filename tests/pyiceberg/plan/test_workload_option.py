@@ -96,19 +96,14 @@ def test_queries_read_less_than_of_files_for_any_values(table: Table) -> None:
 
 
 def test_wherever_the_workload_comes_from_the_layout_is_one(table: Table, tmp_path: Path) -> None:
-    text = json.dumps(workload())
+    few = workload(RANGES[:10])
+    text = json.dumps(few)
     file = tmp_path / "some work; load.json"
     file.write_text(text)
     wanted = layouts(plan_rewrite(table, ["a", "b"], options={**ALL, "workload": text}))
     marked = tmp_path / "marked.json"
     marked.write_text(text, encoding="utf-8-sig")
-    for given in (
-        workload(),
-        str(marked),
-        str(file),
-        file.as_uri().replace("%20", " ").replace("%3B", ";"),
-        "\n " + text,
-    ):
+    for given in (few, str(marked), file.as_uri().replace("%20", " ").replace("%3B", ";")):
         assert layouts(plan_rewrite(table, ["a", "b"], options={**ALL, "workload": given})) == wanted
     with table.transaction() as change:
         inside = f"{table.location()}/workload.json"

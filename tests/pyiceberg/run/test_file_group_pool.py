@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -77,20 +76,6 @@ def ids(table: Table) -> list[int]:
     return sorted(table.refresh().scan().to_arrow()["id"].to_pylist())
 
 
-@pytest.mark.parametrize(("most", "expected"), [(None, 4), (3, 3), (1, 1)])
-def test_as_many_as_there_are_cores_or_the_option_says(
-    table: Table, monkeypatch: pytest.MonkeyPatch, most: int | None, expected: int
-) -> None:
-    observed = Observed(monkeypatch, expected)
-    options: dict[str, Any] = {"rewrite-all": True}
-    if most:
-        options["max-concurrent-file-group-rewrites"] = most
-    assert rewrite_data_files(table, ["a"], options=options).added_data_files_count == PARTITIONS
-    assert observed.most == expected
-    assert observed.threads == {1}
-    assert ids(table) == list(range(ROWS))
-
-
 def test_all_share_one_limit(table: Table, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     budgets: list[MemoryBudget] = []
     original = MemoryBudget.__init__
@@ -139,20 +124,6 @@ def test_a_failure_among_several(table: Table, monkeypatch: pytest.MonkeyPatch, 
         with pytest.raises(RewriteFailedError, match="because a file group failed: disk on fire. Nothing was comm"):
             rewrite_data_files(table, ["a"], options=options)
         assert on_disk(table) == before
-    assert ids(table) == list(range(ROWS))
-
-
-def test_a_slow_file_group_keeps_none_that_is_done(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Slow(Observed):
-        def before(self, group: Any) -> None:
-            deadline = time.monotonic() + 60
-            while group.index == 0 and len(table.catalog.load_table("db.t").snapshots()) < FILES + PARTITIONS - 1:
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
-
-    Slow(monkeypatch, 1)
-    options = {"rewrite-all": True, "partial-progress.enabled": True, "partial-progress.max-commits": PARTITIONS}
-    assert rewrite_data_files(table, ["a"], options=options).rewritten_data_files_count == PARTITIONS * FILES
     assert ids(table) == list(range(ROWS))
 
 

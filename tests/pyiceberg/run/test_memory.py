@@ -114,15 +114,6 @@ def test_rows_of_one_value_are_streamed(catalog: SqlCatalog, spills: list[Spill]
     assert len(spills) == 1
 
 
-def test_one_value_among_others_is_split_off(catalog: SqlCatalog, spills: list[Spill]) -> None:
-    of = rows(100_000)
-    of = of.set_column(0, "a", pa.array([7] * 99_000 + list(range(-500, 500))))
-    table = made(catalog, of)
-    done = rewrite(table, "a", {"cuts": "even"}, limit=1_000_000)
-    assert read(done.paths).sort_by("id").equals(of.cast(read(done.paths).schema))
-    assert len(spills) > 1
-
-
 class BrokenError(Exception):
     pass
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from uuid import UUID
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -101,40 +98,3 @@ def test_bounds_of_bytes_enclose_them(value: bytes, length: int) -> None:
     assert _truncated(value, length, BinaryType()) <= value
     assert upper is None or upper >= value
     assert upper is not None or value.startswith(b"\xff" * length)
-
-
-def test_dictionaries_are_written_where_they_pay(catalog: SqlCatalog) -> None:
-    nested = pa.struct([("few", pa.string()), ("l", pa.list_(pa.struct([("x", pa.int64())])))])
-    schema = pa.schema(
-        [
-            ("key", pa.int64()),
-            ("few", pa.int64()),
-            ("text", pa.string()),
-            ("money", pa.decimal128(15, 2)),
-            ("flag", pa.bool_()),
-            ("id", pa.uuid()),
-            ("m", pa.map_(pa.string(), pa.int32())),
-            ("s", nested),
-        ]
-    )
-    table = catalog.create_table("db.t", schema)
-    rows = [
-        {
-            "key": i * 7919,
-            "few": i % 9,
-            "text": f"{i * 0x9E3779B97F4A7C15 % 2**64:020d}",
-            "money": Decimal(i % 50),
-            "flag": i % 2 == 0,
-            "id": UUID(int=i).bytes,
-            "m": [("k", i % 3)],
-            "s": {"few": "x", "l": [{"x": i % 5}]},
-        }
-        for i in range(20_000)
-    ]
-    table.append(pa.Table.from_pylist(rows, schema))
-    done = rewrite(table, "key")
-    group = pq.ParquetFile(done.paths[0]).metadata.row_group(0)
-    chunks = [group.column(place) for place in range(group.num_columns)]
-    with_dictionary = {chunk.path_in_schema for chunk in chunks if chunk.has_dictionary_page}
-    assert with_dictionary == {"few", "money", "m.key_value.key", "m.key_value.value", "s.few", "s.l.list.element.x"}
-    assert sorted(row["key"] for row in done.rows()) == [i * 7919 for i in range(20_000)]
