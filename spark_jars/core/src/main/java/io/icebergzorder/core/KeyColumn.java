@@ -1,6 +1,8 @@
 package io.icebergzorder.core;
 
 import java.util.Arrays;
+import java.util.stream.LongStream;
+import java.util.stream.Stream;
 
 /**
  * The keys of one clustering column: for every row a state, and a key if the state is {@link #VALUE}.
@@ -68,12 +70,25 @@ public final class KeyColumn {
         : ofBytes(Arrays.stream(rows).mapToObj(row -> bytesKeys[row]).toArray(byte[][]::new), taken);
   }
 
+  /** These rows, and then those of another column of the domain. */
+  public KeyColumn and(KeyColumn other) {
+    byte[] joined = Arrays.copyOf(states, states.length + other.states.length);
+    System.arraycopy(other.states, 0, joined, states.length, other.states.length);
+    return domain == KeyDomain.LONG
+        ? ofLongs(LongStream.concat(Arrays.stream(longKeys), Arrays.stream(other.longKeys)).toArray(), joined)
+        : ofBytes(Stream.concat(Arrays.stream(bytesKeys), Arrays.stream(other.bytesKeys)).toArray(byte[][]::new), joined);
+  }
+
+  /** Compares the keys of two rows. */
+  public int compare(int row, int other) {
+    return domain == KeyDomain.LONG
+        ? Long.compare(longKeys[row], longKeys[other])
+        : Arrays.compareUnsigned(bytesKeys[row], bytesKeys[other]);
+  }
+
   /** Whether two rows show the same: one key, NaN, or NULL. */
   boolean isSame(int row, int other) {
-    if (states[row] != VALUE || states[other] != VALUE) {
-      return states[row] == states[other];
-    }
-    return domain == KeyDomain.LONG ? longKeys[row] == longKeys[other] : Arrays.equals(bytesKeys[row], bytesKeys[other]);
+    return states[row] == states[other] && (states[row] != VALUE || compare(row, other) == 0);
   }
 
   boolean hasValue() {

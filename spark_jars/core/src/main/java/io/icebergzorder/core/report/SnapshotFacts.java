@@ -5,14 +5,7 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/**
- * A snapshot.
- *
- * @param id its id
- * @param timestampMillis when it was made, in milliseconds since 1970
- * @param operation its operation, such as {@code replace}
- * @param summary its summary
- */
+/** A snapshot of a table. */
 public record SnapshotFacts(long id, long timestampMillis, String operation, Map<String, String> summary) {
   /** The operation of snapshots that change no row, as those of rewrites are. */
   public static final String REPLACE = "replace";

@@ -117,10 +117,7 @@ public final class ConditionReads {
   /** The files that a layout is predicted to make, with what will be kept of bounds. */
   private DataFiles newFiles(SampledGroup group, KeptBounds kept) {
     RowOrder order = plan.order();
-    if (group.fitted().rows() == 0) {
-      return NewFiles.unknown(group, order.named());
-    }
-    DataFiles made = NewFiles.of(Map.of(0, group), order.all());
+    DataFiles made = NewFiles.of(group, order.all());
     List<ColumnBounds> named = made.columns().subList(order.partition().size(), made.columns().size());
     return new DataFiles(
         made.partitions(),
