@@ -141,7 +141,6 @@ def test_versions_are_equal(wheel: ZipFile, jar: ZipFile) -> None:
     in_poms = {pom: re.findall(artifact, pom.read_text(encoding="utf-8")) for pom in poms}
     assert in_poms == {pom: [declared] for pom in poms}
     assert iceberg_zorder.__version__ == declared
-    assert f"version={declared}" in text(jar, "iceberg-zorder.properties").splitlines()
 
 
 def test_maven_central_misses_only_what_a_publisher_gives(artifact: Path, jar: ZipFile) -> None:

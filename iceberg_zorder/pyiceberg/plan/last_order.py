@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import StructType
@@ -40,14 +38,12 @@ def is_by_order(table: Table, order: RowOrder, cuts: str, layout: SnapshotFacts)
     if layout.cuts != cuts:
         return False
     if schema is None:
-        return layout.is_by(order.names(","), order.prefix_text, order.curve)
+        return layout.is_by(order.sort_order)
     then = [_parts(schema.as_struct(), field_id) for field_id in order.field_ids]
     if not all(then):
         return False
-    named = [replace(column, parts=parts) for column, parts in zip(order.named, then, strict=True)]
-    first = len(order.prefix)
-    renamed = replace(order, prefix=tuple(named[:first]), columns=tuple(named[first:]))
-    return layout.is_by(renamed.names(","), renamed.prefix_text, renamed.curve)
+    names = iter(then)
+    return layout.is_by(parse_sort_order(order.sort_order).renamed(lambda _: next(names)).text)
 
 
 def _schema_of(table: Table, layout: SnapshotFacts) -> Schema | None:

@@ -50,8 +50,8 @@ class RowOrder:
     --------
     >>> day, a = ClusteringColumn(("day",), "date"), ClusteringColumn(("a", "b c"), "long")
     >>> order = RowOrder((day,), ((True, False),), (a,), (1.0,), "zorder", (1, 3))
-    >>> order.names(","), order.prefix_text, len(order.all)
-    ('a.`b c`', 'day DESC NULLS LAST', 2)
+    >>> order.sort_order, len(order.all)
+    ('day DESC NULLS LAST, zorder(a.`b c`)', 2)
     """
 
     prefix: tuple[ClusteringColumn, ...]
@@ -113,23 +113,13 @@ class RowOrder:
         total = sum(weight for weight, _ in found)
         return sum(weight * fraction for weight, fraction in found) / total if found else None
 
-    def names(self, separator: str) -> str:
-        """Join the names of the clustering columns."""
-        return separator.join(column.name for column in self.columns)
-
     @property
     def sort_order(self) -> str:
         """The sort order in full."""
-        prefix = f"{self.prefix_text}, " if self.prefix else ""
-        return f"{prefix}{self.curve}({self.names(', ')})"
-
-    @property
-    def prefix_text(self) -> str:
-        """The prefix as a sort order writes it, in full; empty without one."""
-        return ", ".join(
-            PrefixColumn(column.parts, *orders).text
-            for column, orders in zip(self.prefix, self.prefix_orders, strict=True)
+        prefix = (
+            PrefixColumn(column.parts, *orders) for column, orders in zip(self.prefix, self.prefix_orders, strict=True)
         )
+        return SortOrder(self.curve, tuple(column.parts for column in self.columns), tuple(prefix)).text
 
 
 def resolve(

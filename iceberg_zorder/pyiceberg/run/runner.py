@@ -18,7 +18,6 @@ from iceberg_zorder.pyiceberg.commit.batches import Batch, BatchCommits, Tally
 from iceberg_zorder.pyiceberg.commit.replacement import remove_dangling_deletes
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
-from iceberg_zorder.pyiceberg.file_names import WRITE_ID
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
@@ -213,13 +212,12 @@ class RewriteRunner:
 
     def _rewrite(self, plan: RewritePlan) -> None:
         """Rewrite the file groups of a sampled plan, and commit them in batches."""
-        order, workload = plan.order, plan.request.workload
+        order = plan.order
         if not plan.groups or plan.snapshot is None or plan.target is None:
             return
         self._written.begin(plan)
         layouts = [each.layout for each in plan.layouts]
-        key = None if workload is None else workload.key
-        properties = {**plan.request.summary, **snapshot_properties(order, layouts, plan.target, key)}
+        properties = {REWRITE_ID: self._id, **plan.request.summary, **snapshot_properties(order, layouts, plan.target)}
         wanted = self._open = len(plan.groups)
         size = -(-wanted // self._options.max_commits) if self._options.partial_progress else wanted
         # A commit refreshes the table while other file groups are read and written as it was.
@@ -231,7 +229,7 @@ class RewriteRunner:
             self._options.spill_directory,
             self._progress,
             available_cores(),
-            write_id=properties.get(WRITE_ID, ""),
+            write_id=properties[REWRITE_ID],
         )
         most = self._options.max_concurrent_file_group_rewrites
         pool = FileGroupPool(context, rewrite_group, most, self._goes_on)
@@ -285,7 +283,7 @@ class RewriteRunner:
             of_commit = commit_properties(
                 self._written.actual(written), self._written.predicted(written), time.monotonic() - self._since
             )
-            of_commit |= {REQUEST: plan.request.key(plan.order, plan.target), REWRITE_ID: self._id}
+            of_commit[REQUEST] = plan.request.key(plan.order, plan.target)
             if self._settled_from is not None and self._is_last(batch):
                 of_commit[SETTLED_FROM] = str(self._settled_from)
         except BaseException:
