@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -16,7 +17,6 @@ from typer.testing import CliRunner, Result
 from iceberg_zorder import __version__
 from iceberg_zorder.cli.app import app
 from iceberg_zorder.cli.pyiceberg_engine import PyIcebergEngine
-from iceberg_zorder.cli.request import RewriteRequest
 from iceberg_zorder.cli.spark_engine import SparkEngine
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.request.result import RewriteResult
@@ -30,13 +30,17 @@ def no_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture
-def requests(monkeypatch: pytest.MonkeyPatch) -> list[RewriteRequest]:
-    """Requests that would be carried out; each ends well."""
-    seen: list[RewriteRequest] = []
+Request = tuple[Any, dict[str, Any], list[str]]
+"""An engine, what is asked of it, and predicates."""
 
-    def record(self: object, request: RewriteRequest, output: object, done: object) -> RewriteResult:
-        seen.append(request)
+
+@pytest.fixture
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
+    """Requests that would be carried out; each ends well."""
+    seen: list[Request] = []
+
+    def record(self: object, asked: dict[str, Any], predicates: list[str], *_: object) -> RewriteResult:
+        seen.append((self, asked, predicates))
         return RewriteResult(4, 2, 1000, 0, 0)
 
     monkeypatch.setattr(SparkEngine, "rewrite", record)
@@ -66,36 +70,35 @@ def test_help_imports_neither_engine(command: str) -> None:
     assert "--by" in done.stdout
 
 
-def test_request(requests: list[RewriteRequest]) -> None:
+def test_request(requests: list[Request]) -> None:
     result = run(
         *("rewrite", "db.my-events", "--by", "a,`b,c`.d", "--where", "x = 1", "--branch", "audit"),
         *("--option", "rewrite-all=true", "--option", "cuts=even", "--conf", "spark.driver.memory=1g", *CATALOG),
     )
     assert result.exit_code == 0, result.output
-    (request,) = requests
-    assert request.table == "lake.db.`my-events`"
-    assert request.sort_order == "a,`b,c`.d"
-    assert (request.where, request.branch) == ("x = 1", "audit")
-    assert request.options == {"rewrite-all": "true", "cuts": "even"}
-    assert isinstance(request.engine, SparkEngine)
-    assert request.engine.conf == {"spark.driver.memory": "1g"}
-    assert request.engine.catalog.settings["spark.sql.catalog.lake.uri"] == "jdbc:sqlite:/c.db"
+    ((engine, asked, predicates),) = requests
+    options = {"rewrite-all": "true", "cuts": "even"}
+    assert asked == {"columns": "a,`b,c`.d", "where": "x = 1", "branch": "audit", "options": options}
+    assert predicates == []
+    assert isinstance(engine, SparkEngine)
+    assert (engine.table, engine.conf) == ("lake.db.`my-events`", {"spark.driver.memory": "1g"})
+    assert engine.catalog.settings["spark.sql.catalog.lake.uri"] == "jdbc:sqlite:/c.db"
 
 
 @pytest.mark.parametrize("engine", [SparkEngine, PyIcebergEngine])
 @pytest.mark.parametrize("sampled", [False, True])
 def test_request_of_a_plan(monkeypatch: pytest.MonkeyPatch, engine: type, sampled: bool) -> None:
     """It is the request that ``rewrite`` has of the same arguments."""
-    seen: list[RewriteRequest] = []
+    seen: list[Request] = []
 
-    def record(self: object, request: RewriteRequest, output: object, *_: object, sampled: bool = False) -> object:
-        seen.append(request)
+    def record(self: object, asked: dict[str, Any], predicates: list[str], *_: object, sampled: bool = False) -> object:
+        seen.append((self, asked, predicates))
         flags.append(sampled)
         return PLAN
 
     flags: list[bool] = []
     monkeypatch.setattr(engine, "plan", record)
-    monkeypatch.setattr(engine, "rewrite", record)
+    monkeypatch.setattr(engine, "rewrite", lambda *given: record(*given) and RewriteResult(4, 2, 1000, 0, 0))
     conf = ["--conf", "spark.driver.memory=1g"] if engine is SparkEngine else []
     arguments = [
         *("db.my-events", "--by", "a,`b,c`.d", "--where", "x = 1", "--branch", "audit", "--option", "cuts=even"),
@@ -132,25 +135,26 @@ PLAN = {
 
 
 @pytest.mark.parametrize(("engine", "kind"), [("spark", SparkEngine), ("pyiceberg", PyIcebergEngine)])
-def test_a_dry_run_of_either_engine_takes_conditions(requests: list[RewriteRequest], engine: str, kind: type) -> None:
+def test_a_dry_run_of_either_engine_takes_conditions(requests: list[Request], engine: str, kind: type) -> None:
     asked = ("--dry-run", "--predicate", "a = 1", "--predicate", "b > 2", "--engine", engine)
     assert run("rewrite", "db.t", "--by", "a", *asked, *CATALOG).exit_code == 0
-    assert isinstance(requests[0].engine, kind)
-    assert requests[0].predicates == ("a = 1", "b > 2")
-    assert requests[0].options == {"dry-run": "true"}
+    ((chosen, asked_for, predicates),) = requests
+    assert isinstance(chosen, kind)
+    assert predicates == ["a = 1", "b > 2"]
+    assert asked_for["options"] == {"dry-run": "true"}
 
 
-def test_value_of_an_option_may_hold_an_equals_sign(requests: list[RewriteRequest]) -> None:
+def test_value_of_an_option_may_hold_an_equals_sign(requests: list[Request]) -> None:
     assert run("rewrite", "db.t", "--by", "a", "--conf", "spark.x=-Da=b", *CATALOG).exit_code == 0
-    assert isinstance(requests[0].engine, SparkEngine)
-    assert requests[0].engine.conf == {"spark.x": "-Da=b"}
+    assert requests[0][0].conf == {"spark.x": "-Da=b"}
 
 
-def test_the_engine_without_a_jvm(requests: list[RewriteRequest]) -> None:
+def test_the_engine_without_a_jvm(requests: list[Request]) -> None:
     assert run("rewrite", "db.t", "--by", "a", "--engine", "pyiceberg", *CATALOG).exit_code == 0
-    assert isinstance(requests[0].engine, PyIcebergEngine)
-    assert requests[0].engine.catalog.properties["warehouse"] == "/wh"
-    assert requests[0].identifier == ("db", "t")
+    engine = requests[0][0]
+    assert isinstance(engine, PyIcebergEngine)
+    assert engine.table.catalog.properties["warehouse"] == "/wh"
+    assert engine.table.identifier == ("db", "t")
 
 
 @pytest.mark.parametrize(
@@ -186,7 +190,7 @@ def test_the_engine_without_a_jvm(requests: list[RewriteRequest]) -> None:
         (["db.t", "--by", "a", "--nosuch", *CATALOG], "No such option"),
     ],
 )
-def test_wrong_usage_is_2(requests: list[RewriteRequest], arguments: list[str], said: str) -> None:
+def test_wrong_usage_is_2(requests: list[Request], arguments: list[str], said: str) -> None:
     result = run("rewrite", *arguments)
     assert result.exit_code == 2, result.output
     assert said in " ".join(result.stderr.split())
@@ -334,6 +338,6 @@ def test_the_package_is_a_command() -> None:
 
 
 @pytest.mark.parametrize("name", ["lake.db.t", "db.t"])
-def test_a_table_may_be_named_as_output_prints_it(requests: list[RewriteRequest], name: str) -> None:
+def test_a_table_may_be_named_as_output_prints_it(requests: list[Request], name: str) -> None:
     assert run("rewrite", name, "--by", "a", *CATALOG).exit_code == 0
-    assert (requests[0].table, requests[0].identifier) == ("lake.db.t", ("db", "t"))
+    assert requests[0][0].table == "lake.db.t"
