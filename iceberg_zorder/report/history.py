@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from iceberg_zorder.layout.curve import HILBERT
+from iceberg_zorder.layout.cuts import EVEN
 from iceberg_zorder.report.data_files import DataFiles
+from iceberg_zorder.request.sort_order import parse_sort_order
 
-_COLUMNS, _CURVE, _PREFIX = "zorder.columns", "zorder.curve", "zorder.prefix"
-_HASH = "zorder.layout-hash"
-_CUTS, _DURATION, _REMOVED = "zorder.cuts", "zorder.rewrite-duration-ms", "removed-files-size"
+COLUMNS = "zorder.columns"
+"""In a snapshot's summary: the sort order of a rewrite of ours; ``a,b`` is that of ``zorder(a, b)``."""
+CUTS = "zorder.cuts"
+"""In a snapshot's summary: how a rewrite of ours has cut its files."""
+LAYOUT_HASH = "zorder.layout-hash"
+"""In a snapshot's summary: what its layouts are told from others by."""
+TARGET = "zorder.target-file-size"
+"""In a snapshot's summary: bytes that new files were to have, and after a blank who has said so."""
+DURATION = "zorder.rewrite-duration-ms"
+"""In a snapshot's summary: how long it took until this commit, since the one before."""
+_REMOVED = "removed-files-size"
 REPLACE = "replace"
 """The operation of snapshots that change no row, as those of rewrites are."""
 
 _ADDED_FILES, _DELETED_FILES = "added-data-files", "deleted-data-files"
 _MEASURED_REWRITES = 5
 _NUMBER = re.compile("[0-9]{1,18}")
-_COMMA_OR_QUOTED = re.compile(r"(`(?:[^`]|``)*`)|,")
 
 
 @dataclass(frozen=True)
@@ -35,7 +45,7 @@ class SnapshotFacts:
     @property
     def is_layout(self) -> bool:
         """Whether it is of a rewrite of ours."""
-        return _COLUMNS in self.summary
+        return COLUMNS in self.summary
 
     @property
     def is_rewrite(self) -> bool:
@@ -45,36 +55,39 @@ class SnapshotFacts:
     @property
     def cuts(self) -> str | None:
         """How a rewrite of ours has cut its files, where it tells."""
-        return self.summary.get(_CUTS)
+        return self.summary.get(CUTS)
 
     @property
     def sort_order(self) -> str:
-        """What a rewrite of ours was by."""
-        curve, columns = self.summary.get(_CURVE, "zorder"), self.summary[_COLUMNS]
-        prefix = f"{self.summary[_PREFIX]}, " if _PREFIX in self.summary else ""
-        spaced = _COMMA_OR_QUOTED.sub(lambda found: found[1] or ", ", columns)
-        return f"{prefix}{curve}({spaced})"
+        """What a rewrite of ours was by, in full."""
+        return parse_sort_order(self.summary[COLUMNS]).text
+
+    @property
+    def target(self) -> tuple[int, str] | None:
+        """Bytes that files of a rewrite of ours were to have, and who had said so, where it tells."""
+        size, _, origin = self.summary.get(TARGET, "").partition(" ")
+        return (int(size), origin) if _NUMBER.fullmatch(size) and int(size) else None
 
     def count(self, key: str) -> int:
         """Read a number of the summary; 0 if it has none, or what is none."""
         text = self.summary.get(key, "")
         return int(text) if _NUMBER.fullmatch(text) else 0
 
-    def is_by(self, columns: str, prefix: str, curve: str) -> bool:
-        """Tell whether a rewrite of ours was by the columns, prefix and curve that another asks for.
+    def is_by(self, sort_order: str) -> bool:
+        """Tell whether a rewrite of ours was by the sort order that another asks for.
 
         With adaptive cuts a rewrite by ``hilbert`` is one by ``zorder``, too, which takes the tighter curve.
 
         Examples
         --------
-        >>> summary = {"zorder.columns": "a,b", "zorder.curve": "hilbert", "zorder.cuts": "adaptive"}
-        >>> last = SnapshotFacts(1, 0, "replace", summary)
-        >>> last.is_by("a,b", "", "zorder"), last.is_by("b,a", "", "zorder"), last.sort_order
+        >>> last = SnapshotFacts(1, 0, "replace", {"zorder.columns": "hilbert(a, b)", "zorder.cuts": "adaptive"})
+        >>> last.is_by("zorder(a, b)"), last.is_by("zorder(b, a)"), last.sort_order
         (True, False, 'hilbert(a, b)')
         """
-        last = self.summary.get(_CURVE, "zorder")
-        is_curve = last == "hilbert" if curve == "hilbert" else last != "hilbert" or self.summary.get(_CUTS) != "even"
-        return is_curve and (self.summary.get(_COLUMNS), self.summary.get(_PREFIX, "")) == (columns, prefix)
+        if not self.is_layout:
+            return False
+        last, asked = parse_sort_order(self.summary[COLUMNS]), parse_sort_order(sort_order)
+        return last == asked or (self.cuts != EVEN and last == replace(asked, curve=HILBERT))
 
 
 @dataclass(frozen=True)
@@ -141,7 +154,7 @@ def layout_history(
     return LayoutHistory(
         last.snapshot_id,
         last.timestamp_ms,
-        last.summary[_COLUMNS],
+        last.summary[COLUMNS],
         int(ours.sum()),
         int(files.sizes[ours].sum()),
         int(newer.sum()),
@@ -162,9 +175,9 @@ def expected_seconds(snapshots: Sequence[SnapshotFacts], size: int) -> float | N
     1.0
     """
     told = [
-        (int(each.summary[_DURATION]), int(each.summary[_REMOVED]))
+        (int(each.summary[DURATION]), int(each.summary[_REMOVED]))
         for each in reversed(snapshots)
-        if all(each.summary.get(key, "").isdecimal() for key in (_DURATION, _REMOVED))
+        if all(each.summary.get(key, "").isdecimal() for key in (DURATION, _REMOVED))
     ][:_MEASURED_REWRITES]
     removed = sum(each for _, each in told)
     return size * sum(duration for duration, _ in told) / removed / 1000 if removed and size else None
@@ -194,7 +207,7 @@ def _settled_files(
     rewrite_of: dict[int, int] = {}
     number, before = 0, None
     for each in snapshots:
-        layouts = each.summary.get(_HASH)
+        layouts = each.summary.get(LAYOUT_HASH)
         # Partial progress commits one after the other, of the same layouts.
         if layouts is None or layouts != before:
             number += 1

@@ -14,11 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from iceberg_zorder.report.history import REPLACE, SnapshotFacts
-from iceberg_zorder.upkeep.settled import WORKLOAD, rewrite_id
-
-_HASH = "zorder.layout-hash"
-_TARGET = "zorder.target-file-size-bytes"
+from iceberg_zorder.report.history import SnapshotFacts
+from iceberg_zorder.upkeep.settled import rewrite_id, workload_of
 
 WHY = "small, as a rewrite to files of this size left them, and small files with fewer bytes than these have come since"
 """Why data files of an earlier rewrite are left."""
@@ -29,35 +26,34 @@ def rewrites_to(target: int, snapshots: Sequence[SnapshotFacts]) -> frozenset[in
 
     Examples
     --------
-    >>> summary = {"zorder.layout-hash": "ab", "zorder.target-file-size-bytes": "100"}
+    >>> summary = {"zorder.columns": "a,b", "zorder.target-file-size": "100 data"}
     >>> sorted(rewrites_to(100, [SnapshotFacts(7, 0, "replace", summary), SnapshotFacts(8, 0, "append", summary)]))
     [7]
     """
     return frozenset(
         each.snapshot_id
         for each in snapshots
-        # Writers may copy what the summary before theirs has.
-        if each.operation == REPLACE and _HASH in each.summary and each.summary.get(_TARGET) == str(target)
+        if each.is_rewrite and each.target is not None and each.target[0] == target
     )
 
 
 def rewrites_by(
-    sort_order: tuple[str, str, str], workload: str, rewrites: Collection[int], snapshots: Sequence[SnapshotFacts]
+    sort_order: str, workload: str, rewrites: Collection[int], snapshots: Sequence[SnapshotFacts]
 ) -> dict[int, str]:
     """Find the rewrites by a sort order, for the same queries: what they wrote shows what comes of others.
 
     Examples
     --------
-    >>> summary = {"zorder.columns": "a,b", "zorder.layout-hash": "ab", "zorder.rewrite-id": "f00"}
+    >>> summary = {"zorder.columns": "a,b", "zorder.request": "1f", "zorder.rewrite-id": "f00"}
     >>> snapshots = [SnapshotFacts(7, 0, "replace", summary)]
-    >>> [rewrites_by(("a,b", "", "zorder"), workload, {7}, snapshots) for workload in ("", "0123456789abcdef")]
+    >>> [rewrites_by("zorder(a, b)", workload, {7}, snapshots) for workload in ("", "0123456789abcdef")]
     [{7: 'f00'}, {}]
     """
     wanted = frozenset(rewrites)
     return {
         each.snapshot_id: rewrite_id(each)
         for each in snapshots
-        if each.snapshot_id in wanted and each.is_by(*sort_order) and each.summary.get(WORKLOAD, "") == workload
+        if each.snapshot_id in wanted and each.is_by(sort_order) and workload_of(each) == workload
     }
 
 

@@ -7,14 +7,12 @@ import struct
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from iceberg_zorder.report.history import REPLACE, SnapshotFacts
+from iceberg_zorder.report.history import LAYOUT_HASH, REPLACE, SnapshotFacts
 
 REQUEST = "zorder.request"
-"""In a snapshot's summary: the key of what the rewrite was asked for."""
-WORKLOAD = "zorder.workload-key"
-"""In a snapshot's summary: the key of the queries that the rewrite was for, if there were any; see `workload_key`."""
+"""In a snapshot's summary: the key of what the rewrite was asked for, and after a blank that of its workload."""
 REWRITE_ID = "zorder.rewrite-id"
-"""In a snapshot's summary: what tells the commits of a rewrite from those of others; before, layouts did."""
+"""In a snapshot's summary: what tells the commits of a rewrite, and its files by their names, from those of others."""
 SETTLED_FROM = "zorder.settled-from-snapshot-id"
 """In a snapshot's summary, once a rewrite has done all it was to do: the snapshot that it was planned on."""
 
@@ -24,7 +22,6 @@ WRITE = "write."
 WHY = "as a rewrite by the same request left them, and nothing has come since"
 """Why data files are left that are settled."""
 
-_HASH = "zorder.layout-hash"
 _OF_ONE_RUN = frozenset(
     (
         "dry-run",
@@ -103,10 +100,15 @@ def rewrite_id(commit: SnapshotFacts) -> str:
 
     Examples
     --------
-    >>> rewrite_id(SnapshotFacts(7, 0, "replace", {"zorder.layout-hash": "ab", "zorder.rewrite-id": "f00"}))
+    >>> rewrite_id(SnapshotFacts(7, 0, "replace", {"zorder.rewrite-id": "f00"}))
     'f00'
     """
-    return commit.summary.get(REWRITE_ID, commit.summary.get(_HASH, ""))
+    return commit.summary.get(REWRITE_ID, commit.summary.get(LAYOUT_HASH, ""))
+
+
+def workload_of(commit: SnapshotFacts) -> str:
+    """Return the key of the queries that a rewrite of ours was for; empty where there were none."""
+    return commit.summary.get(REQUEST, "").partition(" ")[2]
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ class Settled:
 
         Examples
         --------
-        >>> ours = {"zorder.request": "1f", "zorder.settled-from-snapshot-id": "1", "zorder.layout-hash": "ab"}
+        >>> ours = {"zorder.request": "1f", "zorder.settled-from-snapshot-id": "1", "zorder.rewrite-id": "ab"}
         >>> append, rewrite = SnapshotFacts(2, 20, "append", {}), SnapshotFacts(3, 30, "replace", ours)
         >>> settled = Settled.by("1f", [SnapshotFacts(1, 10, "append", {}), append, rewrite])
         >>> sorted(settled.newer), settled.covers([1, 3, 3]), settled.covers([2, 3])

@@ -67,13 +67,13 @@ _HISTORIES: dict[str, list[tuple[int, dict[str, str]]]] = {
 }
 
 
-_TARGET = {"zorder.layout-hash": "ab", "zorder.target-file-size-bytes": "100"}
+_TARGET = {"zorder.columns": "a", "zorder.target-file-size": "100 data"}
 _REWRITES: list[tuple[int, dict[str, str]]] = [
     (1, {}),
     (2, _TARGET),
-    (3, {**_TARGET, "zorder.target-file-size-bytes": "101"}),
+    (3, {**_TARGET, "zorder.target-file-size": "101 data"}),
     (4, {**_TARGET, _OPERATION: "append"}),
-    (5, {"zorder.target-file-size-bytes": "100"}),
+    (5, {"zorder.target-file-size": "100 data"}),
     (6, {**_TARGET, REQUEST: "2e"}),
     (7, _RUN),
 ]

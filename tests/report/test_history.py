@@ -12,7 +12,7 @@ import pytest
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.report.history import LayoutHistory, SnapshotFacts, layout_history
 
-OURS = {"zorder.columns": "a,b", "zorder.curve": "zorder", "zorder.cuts": "adaptive"}
+OURS = {"zorder.columns": "a,b", "zorder.cuts": "adaptive"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,11 +70,21 @@ class Branch:
         return history(self.snapshots[kept:], self.files if files is None else files)
 
 
-@pytest.mark.parametrize(("curve", "sort_order"), [("zorder", "zorder(a, b)"), ("hilbert", "hilbert(a, b)")])
-def test_the_curve_is_the_one_that_was_asked_for(curve: str, sort_order: str) -> None:
-    last = SnapshotFacts(1, 0, "replace", {**OURS, "zorder.curve": curve})
-    assert last.sort_order == sort_order
-    assert last.is_by("a,b", "", curve)
+@pytest.mark.parametrize(
+    ("columns", "cuts", "sort_order", "is_by"),
+    [
+        ("a,b", "adaptive", "zorder(a, b)", True),
+        ("a,b", "even", "hilbert(a, b)", False),
+        ("hilbert(a, b)", "adaptive", "zorder(a, b)", True),
+        ("hilbert(a, b)", "even", "zorder(a, b)", False),
+        ("day DESC NULLS LAST, zorder(a, `b,c`)", "even", "day DESC NULLS LAST, zorder(a, `b,c`)", True),
+        ("day DESC NULLS LAST, zorder(a, b)", "even", "zorder(a, b)", False),
+    ],
+)
+def test_a_rewrite_by_hilbert_is_one_by_zorder_where_cuts_are_adaptive(
+    columns: str, cuts: str, sort_order: str, *, is_by: bool
+) -> None:
+    assert SnapshotFacts(1, 0, "replace", {"zorder.columns": columns, "zorder.cuts": cuts}).is_by(sort_order) is is_by
 
 
 def history(snapshots: Sequence[SnapshotFacts], files: Sequence[File]) -> LayoutHistory:
@@ -86,7 +96,7 @@ def history(snapshots: Sequence[SnapshotFacts], files: Sequence[File]) -> Layout
 
 
 def _is_by_a_and_b(layout: SnapshotFacts) -> bool:
-    return layout.is_by("a,b", "", "zorder")
+    return layout.is_by("zorder(a, b)")
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ from tests.spark.tables import Fingerprint
 from tests.spark.tables import Table as SparkTable
 
 # The bytes of files are of the engine's own writers.
-MEASURED = ("zorder.scan-fraction.", "zorder.rewrite-duration-ms", "zorder.rewrite-id")
+MEASURED = ("zorder.scan-fractions", "zorder.rewrite-duration-ms", "zorder.rewrite-id")
 
 
 def make(

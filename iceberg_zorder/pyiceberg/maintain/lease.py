@@ -32,9 +32,10 @@ from iceberg_zorder.pyiceberg.catalog.retry import load
 from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
 from iceberg_zorder.pyiceberg.commit.validation import LEASE
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.file_names import WRITE_ID, is_written_at, new_write_id
+from iceberg_zorder.pyiceberg.file_names import is_written_at, new_write_id
 from iceberg_zorder.pyiceberg.maintain.table_address import table_address
 from iceberg_zorder.pyiceberg.maintain.table_notes import change_notes, last_commit
+from iceberg_zorder.upkeep.settled import REWRITE_ID
 
 _LOG = logging.getLogger("iceberg_zorder")
 _PROCESS = uuid.uuid4().hex[:8]
@@ -250,4 +251,4 @@ def _seen(notes: Notes, commit: int) -> Notes:
 
 
 def _write_of(snapshot: Snapshot) -> str | None:
-    return snapshot.summary.additional_properties.get(WRITE_ID) if snapshot.summary else None
+    return snapshot.summary.additional_properties.get(REWRITE_ID) if snapshot.summary else None

@@ -36,7 +36,6 @@ from iceberg_zorder.pyiceberg.commit.markers import markers_of
 from iceberg_zorder.pyiceberg.compat.catalogs import configured, load_catalog
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
-from iceberg_zorder.pyiceberg.file_names import WRITE_ID
 from iceberg_zorder.pyiceberg.maintain.carry_out import carried_out
 from iceberg_zorder.pyiceberg.maintain.catalog_tables import FileLocations, list_tables
 from iceberg_zorder.pyiceberg.maintain.clean_up import clean_up
@@ -50,6 +49,7 @@ from iceberg_zorder.pyiceberg.progress import Progress, silent
 from iceberg_zorder.pyiceberg.write.file_writer import format_of_new_files
 from iceberg_zorder.request.rewrite_options import MEMORY_LIMIT, SPILL_DIRECTORY
 from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY, OPTIONS_PROPERTY, remembered_options
+from iceberg_zorder.upkeep.settled import REWRITE_ID
 
 _LOG = logging.getLogger("iceberg_zorder")
 
@@ -182,7 +182,7 @@ class PyIcebergTables:
         lease, is_clean = self._leases.take(table, decision.size), True
         try:
             with self._leases.kept(table, lease):
-                done = self._rewrite(decision, settings, {WRITE_ID: lease.write_id}, work, goes_on)
+                done = self._rewrite(decision, settings, {REWRITE_ID: lease.write_id}, work, goes_on)
             return self._followed_up(done, decision, settings)
         except PartlyDoneError as error:
             is_clean = not isinstance(error.cause, UnknownOutcomeError)

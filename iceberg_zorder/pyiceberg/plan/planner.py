@@ -147,8 +147,8 @@ class Planner:
         by_size = SizeSelection(display_name(self._table), sizes, rewrites)
         if order is None or self._options.rewrite_all or math.isinf(self._options.max_scan_ratio):
             return by_size
-        sort_order, workload = (order.names(","), order.prefix_text, order.curve), self._workload
-        runs = rewrites_by(sort_order, workload.key if workload else "", rewrites, snapshots)
+        workload = self._workload
+        runs = rewrites_by(order.sort_order, workload.key if workload else "", rewrites, snapshots)
         ratio = self._options.max_scan_ratio
         return GainSelection(self._table, by_size, sizes, order, ratio, self._spec_id, runs, workload)
 

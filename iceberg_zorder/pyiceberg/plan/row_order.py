@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
@@ -34,8 +34,8 @@ class RowOrder:
     --------
     >>> day, a = ClusteringColumn(("day",), "date"), ClusteringColumn(("a", "b c"), "long")
     >>> order = RowOrder((day,), ((True, False),), (a,), (1.0,), "zorder", (1, 3))
-    >>> order.names(","), order.prefix_text, len(order.all)
-    ('a.`b c`', 'day DESC NULLS LAST', 2)
+    >>> order.sort_order, len(order.all)
+    ('day DESC NULLS LAST, zorder(a.`b c`)', 2)
     """
 
     prefix: tuple[ClusteringColumn, ...]
@@ -97,23 +97,13 @@ class RowOrder:
         total = sum(weight for weight, _ in found)
         return sum(weight * fraction for weight, fraction in found) / total if found else None
 
-    def names(self, separator: str) -> str:
-        """Join the names of the clustering columns."""
-        return separator.join(column.name for column in self.columns)
-
     @property
     def sort_order(self) -> str:
         """The sort order in full."""
-        prefix = f"{self.prefix_text}, " if self.prefix else ""
-        return f"{prefix}{self.curve}({self.names(', ')})"
-
-    @property
-    def prefix_text(self) -> str:
-        """The prefix as a sort order writes it, in full; empty without one."""
-        return ", ".join(
-            PrefixColumn(column.parts, *orders).text
-            for column, orders in zip(self.prefix, self.prefix_orders, strict=True)
+        prefix = (
+            PrefixColumn(column.parts, *orders) for column, orders in zip(self.prefix, self.prefix_orders, strict=True)
         )
+        return SortOrder(self.curve, tuple(column.parts for column in self.columns), tuple(prefix)).text
 
 
 def resolve(
@@ -186,14 +176,14 @@ def is_by_order(table: Table, order: RowOrder, cuts: str, layout: SnapshotFacts)
     schema = _schema_of(table, layout)
     if layout.cuts != cuts:
         return False
+    asked = parse_sort_order(order.sort_order)
     if schema is not None:
         then = _names(schema)
         if not all(each in then for each in order.field_ids):
             return False
-        named = [replace(column, parts=then[each]) for column, each in zip(order.named, order.field_ids, strict=True)]
-        first = len(order.prefix)
-        order = replace(order, prefix=tuple(named[:first]), columns=tuple(named[first:]))
-    return layout.is_by(order.names(","), order.prefix_text, order.curve)
+        names = (then[each] for each in order.field_ids)
+        asked = asked.renamed(lambda _: next(names))
+    return layout.is_by(asked.text)
 
 
 def _schema_of(table: Table, layout: SnapshotFacts) -> Schema | None:

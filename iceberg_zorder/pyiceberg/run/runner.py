@@ -18,7 +18,6 @@ from iceberg_zorder.pyiceberg.commit.batches import Batch, CommitManager
 from iceberg_zorder.pyiceberg.commit.replacement import remove_dangling_deletes
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup, size_of
-from iceberg_zorder.pyiceberg.file_names import WRITE_ID
 from iceberg_zorder.pyiceberg.kept_bounds import fix_metrics
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
@@ -192,9 +191,12 @@ class RewriteRunner:
         if not plan.groups:
             return
         assert plan.target is not None  # noqa: S101
-        layouts, workload = [each.layout for each in plan.layouts], plan.request.workload
-        described = snapshot_properties(plan.order, layouts, plan.target, None if workload is None else workload.key)
-        properties = {**plan.request.summary, **described}
+        layouts = [each.layout for each in plan.layouts]
+        properties = {
+            REWRITE_ID: self._id,
+            **plan.request.summary,
+            **snapshot_properties(plan.order, layouts, plan.target),
+        }
         wanted = self._open = len(plan.groups)
         size = -(-wanted // self._options.max_commits) if self._options.partial_progress else wanted
         context = RewriteContext(
@@ -205,7 +207,7 @@ class RewriteRunner:
             self._options.spill_directory,
             self._progress,
             available_cores(),
-            write_id=properties.get(WRITE_ID, ""),
+            write_id=properties[REWRITE_ID],
         )
         pool = FileGroupPool(context, rewrite_group, self._options.max_concurrent_file_group_rewrites, self._goes_on)
         batch: list[tuple[FileGroup, list[DataFile]]] = []
@@ -262,7 +264,7 @@ class RewriteRunner:
             written = [measure.with_written(measured[group.index], files) for group, files in batch]
             seconds = time.monotonic() - self._since
             of_commit = commit_properties(measure.actual(written), measure.predicted(written), seconds)
-            of_commit |= {REQUEST: plan.request.key(plan.order, plan.target), REWRITE_ID: self._id}
+            of_commit[REQUEST] = plan.request.key(plan.order, plan.target)
             is_last = len(batch) == self._open and not (self.commits.failed_files or self.commits.lost)
             if self._settled_from is not None and is_last:
                 of_commit[SETTLED_FROM] = str(self._settled_from)

@@ -153,7 +153,7 @@ def test_a_pass_gives_it_back_and_writes_files_of_its_write(catalog: Catalog, ta
     snapshot = made.current_snapshot()
     assert snapshot is not None
     assert snapshot.summary is not None
-    write_id = snapshot.summary["zorder.write-id"]
+    write_id = snapshot.summary["zorder.rewrite-id"]
     paths = [*made.inspect.files()["file_path"].to_pylist(), snapshot.manifest_list]
     assert all(f"-{write_id}-" in path for path in paths)
 

@@ -100,7 +100,7 @@ class ReportGoldenTest {
       addedBy = new long[files.count()];
       Arrays.fill(addedBy, -1);
     }
-    JsonNode by = golden.get("by");
+    String by = golden.get("by").textValue();
     List<String> metrics = new ArrayList<>();
     golden.get("columns").forEach(column -> metrics.add(column.get("metrics").textValue()));
     return new TableFacts(
@@ -115,7 +115,7 @@ class ReportGoldenTest {
             snapshots,
             addedBy,
             files,
-            each -> each.isBy(by.get(0).textValue(), by.get(1).textValue(), Curve.of(by.get(2).textValue()))));
+            each -> each.isBy(by)));
   }
 
   static LayoutRequest layout(JsonNode layout) {

@@ -1,6 +1,7 @@
 package io.icebergzorder.core.report;
 
 import io.icebergzorder.core.Curve;
+import io.icebergzorder.core.SortOrder;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -12,10 +13,9 @@ public record SnapshotFacts(long id, long timestampMillis, String operation, Map
 
   static final String COLUMNS = "zorder.columns";
   static final String HASH = "zorder.layout-hash";
-  private static final String CURVE = "zorder.curve";
   private static final String CUTS = "zorder.cuts";
-  private static final String PREFIX = "zorder.prefix";
-  private static final Pattern COMMA_OR_QUOTED = Pattern.compile("(`(?:[^`]|``)*`)|,");
+  private static final String TARGET = "zorder.target-file-size";
+  private static final Pattern TOLD_TARGET = Pattern.compile("([0-9]{1,18})(?: (.*))?");
 
   /** Whether it is of a rewrite of ours. */
   public boolean isLayout() {
@@ -27,27 +27,34 @@ public record SnapshotFacts(long id, long timestampMillis, String operation, Map
     return summary.get(CUTS);
   }
 
-  /** What a rewrite of ours was by. */
+  /** What a rewrite of ours was by, in full. */
   public String sortOrder() {
-    String prefix = summary.containsKey(PREFIX) ? summary.get(PREFIX) + ", " : "";
-    String columns =
-        COMMA_OR_QUOTED
-            .matcher(summary.get(COLUMNS))
-            .replaceAll(found -> found.group(1) == null ? ", " : Matcher.quoteReplacement(found.group(1)));
-    return prefix + curve() + "(" + columns + ")";
+    return SortOrder.parse(summary.get(COLUMNS)).text();
   }
 
-  /** Whether it was by these columns, prefix and curve; with adaptive cuts, z-order takes Hilbert's curve where that is tighter. */
-  public boolean isBy(String columns, String prefix, Curve curve) {
-    String hilbert = Curve.HILBERT.label();
-    boolean isCurve =
-        curve == Curve.HILBERT
-            ? curve().equals(hilbert)
-            : !curve().equals(hilbert) || !"even".equals(summary.get(CUTS));
-    return isCurve && columns.equals(summary.get(COLUMNS)) && prefix.equals(summary.getOrDefault(PREFIX, ""));
+  /** The bytes that files of a rewrite of ours were to have; 0 where it does not tell. */
+  public long targetFileSize() {
+    Matcher told = TOLD_TARGET.matcher(summary.getOrDefault(TARGET, ""));
+    return told.matches() ? Long.parseLong(told.group(1)) : 0;
   }
 
-  private String curve() {
-    return summary.getOrDefault(CURVE, Curve.ZORDER.label());
+  /** Who had said how many bytes files of a rewrite of ours were to have; empty where it does not tell. */
+  public String targetFrom() {
+    Matcher told = TOLD_TARGET.matcher(summary.getOrDefault(TARGET, ""));
+    return told.matches() && told.group(2) != null ? told.group(2) : "";
+  }
+
+  /**
+   * Whether a rewrite of ours was by the sort order that another asks for. With adaptive cuts a rewrite by Hilbert is one by
+   * z-order, too, which takes the tighter curve.
+   */
+  public boolean isBy(String sortOrder) {
+    if (!isLayout()) {
+      return false;
+    }
+    SortOrder last = SortOrder.parse(summary.get(COLUMNS));
+    SortOrder asked = SortOrder.parse(sortOrder);
+    boolean isHilbert = last.equals(new SortOrder(Curve.HILBERT, asked.columns(), asked.prefix()));
+    return last.equals(asked) || isHilbert && !"even".equals(cuts());
   }
 }

@@ -27,8 +27,6 @@ public final class Gathering {
   /** The rewrite of a new file. */
   public static final long NONE = -1;
 
-  private static final String TARGET = "zorder.target-file-size-bytes";
-
   private Gathering() {}
 
   /**
@@ -41,8 +39,8 @@ public final class Gathering {
   public static Set<Long> rewritesTo(long target, List<SnapshotFacts> snapshots) {
     // Writers may copy what the summary before theirs has.
     return snapshots.stream()
-        .filter(each -> each.operation().equals(SnapshotFacts.REPLACE) && each.summary().containsKey(Settled.HASH))
-        .filter(each -> String.valueOf(target).equals(each.summary().get(TARGET)))
+        .filter(each -> each.operation().equals(SnapshotFacts.REPLACE) && each.isLayout())
+        .filter(each -> each.targetFileSize() == target)
         .map(SnapshotFacts::id)
         .collect(Collectors.toSet());
   }
@@ -61,7 +59,7 @@ public final class Gathering {
     Set<Long> wanted = rewritesTo(target, snapshots);
     return snapshots.stream()
         .filter(each -> wanted.contains(each.id()) && isBy.test(each))
-        .filter(each -> each.summary().getOrDefault(RequestKey.WORKLOAD, "").equals(workload))
+        .filter(each -> Settled.workload(each).equals(workload))
         .collect(Collectors.toMap(SnapshotFacts::id, Settled::rewriteId));
   }
 

@@ -13,9 +13,6 @@ import java.util.Set;
 
 /** The key of what a rewrite is asked for: rewrites of one key would leave the same as it is. */
 public final class RequestKey {
-  /** In a snapshot's summary: the key of the workload that the rewrite was given. */
-  public static final String WORKLOAD = "zorder.workload-key";
-
   /** What the table properties begin with that tell how files are written. */
   static final String WRITE = "write.";
 

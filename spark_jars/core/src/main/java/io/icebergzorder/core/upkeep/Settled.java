@@ -18,10 +18,10 @@ import java.util.stream.Collectors;
  * @param runs the snapshots of these rewrites, and the rewrite: it is one for all its commits
  */
 public record Settled(Set<Long> newer, Map<Long, String> runs) {
-  /** In a snapshot's summary: the key of what the rewrite was asked for. */
+  /** In a snapshot's summary: the key of what the rewrite was asked for, and after a blank that of its workload. */
   public static final String REQUEST = "zorder.request";
 
-  /** In a snapshot's summary: what tells the commits of a rewrite from those of others; before, layouts did. */
+  /** In a snapshot's summary: what tells the commits of a rewrite from those of others. */
   public static final String REWRITE_ID = "zorder.rewrite-id";
 
   /** In a snapshot's summary, once a rewrite has done all it was to do: the snapshot that it was planned on. */
@@ -80,6 +80,12 @@ public record Settled(Set<Long> newer, Map<Long, String> runs) {
   /** What the commits of a rewrite of ours have in common. */
   static String rewriteId(SnapshotFacts commit) {
     return commit.summary().getOrDefault(REWRITE_ID, commit.summary().getOrDefault(HASH, ""));
+  }
+
+  /** The key of the queries that a rewrite of ours was for; empty where there were none. */
+  static String workload(SnapshotFacts commit) {
+    String request = commit.summary().getOrDefault(REQUEST, "");
+    return request.contains(" ") ? request.substring(request.indexOf(' ') + 1) : "";
   }
 
   /** Why nothing is rewritten where all files are settled. */

@@ -1,9 +1,8 @@
 package io.icebergzorder.spark.commit;
 
+import io.icebergzorder.core.Curve;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.spark.request.RowOrder;
-import java.io.IOException;
-import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -11,7 +10,6 @@ import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
-import java.util.Properties;
 import java.util.stream.Collectors;
 
 /** What the snapshot says about the layouts of a rewrite. */
@@ -20,15 +18,11 @@ public final class LayoutSummary {
 
   /** The properties of the snapshot's summary, all under {@code zorder.}. */
   public static Map<String, String> properties(RowOrder order, List<Layout> layouts) {
+    boolean isPlain = order.curve() == Curve.ZORDER && order.prefix().isEmpty();
     Map<String, String> properties = new HashMap<>();
-    properties.put("zorder.columns", order.names(","));
-    properties.put("zorder.curve", order.curve().label());
+    properties.put("zorder.columns", isPlain ? order.names(",") : order.sortOrder());
     properties.put("zorder.cuts", layouts.get(0).cuts().kind());
     properties.put("zorder.layout-hash", hash(layouts));
-    properties.put("zorder.version", version());
-    if (!order.prefix().isEmpty()) {
-      properties.put("zorder.prefix", order.prefixText());
-    }
     return properties;
   }
 
@@ -44,15 +38,5 @@ public final class LayoutSummary {
     } catch (NoSuchAlgorithmException e) {
       throw new IllegalStateException("Cannot hash layouts, because this Java has no SHA-256", e);
     }
-  }
-
-  private static String version() {
-    Properties properties = new Properties();
-    try (InputStream stream = LayoutSummary.class.getResourceAsStream("/iceberg-zorder.properties")) {
-      properties.load(stream);
-    } catch (IOException e) {
-      throw new IllegalStateException("Cannot tell the version, because the jar's properties cannot be read", e);
-    }
-    return properties.getProperty("version");
   }
 }

@@ -26,11 +26,8 @@ import org.apache.iceberg.util.SnapshotUtil;
 
 /** What the snapshots of a branch tell of earlier rewrites. */
 public final class RewriteHistory {
-  /** The target size of the files of a rewrite, in bytes. */
-  public static final String TARGET_FILE_SIZE = "zorder.target-file-size-bytes";
-
-  /** Who has set it: an option, a property, or the data. */
-  public static final String TARGET_FILE_SIZE_FROM = "zorder.target-file-size-from";
+  /** The target size of the files of a rewrite, in bytes, and after a blank who has set it: an option, a property, or the data. */
+  public static final String TARGET_FILE_SIZE = "zorder.target-file-size";
 
   /** How long a rewrite took until its commit, in milliseconds. */
   public static final String DURATION = "zorder.rewrite-duration-ms";
@@ -50,16 +47,13 @@ public final class RewriteHistory {
     return StreamSupport.stream(SnapshotUtil.ancestorsOf(snapshotId, table::snapshot).spliterator(), false);
   }
 
-  /** The target size of the last rewrite that tells it; without who has set it, a user has. */
+  /** The target size of the last rewrite that tells it. */
   Optional<TargetSize> lastTarget() {
     return newestFirst()
-        .filter(snapshot -> number(snapshot, TARGET_FILE_SIZE) > 0)
+        .map(ResolvedReport::facts)
+        .filter(snapshot -> snapshot.targetFileSize() > 0)
         .findFirst()
-        .map(
-            snapshot ->
-                TargetSize.ofLastLayout(
-                    number(snapshot, TARGET_FILE_SIZE),
-                    snapshot.summary().getOrDefault(TARGET_FILE_SIZE_FROM, TargetSize.OPTION)));
+        .map(snapshot -> TargetSize.ofLastLayout(snapshot.targetFileSize(), snapshot.targetFrom()));
   }
 
   /** Tells of the data files of a partition whether rewrites by a request have settled them; empty if there was none. */
@@ -91,7 +85,7 @@ public final class RewriteHistory {
   Function<FileScanTask, String> rewritesBy(RowOrder order, String workload, long target) {
     List<SnapshotFacts> snapshots = oldestFirst();
     Map<Long, String> rewrites =
-        Gathering.rewritesBy(target, each -> each.isBy(order.names(","), order.prefixText(), order.curve()), workload, snapshots);
+        Gathering.rewritesBy(target, each -> each.isBy(order.sortOrder()), workload, snapshots);
     if (rewrites.isEmpty()) {
       return task -> null;
     }

@@ -155,14 +155,16 @@ public final class TablePlan {
   static String requestKey(ResolvedRequest request, TargetSize target) {
     Table table = request.target().table();
     String where = request.written().where();
-    return RequestKey.of(
-        request.order().sortOrder(),
-        where == null ? "" : where,
-        table.schema().schemaId(),
-        ResolvedRequest.outputSpec(table, request.options()).specId(),
-        target.bytes(),
-        request.keyedOptions(),
-        table.properties());
+    String key =
+        RequestKey.of(
+            request.order().sortOrder(),
+            where == null ? "" : where,
+            table.schema().schemaId(),
+            ResolvedRequest.outputSpec(table, request.options()).specId(),
+            target.bytes(),
+            request.keyedOptions(),
+            table.properties());
+    return request.workload().map(workload -> key + " " + workload.key()).orElse(key);
   }
 
   /** What is to be said of {@code max-files-to-rewrite}, should nothing be rewritten; may be empty. */

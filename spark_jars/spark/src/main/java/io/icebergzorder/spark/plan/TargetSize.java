@@ -21,7 +21,7 @@ import org.apache.iceberg.util.PropertyUtil;
  * @param origin where the last layout's is from, else the same: "option", "property" or "data"
  */
 public record TargetSize(long bytes, String from, String origin) {
-  static final String OPTION = "option";
+  private static final String OPTION = "option";
   private static final String PROPERTY = "property";
   private static final String LAST_LAYOUT = "last layout";
   private static final String DATA = "data";

@@ -64,7 +64,7 @@ public record ResolvedReport(
     }
     Schema then = schemaOf(target.table(), layout);
     if (then == null) {
-      return layout.isBy(order.names(","), order.prefixText(), order.curve());
+      return layout.isBy(order.sortOrder());
     }
     Schema now = target.table().schema();
     Function<ClusteringColumn, Integer> idOf = column -> now.findField(String.join(".", column.parts())).fieldId();
@@ -72,7 +72,7 @@ public record ResolvedReport(
       return false;
     }
     RowOrder renamed = order.renamed(column -> ClusteringColumns.parts(then, idOf.apply(column)));
-    return layout.isBy(renamed.names(","), renamed.prefixText(), renamed.curve());
+    return layout.isBy(renamed.sortOrder());
   }
 
   /** The schema that a table had when a snapshot was made; null where that is not known. */

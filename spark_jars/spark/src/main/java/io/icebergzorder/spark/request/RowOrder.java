@@ -5,6 +5,7 @@ import io.icebergzorder.core.Curve;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.PrefixColumn;
 import io.icebergzorder.core.PrefixOrder;
+import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.core.ZOrderOptions;
 import java.util.List;
 import java.util.function.Function;
@@ -75,13 +76,8 @@ public record RowOrder(
 
   /** It as a sort order in full. */
   public String sortOrder() {
-    return (prefix.isEmpty() ? "" : prefixText() + ", ") + curve.label() + "(" + names(", ") + ")";
-  }
-
-  /** The prefix as a sort order writes it, in full; empty without one. */
-  public String prefixText() {
-    return IntStream.range(0, prefix.size())
-        .mapToObj(i -> new PrefixColumn(prefix.get(i).parts(), prefixOrders.get(i)).text())
-        .collect(Collectors.joining(", "));
+    List<PrefixColumn> first =
+        IntStream.range(0, prefix.size()).mapToObj(i -> new PrefixColumn(prefix.get(i).parts(), prefixOrders.get(i))).toList();
+    return new SortOrder(curve, columns.stream().map(ClusteringColumn::parts).toList(), first).text();
   }
 }

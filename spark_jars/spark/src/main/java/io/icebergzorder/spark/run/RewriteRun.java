@@ -61,8 +61,8 @@ public final class RewriteRun {
   private static Outcome rewritten(
       RewriteSession session, TablePlan plan, FittedLayouts fitted, long since, List<String> messages) throws InterruptedException {
     Table table = plan.target().table();
-    RunMeasurement measurement = new RunMeasurement(plan, fitted, since);
     Map<String, String> asked = SnapshotProperties.of(session.spark());
+    RunMeasurement measurement = new RunMeasurement(plan, fitted, asked, since);
     RewriteCommit commit =
         new RewriteCommit(
             table,

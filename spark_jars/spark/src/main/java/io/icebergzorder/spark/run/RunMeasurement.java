@@ -1,7 +1,7 @@
 package io.icebergzorder.spark.run;
 
+import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.icebergzorder.core.ScanMeasurement;
-import io.icebergzorder.core.upkeep.RequestKey;
 import io.icebergzorder.core.upkeep.Settled;
 import io.icebergzorder.spark.commit.LayoutSummary;
 import io.icebergzorder.spark.measure.BytesRead;
@@ -17,6 +17,7 @@ import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -28,8 +29,8 @@ import org.apache.iceberg.actions.RewriteFileGroup;
 
 /** Measures the new files of a rewrite by their bounds, before they are committed, and tells it in the summaries of snapshots. */
 final class RunMeasurement {
-  private static final String SCAN_FRACTION = "zorder.scan-fraction.";
-  private static final String PREDICTED = "zorder.predicted-scan-fraction.";
+  private static final String SCAN_FRACTIONS = "zorder.scan-fractions";
+  private static final JsonMapper MAPPER = JsonMapper.builder().build();
   private static final int DIGITS = 6;
   private static final int ID_DIGITS = 16;
 
@@ -41,11 +42,12 @@ final class RunMeasurement {
   private final Map<Integer, ScanMeasurement.MeasuredGroup> measured = new HashMap<>();
   private final Map<Integer, BytesRead> read = new HashMap<>();
   private final ConditionReads queries;
-  private final String id = UUID.randomUUID().toString().replace("-", "").substring(0, ID_DIGITS);
+  private final String id;
   private long since;
   private int told;
 
-  RunMeasurement(TablePlan plan, FittedLayouts fitted, long since) {
+  RunMeasurement(TablePlan plan, FittedLayouts fitted, Map<String, String> asked, long since) {
+    this.id = asked.getOrDefault(Settled.REWRITE_ID, UUID.randomUUID().toString().replace("-", "").substring(0, ID_DIGITS));
     this.plan = plan;
     this.fitted = fitted;
     this.since = since;
@@ -56,10 +58,8 @@ final class RunMeasurement {
   /** What the summary of a snapshot says of the file groups in it. */
   synchronized Map<String, String> summary(Collection<RewriteFileGroup> groups) {
     Map<String, String> summary = new HashMap<>(LayoutSummary.properties(plan.order(), fitted.layouts()));
-    plan.workload().ifPresent(workload -> summary.put(RequestKey.WORKLOAD, workload.key()));
     if (!plan.request().likeBuiltin()) {
-      summary.put(RewriteHistory.TARGET_FILE_SIZE, String.valueOf(plan.targetSize().bytes()));
-      summary.put(RewriteHistory.TARGET_FILE_SIZE_FROM, plan.targetSize().origin());
+      summary.put(RewriteHistory.TARGET_FILE_SIZE, plan.targetSize().bytes() + " " + plan.targetSize().origin());
       summary.put(Settled.REQUEST, plan.requestKey());
       summary.put(Settled.REWRITE_ID, id);
       told += groups.size();
@@ -69,10 +69,14 @@ final class RunMeasurement {
     }
     List<ScanMeasurement.MeasuredGroup> committed = groups.stream().map(this::measure).toList();
     groups.forEach(this::read);
-    ScanFractions.measured(plan.order(), committed)
-        .forEach((column, fraction) -> summary.put(SCAN_FRACTION + column, text(fraction)));
     List<FittedGroup> of = groups.stream().map(group -> byIndex.get(group.info().globalIndex())).toList();
-    fitted.predicted(plan.order(), of).forEach((column, fraction) -> summary.put(PREDICTED + column, text(fraction)));
+    Map<String, Map<String, BigDecimal>> fractions = new LinkedHashMap<>();
+    fitted
+        .predicted(plan.order(), of)
+        .forEach((column, fraction) -> fractions.computeIfAbsent(column, each -> new LinkedHashMap<>()).put("predicted", rounded(fraction)));
+    ScanFractions.measured(plan.order(), committed)
+        .forEach((column, fraction) -> fractions.computeIfAbsent(column, each -> new LinkedHashMap<>()).put("actual", rounded(fraction)));
+    summary.put(SCAN_FRACTIONS, MAPPER.valueToTree(fractions).toString());
     long now = System.nanoTime();
     summary.put(RewriteHistory.DURATION, String.valueOf((now - since) / NANOS_PER_MILLI));
     since = now;
@@ -122,8 +126,7 @@ final class RunMeasurement {
         .collect(Collectors.joining(", "));
   }
 
-  /** At most six digits after the point, and no zeros at the end. */
-  static String text(double fraction) {
-    return new BigDecimal(fraction).setScale(DIGITS, RoundingMode.HALF_EVEN).stripTrailingZeros().toPlainString();
+  private static BigDecimal rounded(double fraction) {
+    return new BigDecimal(fraction).setScale(DIGITS, RoundingMode.HALF_EVEN);
   }
 }

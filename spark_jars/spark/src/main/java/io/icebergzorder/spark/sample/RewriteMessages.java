@@ -87,7 +87,7 @@ final class RewriteMessages {
     long all = plan.dataFiles();
     // Who rewrites everything on purpose knows of it.
     boolean isAskedFor = files >= all && plan.isRewriteAll();
-    return isAskedFor || last.isBy(order.names(","), order.prefixText(), order.curve())
+    return isAskedFor || last.isBy(order.sortOrder())
         ? Optional.empty()
         : Optional.of(
             String.format(
