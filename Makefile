@@ -107,7 +107,7 @@ test-line/%:
 	@$(MAKE) --no-print-directory .venv-$(word 1,$(subst @, ,$*))/.installed
 	@export ICEBERG_RUNTIME=org.apache.iceberg:iceberg-spark-runtime-$(word 2,$(subst @, ,$*)):$(word 3,$(subst @, ,$*)); \
 	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m tests.fetch_packages && \
-	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m pytest -m 'not way' --numprocesses 2 --dist loadfile --no-loadscope-reorder tests/spark
+	  .venv-$(word 1,$(subst @, ,$*))/bin/python -m pytest -m 'not way' --numprocesses 2 --dist loadscope tests/spark
 
 test-version/%:
 	@$(MAKE) --no-print-directory .venv-$(word 1,$(subst @, ,$*))/.installed

@@ -109,12 +109,12 @@ class TestFailingGroups:
 class TestOtherWriters:
     """Another writer commits when a rewrite asks the catalog to, for the first time."""
 
-    GROUPS = 12
+    GROUPS = 8
 
     def table(self, spark: SparkSession) -> Table:
         return create(
             spark,
-            f"SELECT id, cast(id % {self.GROUPS} AS int) AS p, cast(rand(1) * 1e6 AS int) AS a FROM range(0, 2400, 1, 4)",
+            f"SELECT id, cast(id % {self.GROUPS} AS int) AS p, cast(rand(1) * 1e6 AS int) AS a FROM range(0, 1600, 1, 4)",
             partitioned_by="p",
             properties={"format-version": "2", "write.delete.mode": "merge-on-read"},
         )
@@ -249,7 +249,7 @@ class TestOtherWriters:
         }
         result = table.call("zorder(a)", options=options, catalog=f"rest_{server.server_port}")
         spark.sql(f"REFRESH TABLE {table.full_name}")
-        assert (result.rewritten_data_files_count, result.failed_data_files_count) == ((12, 0) if known else (9, 3))
+        assert (result.rewritten_data_files_count, result.failed_data_files_count) == ((8, 0) if known else (6, 2))
         assert table.fingerprint() == before
         assert table.orphans() == set()
 

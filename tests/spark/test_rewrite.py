@@ -103,7 +103,7 @@ class TestPrefix:
         table = create(
             spark,
             "SELECT id, if(id % 10 = 0, NULL, concat('r', cast(id % 4 AS string))) AS region, rand(1) AS a, rand(2) AS b "
-            "FROM range(0, 40000, 1, 5)",
+            "FROM range(0, 20000, 1, 5)",
         )
         with unchanged(table):
             table.call("region DESC NULLS FIRST, zorder(a, b)", options=table.target_for(16))

@@ -14,7 +14,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HexFormat;
+import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -78,10 +80,10 @@ class GoldenTest {
     assertSame(expected, "keys", perRow(keys, GoldenTest::key));
     assertSame(expected, "states", perRow(keys, (column, row) -> NODES.numberNode(column.state(row))));
     int max = golden.get("boundaries").intValue();
+    Map<KeyColumn, Boundaries> boundaries = new IdentityHashMap<>();
+    keys.forEach(column -> boundaries.put(column, Boundaries.of(column, max)));
     assertSame(
-        expected,
-        "buckets",
-        perRow(keys, (column, row) -> NODES.numberNode(Boundaries.of(column, max).bucketOf(column, row))));
+        expected, "buckets", perRow(keys, (column, row) -> NODES.numberNode(boundaries.get(column).bucketOf(column, row))));
 
     Sample sample = new Sample(keys);
     Layout layout = Layout.fit(columns, sample, request(golden));

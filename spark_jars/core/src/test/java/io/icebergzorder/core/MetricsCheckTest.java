@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** Both engines judge metrics modes alike. */
 class MetricsCheckTest {
-  @ParameterizedTest
+  @ParameterizedTest(name = "{index}")
   @MethodSource("cases")
   void judgementIsTheSame(JsonNode golden) {
     List<GroupKeys> groups = new ArrayList<>();

@@ -27,7 +27,7 @@ class QueriesGoldenTest {
     return cases;
   }
 
-  @ParameterizedTest
+  @ParameterizedTest(name = "{index}")
   @MethodSource("cases")
   void treeIsTheSame(JsonNode golden) {
     int[][] positions = of(golden, "positions", int[][].class);

@@ -28,7 +28,7 @@ class RegionsGoldenTest {
     return cases;
   }
 
-  @ParameterizedTest
+  @ParameterizedTest(name = "{index}")
   @MethodSource("cases")
   void regionsAreTheSame(JsonNode golden) {
     String name = golden.get("name").textValue() + " " + golden.get("bound") + " " + golden.get("is_across");

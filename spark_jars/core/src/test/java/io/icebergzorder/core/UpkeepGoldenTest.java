@@ -46,7 +46,7 @@ class UpkeepGoldenTest {
     return cases;
   }
 
-  @ParameterizedTest
+  @ParameterizedTest(name = "{index}")
   @MethodSource("casesOfQueries")
   void regionsAreTheSame(JsonNode golden) {
     RegionSizes sizes = new RegionSizes(golden.get("bound").longValue(), 1, true);
@@ -57,7 +57,7 @@ class UpkeepGoldenTest {
     assertEquals(expected.isNull() ? OptionalDouble.empty() : OptionalDouble.of(expected.doubleValue()), found.expected());
   }
 
-  @ParameterizedTest
+  @ParameterizedTest(name = "{index}")
   @MethodSource("cases")
   void choiceIsTheSame(JsonNode golden) {
     String name = golden.get("name").textValue();
