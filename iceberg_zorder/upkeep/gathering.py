@@ -8,7 +8,7 @@ a log-structured merge-tree (O'Neil et al., "The log-structured merge-tree (LSM-
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,8 @@ from iceberg_zorder.upkeep.settled import WORKLOAD, rewrite_id
 
 _HASH = "zorder.layout-hash"
 _TARGET = "zorder.target-file-size-bytes"
+_ADDED = "added-files-size"
+_BYTES_PER_NEW_BYTE = 17
 
 WHY = "small, as a rewrite to files of this size left them, and small files with fewer bytes than these have come since"
 """Why data files of an earlier rewrite are left."""
@@ -87,6 +89,38 @@ def rewrites_by(
         for each in snapshots
         if each.snapshot_id in wanted and each.is_by(*sort_order) and each.summary.get(WORKLOAD, "") == workload
     }
+
+
+def rewrite_budget(runs: Mapping[int, str], snapshots: Sequence[SnapshotFacts]) -> int:
+    """Bytes that the next rewrite for gain may take: 17 for each byte that came, less what rewrites have written.
+
+    Both are counted from the oldest rewrite that the history has. One byte of the 17 is the first rewrite of the byte.
+
+    Parameters
+    ----------
+    runs : mapping of int to str
+        The snapshots of rewrites by the same order, see :func:`rewrites_by`.
+    snapshots : sequence of SnapshotFacts
+        The snapshots of the branch, oldest first, as far as they are kept.
+
+    Returns
+    -------
+    int
+        The bytes, 0 or more; 0 without such a rewrite.
+
+    Examples
+    --------
+    >>> facts = (("replace", "900"), ("append", "10"), ("replace", "70"), ("append", "10"), ("replace", "5"))
+    >>> snapshots = [SnapshotFacts(at, 0, op, {"added-files-size": size}) for at, (op, size) in enumerate(facts)]
+    >>> rewrite_budget({0: "a", 2: "b"}, snapshots), rewrite_budget({}, snapshots)
+    (270, 0)
+    """
+    first = next((place for place, each in enumerate(snapshots) if each.snapshot_id in runs), len(snapshots))
+    oldest, later = snapshots[first : first + 1], snapshots[first + 1 :]
+    is_counted = {each for each, run in runs.items() if oldest and run != runs[oldest[0].snapshot_id]}
+    came = sum(each.count(_ADDED) for each in later if each.operation != REPLACE)
+    written = sum(each.count(_ADDED) for each in later if each.snapshot_id in is_counted)
+    return max(0, _BYTES_PER_NEW_BYTE * came - written)
 
 
 def gathered(sizes: Sequence[int], rewrites: Sequence[int | None]) -> npt.NDArray[np.bool_]:

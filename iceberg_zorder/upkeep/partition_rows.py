@@ -126,9 +126,9 @@ class PartitionRows:
         weights: Sequence[float],
         like: npt.NDArray[np.bool_] | None = None,
     ) -> None:
-        self._is_open = [bounds.is_open for bounds in files.columns]
+        is_open = [bounds.is_open for bounds in files.columns]
         files = replace(files, columns=tuple(each.spanned() if each.is_open else each for each in files.columns))
-        kept = [None if is_open else cut for is_open, cut in zip(self._is_open, kept, strict=True)]
+        kept = [None if each else cut for each, cut in zip(is_open, kept, strict=True)]
         self._files = files
         self._names = [bounds.column for bounds in files.columns]
         self._sample, self._places = spread_rows(files, rows)
@@ -147,20 +147,6 @@ class PartitionRows:
     def cost(self, files: npt.NDArray[np.int64]) -> float:
         """Add up what some files cost, by their places."""
         return _sum(self._files.sizes[files] * self.reach[files])
-
-    def spans(self, files: npt.NDArray[np.int64]) -> tuple[float, ...]:
-        """Tell for each column what share of all values lies between the smallest and the largest one of some files.
-
-        It is 1 where these files have no value, and where no file has bounds, so that it is not known.
-        """
-        is_mine = np.zeros(self._files.count, np.bool_)
-        is_mine[files] = True
-        found = []
-        for column, is_open in zip(self._columns, self._is_open, strict=True):
-            ranks = column.ranks[is_mine[self._places]]
-            ranks = ranks[ranks >= 0]
-            found.append(float(column.share(ranks.min(), ranks.max())) if len(ranks) and not is_open else 1.0)
-        return tuple(found)
 
     def average(self, of_rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Average what each row has over the rows of each file; 0 for a file without rows."""

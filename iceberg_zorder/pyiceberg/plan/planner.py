@@ -21,9 +21,9 @@ from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.selection.file_limit import FileLimit
 from iceberg_zorder.pyiceberg.plan.selection.gain_selection import GainSelection
+from iceberg_zorder.pyiceberg.plan.selection.group_cuts import within_bound
 from iceberg_zorder.pyiceberg.plan.selection.least_age import LeastAge, now_ms
 from iceberg_zorder.pyiceberg.plan.selection.left_groups import LeftGroups
-from iceberg_zorder.pyiceberg.plan.selection.region_step import RegionStep
 from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, Selected, SelectedFiles, Selection
 from iceberg_zorder.pyiceberg.plan.selection.settled_selection import SettledSelection
 from iceberg_zorder.pyiceberg.plan.selection.size_selection import SizeSelection
@@ -34,7 +34,7 @@ from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.request.rewrite_options import RewriteOptions
-from iceberg_zorder.upkeep.gathering import rewrites_by, rewrites_to
+from iceberg_zorder.upkeep.gathering import rewrite_budget, rewrites_by, rewrites_to
 from iceberg_zorder.upkeep.settled import Settled
 
 NEWEST_FORMAT = 2
@@ -161,7 +161,7 @@ class Planner:
         lost : sequence of FileGroup, optional
             File groups of an earlier plan that are to be planned again, and no others.
         order : RowOrder, optional
-            The columns to cluster by; without them nothing is chosen for what it gains, and nothing cut into regions.
+            The columns to cluster by; without them nothing is chosen for what it gains, and no group is cut.
         settled : callable, optional
             From the target to what an earlier rewrite has settled, if one has.
         done : collection of str, optional
@@ -241,15 +241,15 @@ class Planner:
             return by_size
         sort_order, workload = (order.names(","), order.prefix_text, order.curve), self._workload
         runs = rewrites_by(sort_order, workload.key if workload else "", rewrites, snapshots)
-        ratio = self._options.max_scan_ratio
-        return GainSelection(self._table, by_size, sizes, order, ratio, self._spec_id, runs, workload)
+        ratio, budget = self._options.max_scan_ratio, rewrite_budget(runs, snapshots)
+        return GainSelection(self._table, by_size, sizes, order, ratio, self._spec_id, runs, budget, workload)
 
     def _steps(
         self, selected: Selected, sizes: SizeRules, order: RowOrder | None, most: float
     ) -> tuple[Selected, FileLimit]:
         """Take what follows the choice, whoever has chosen; what is remembered has no part in the limit."""
         if order is not None:
-            selected = RegionStep(self._table, sizes, order, self._spec_id, self._workload).cut(selected)
+            selected = within_bound(self._table, sizes, order, selected)
         leaving = None if self._left is None else self._left.of(sizes, self._spec_id)
         if leaving is not None:
             selected = leaving.without_left(selected)
@@ -300,7 +300,6 @@ class Planner:
             sizes.write_max_file_size,
             files.reason,
             any(sizes.is_due(task) for task in files.tasks),
-            files.spans,
             files.worth,
         )
 

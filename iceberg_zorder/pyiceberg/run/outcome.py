@@ -43,13 +43,13 @@ class WrittenFiles:
         """Tell, by column, the scan fractions that were predicted of new files."""
         return self._measure.predicted([group for group, _ in written]) if self._measure else {}
 
-    def gain_nothing(self, written: Written, spans: Sequence[float] = (), *, are_few: bool = False) -> bool:
+    def gain_nothing(self, written: Written, *, are_few: bool = False) -> bool:
         """Tell whether new files are read no less than those of today, on average over the columns or the queries.
 
         If they are few beside those of today, it is enough that they are read no more.
         """
         assert self._measure is not None  # noqa: S101
-        before, actual = self._measure.means_written(written, spans)
+        before, actual = self._measure.means_written(written)
         if before is None or actual is None or (are_few and reads_no_more(before, actual)):
             return False
         return gains_nothing(before, actual)

@@ -273,7 +273,7 @@ class RewriteRunner:
         are_few = makes_few(len(group.tasks), len(files))
         if are_few and math.isinf(self._options.max_scan_ratio):
             return False
-        if not self._written.gain_nothing(written, group.spans, are_few=are_few):
+        if not self._written.gain_nothing(written, are_few=are_few):
             return False
         delete_files(self._table, [file.file_path for file in files])
         self._written.left(written)

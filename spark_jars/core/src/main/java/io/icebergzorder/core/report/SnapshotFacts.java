@@ -64,7 +64,7 @@ public record SnapshotFacts(long id, long timestampMillis, String operation, Map
   }
 
   /** A number of the summary; 0 if it has none, or what is none. */
-  long count(String name) {
+  public long count(String name) {
     String text = summary.getOrDefault(name, "");
     return NUMBER.matcher(text).matches() ? Long.parseLong(text) : 0;
   }

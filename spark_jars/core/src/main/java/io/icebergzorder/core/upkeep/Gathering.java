@@ -27,6 +27,8 @@ public final class Gathering {
   /** The rewrite of a new file. */
   public static final long NONE = -1;
 
+  private static final String ADDED = "added-files-size";
+  private static final long BYTES_PER_NEW_BYTE = 17;
   private static final String TARGET = "zorder.target-file-size-bytes";
 
   private Gathering() {}
@@ -63,6 +65,29 @@ public final class Gathering {
         .filter(each -> wanted.contains(each.id()) && isBy.test(each))
         .filter(each -> each.summary().getOrDefault(RequestKey.WORKLOAD, "").equals(workload))
         .collect(Collectors.toMap(SnapshotFacts::id, Settled::rewriteId));
+  }
+
+  /**
+   * Bytes that the next rewrite for gain may take: 17 for each byte that came, less what rewrites have written. Both are counted from the
+   * oldest rewrite that the history has. One byte of the 17 is the first rewrite of the byte.
+   *
+   * @param runs the snapshots of rewrites by the same order, see {@link #rewritesBy}
+   * @param snapshots the snapshots of the branch, oldest first, as far as they are kept
+   * @return 0 or more; 0 without such a rewrite
+   */
+  public static long rewriteBudget(Map<Long, String> runs, List<SnapshotFacts> snapshots) {
+    String oldest = null;
+    long budget = 0;
+    for (SnapshotFacts each : snapshots) {
+      String run = runs.get(each.id());
+      oldest = oldest == null ? run : oldest;
+      if (oldest != null && !each.operation().equals(SnapshotFacts.REPLACE)) {
+        budget += BYTES_PER_NEW_BYTE * each.count(ADDED);
+      } else if (run != null && !run.equals(oldest)) {
+        budget -= each.count(ADDED);
+      }
+    }
+    return Math.max(0, budget);
   }
 
   /**

@@ -32,7 +32,6 @@ class PartitionRows {
   private static final long MOST_LOOKED_AT = 100_000_000;
 
   private final DataFiles files;
-  private final List<Boolean> areOpen;
   private final List<ClusteringColumn> names;
   private final Sample sample;
   private final int[] places;
@@ -80,7 +79,7 @@ class PartitionRows {
    *     within its bounds, where there are as many, and it takes no more than 100,000,000 looks at a row; null for none
    */
   PartitionRows(DataFiles described, int rows, List<UnaryOperator<byte[]>> kept, double[] weights, boolean[] like) {
-    areOpen = described.columns().stream().map(ColumnBounds::isOpen).toList();
+    List<Boolean> areOpen = described.columns().stream().map(ColumnBounds::isOpen).toList();
     files = spanned(described);
     names = files.columns().stream().map(ColumnBounds::column).toList();
     SpreadRows spread = SpreadRows.of(files, rows);
@@ -184,28 +183,6 @@ class PartitionRows {
       cost += files.sizes()[file] * reach(file);
     }
     return cost;
-  }
-
-  /**
-   * For each column, what share of all values lies between the smallest and the largest one of some files; 1 where these have no value,
-   * and where no file has bounds, so that it is not known.
-   */
-  double[] spans(int[] of) {
-    boolean[] isMine = new boolean[files.count()];
-    Arrays.stream(of).forEach(file -> isMine[file] = true);
-    double[] spans = new double[columns.size()];
-    for (int place = 0; place < spans.length; place++) {
-      RankedColumn column = columns.get(place);
-      int low = Integer.MAX_VALUE;
-      int high = -1;
-      for (int row = 0; row < places.length; row++) {
-        int rank = isMine[places[row]] ? column.ranks()[row] : -1;
-        low = rank < 0 ? low : Math.min(low, rank);
-        high = Math.max(high, rank);
-      }
-      spans[place] = high < 0 || areOpen.get(place) ? 1 : column.share(low, high);
-    }
-    return spans;
   }
 
   /** Averages what each row has over the rows of each file; 0 for a file without rows. */

@@ -110,9 +110,8 @@ final class RunMeasurement {
     }
     ScanMeasurement.MeasuredGroup files = measure(group);
     BytesRead read = read(group);
-    double[] spans = of.group().spans();
-    double actual = means.of(ScanFractions.measured(plan.order(), List.of(files)), read, spans);
-    double before = means.of(of.before(), of.readBefore(), spans);
+    double actual = means.of(ScanFractions.measured(plan.order(), List.of(files)), read);
+    double before = means.of(of.before(), of.readBefore());
     boolean areFew = Gathering.makesFew(of.group().files().size(), group.addedFiles().size());
     boolean isGathered = areFew && (plan.isBySize() || !(actual > NO_MORE * before));
     if (isGathered || !(actual > NOTHING * before)) {
