@@ -34,15 +34,11 @@ class RankedColumn:
         Ranks of the rows' values among these and the bounds of the files; -1 without a value.
     below : ndarray of int64
         For each rank and one more, the rows whose values are below.
-    lower, upper : ndarray of int64, shape (files,)
-        Ranks of the bounds of the files; -1 without.
     """
 
     weight: float
     ranks: npt.NDArray[np.int64]
     below: npt.NDArray[np.int64]
-    lower: npt.NDArray[np.int64]
-    upper: npt.NDArray[np.int64]
 
     def share(self, lower: npt.NDArray[np.int64], upper: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Tell what share of the values lies between bounds, both included; none where the upper one is -1."""
@@ -76,18 +72,12 @@ class NewFiles:
         The rows, one file after the other.
     starts : ndarray of int64, shape (new files,)
         Where those of each file begin.
-    numbers : ndarray of int64, shape (new files,)
-        The number of each among the files of the layout, which may have others.
-    layout : Layout or None
-        What sends the rows there; None for one file.
     share : float
         So many times the number of files that there are to be, in (0, 1].
     """
 
     rows: npt.NDArray[np.int64]
     starts: npt.NDArray[np.int64]
-    numbers: npt.NDArray[np.int64]
-    layout: Layout | None
     share: float
 
 
@@ -180,11 +170,11 @@ class PartitionRows:
         rows = np.flatnonzero(is_mine[self._places])
         size = int(self._files.sizes[files].sum())
         coarse = max(1, min(count, len(rows) // LEAST_OF_A_FILE))
-        file, layout = self._new_files(rows, replace(request, files=coarse))
+        file = self._new_files(rows, replace(request, files=coarse))
         order = np.argsort(file, kind="stable")
         starts = np.flatnonzero(np.diff(file[order], prepend=-1))
         counts = np.diff(starts, append=len(rows))
-        new = NewFiles(rows[order], starts, file[order][starts], layout, coarse / count)
+        new = NewFiles(rows[order], starts, coarse / count)
         reach = self._reach_of_new(new) if len(rows) else np.zeros(0)
         of_row = np.empty(len(rows))
         of_row[order] = np.repeat(reach, counts)
@@ -206,15 +196,13 @@ class PartitionRows:
         """Tell so many times what extent files have that are so many times as large."""
         return _root(share, sum(each.weight > 0 for each in self._columns))
 
-    def _new_files(
-        self, rows: npt.NDArray[np.int64], request: LayoutRequest
-    ) -> tuple[npt.NDArray[np.int64], Layout | None]:
-        """Find the new file of each row of a rewrite, and the layout that sends it there; one file needs none."""
+    def _new_files(self, rows: npt.NDArray[np.int64], request: LayoutRequest) -> npt.NDArray[np.int64]:
+        """Find the new file of each row of a rewrite."""
         if request.files == 1:
-            return np.zeros(len(rows), np.int64), None
+            return np.zeros(len(rows), np.int64)
         mine = self._sample.take(rows)
         layout = self._fitted(mine.take(np.arange(0, len(rows), 2)), request)
-        return SampledGroup(layout, mine, mine, 0, 0).files_of(mine), layout
+        return SampledGroup(layout, mine, mine, 0, 0).files_of(mine)
 
     def _fitted(self, sample: Sample, request: LayoutRequest) -> Layout:
         return fit(self._names, sample, request)
@@ -252,7 +240,7 @@ def _ranked(
     found = ranks[ranks >= 0]
     count = 1 + max(int(each.max(initial=0)) for each in (lower, upper, ranks))
     below = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(found, minlength=count))])
-    return RankedColumn(weight if len(found) else 0.0, ranks, below, lower, upper)
+    return RankedColumn(weight if len(found) else 0.0, ranks, below)
 
 
 def _share_of_files(

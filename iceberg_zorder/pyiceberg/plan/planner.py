@@ -1,4 +1,4 @@
-"""Choose data files by sizes, deletes, age and gain, and plan their file groups, by partition and region."""
+"""Choose data files by sizes, deletes, age and gain, and plan their file groups, by partition."""
 
 from __future__ import annotations
 

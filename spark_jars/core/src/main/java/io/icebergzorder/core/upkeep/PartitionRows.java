@@ -55,10 +55,9 @@ class PartitionRows {
    * @param rows the rows, ascending
    * @param file for each of them the number of its file
    * @param counts by number, how many rows the file has
-   * @param layout what sends the rows there; null for one file
    * @param share so many times the number of files that there are to be, in (0, 1]
    */
-  record NewFiles(int[] rows, int[] file, int[] counts, Layout layout, double share) {}
+  record NewFiles(int[] rows, int[] file, int[] counts, double share) {}
 
   /** Spreads rows between bounds, for what files are judged by; parameters are those of the constructors. */
   static PartitionRows of(DataFiles files, int rows, UpkeepRequest request, boolean[] like) {
@@ -118,11 +117,6 @@ class PartitionRows {
 
   List<RankedColumn> columns() {
     return columns;
-  }
-
-  /** The file of each row. */
-  int[] places() {
-    return places;
   }
 
   /** For each row the one that it is taken to lie as: itself, or for other files evenly one of those inside. */
@@ -215,13 +209,15 @@ class PartitionRows {
     }
     int[] rows = IntStream.range(0, places.length).filter(row -> isMine[places[row]]).toArray();
     int coarse = Math.max(1, Math.min(count, rows.length / LEAST_OF_A_FILE));
-    Layout layout = coarse == 1 ? null : fitted(sample.take(everyOther(rows)), request.of(coarse));
-    int[] file = layout == null ? new int[rows.length] : filesOf(layout, sample.take(rows));
+    int[] file =
+        coarse == 1
+            ? new int[rows.length]
+            : filesOf(fitted(sample.take(everyOther(rows)), request.of(coarse)), sample.take(rows));
     int[] counts = new int[Arrays.stream(file).max().orElse(-1) + 1];
     for (int each : file) {
       counts[each]++;
     }
-    double[] ofFile = reachOf(new NewFiles(rows, file, counts, layout, (double) coarse / count));
+    double[] ofFile = reachOf(new NewFiles(rows, file, counts, (double) coarse / count));
     double bytesOfRow = (double) size / Math.max(1, rows.length);
     double cost = 0;
     for (int each = 0; each < ofFile.length; each++) {

@@ -42,6 +42,9 @@ public final class GainSelection implements Selection {
   private static final String OTHER_SPEC =
       "of another partition spec than new files: what a rewrite would gain is not known, rewrite-old-specs has it done";
 
+  private static final String CAPPED =
+      ", but no rewrite would gain enough for its bytes, of which it may take 17 for each that came since";
+
   /** What is chosen does not depend on the order in which manifests are read. */
   static final Comparator<FileScanTask> BY_LOCATION =
       Comparator.comparing(file -> file.file().location().getBytes(StandardCharsets.UTF_8), Arrays::compareUnsigned);
@@ -234,8 +237,7 @@ public final class GainSelection implements Selection {
       return "no rewrite would gain anything, because new files get no bounds of any clustering column: " + modes();
     }
     boolean isBelow = judged.choice().today() <= upkeep.maxScanRatio() * judged.choice().attainable();
-    return (isBelow ? fraction(judged, "at most") : fraction(judged, "above") + ", but no rewrite would gain enough for its bytes")
-        + notCounted();
+    return (isBelow ? fraction(judged, "at most") : fraction(judged, "above") + CAPPED) + notCounted();
   }
 
   /** Added to a scan fraction: which columns it is not of. */
