@@ -6,8 +6,8 @@ that leaves filters reading R is scored (limit - R) / S, where the limit is ``ma
 everything leaves. The best score wins. Candidates above the limit are out, and so are those that rewrite files of
 earlier rewrites beyond what the cap allows, see :func:`.rewrite_budget`.
 
-Files that sizes call for are rewritten as long as filters read no more than today, or than after a rewrite of
-everything; else as many as do no harm.
+Files that sizes call for are rewritten if filters then read no more than today, or than after a rewrite of everything.
+Otherwise only those that are due are.
 
 Bounds hide that columns are correlated. So rows of files that are read for more than the average are taken to lie as
 those of the other files do.
@@ -96,7 +96,7 @@ def choose(
     files : DataFiles
         The data files, all of one partition, at least one.
     called_for : ndarray of bool, shape (files,)
-        Which of them their sizes call for: they are rewritten as far as that does no harm.
+        Which of them their sizes call for: they are rewritten if that does no harm.
     is_due : ndarray of bool, shape (files,)
         Which of these are rewritten whatever comes of it.
     is_ours : ndarray of bool, shape (files,)
@@ -150,8 +150,6 @@ def choose(
         if best is not None:
             chosen, expected = best
             is_finer = request.is_finer(int(files.sizes[chosen].sum()), files.bytes)
-        else:
-            chosen, expected = search.most(called, (due, expected), max(expected, attainable) * _AS_MUCH, average)
     size = max(1, files.bytes)
     return Choice(np.sort(chosen), search.today / size, expected / size, attainable / size, is_finer)
 
@@ -208,30 +206,6 @@ class _Search:
         if not len(chosen):
             return self.today
         return self.today - self.partition.cost(chosen) + self.rewritten(chosen, for_gain=for_gain)[0]
-
-    def most(
-        self,
-        called_for: npt.NDArray[np.int64],
-        due: tuple[npt.NDArray[np.int64], float],
-        unharmed: float,
-        attained: npt.NDArray[np.float64],
-    ) -> tuple[npt.NDArray[np.int64], float]:
-        """Take as many of the files that are called for, besides what is due, as fewer come of and that do no harm.
-
-        Small files that lie far apart, as a layout may have some, are read more when they are one. Those that lie
-        across others most come first.
-        """
-        by_excess = _by_excess(self.partition.reach, attained)
-        wanted = by_excess[np.isin(by_excess, called_for) & ~np.isin(by_excess, due[0])]
-        count = len(wanted) * 2 // 3
-        while count > 1:
-            chosen = np.sort(np.concatenate([due[0], wanted[:count]]))
-            if self.request.expected_files(int(self.files.sizes[chosen].sum())) < len(chosen):
-                after = self.after(chosen)
-                if after <= unharmed:
-                    return chosen, after
-            count = count * 2 // 3
-        return due
 
     def best(
         self,

@@ -16,8 +16,8 @@ import java.util.stream.IntStream;
  * Candidates above the limit are out, and so are those that rewrite files of earlier rewrites beyond what the cap allows ({@link
  * Gathering#rewriteBudget}).
  *
- * <p>Files that sizes call for are rewritten as long as filters read no more than today, or than after a rewrite of everything; else as
- * many as do no harm.
+ * <p>Files that sizes call for are rewritten if filters then read no more than today, or than after a rewrite of everything. Otherwise
+ * only those that are due are.
  *
  * <p>Bounds hide that columns are correlated. So rows of files that are read for more than the average are taken to lie as those of the
  * other files do.
@@ -101,7 +101,7 @@ public final class Gain {
    * Chooses the files of a partition that are to be rewritten.
    *
    * @param files the data files, all of one partition, at least one
-   * @param calledFor which of them their sizes call for: they are rewritten as far as that does no harm
+   * @param calledFor which of them their sizes call for: they are rewritten if that does no harm
    * @param isDue which of these are rewritten whatever comes of it
    * @param isOurs which of them an earlier rewrite by the same sort order wrote; those without bounds do not count
    * @param budget bytes that a rewrite for gain may take if it takes such a file
@@ -124,13 +124,11 @@ public final class Gain {
       Found due = gain.found(places(isDue));
       int[] order = gain.order(isDue, attained);
       boolean[] isCapped = flags(files, file -> isOurs[file] && hasBounds(files, file, request));
+      found = due;
       Found best = due.after > limit ? gain.best(order, due.files.length, attained, limit, isCapped, budget) : null;
       if (best != null) {
         found = best;
         isFiner = request.isFiner(gain.bytes(found.files), files.bytes());
-      } else {
-        int[] wanted = Arrays.stream(order).filter(file -> calledFor[file] && !isDue[file]).toArray();
-        found = gain.most(wanted, due, Math.max(due.after, all.cost()) * AS_MUCH);
       }
     }
     long size = Math.max(1, files.bytes());
@@ -165,26 +163,6 @@ public final class Gain {
   /** Predicts what all files cost when some are rewritten, whose places ascend. */
   private double after(int[] chosen, boolean forGain) {
     return chosen.length == 0 ? today : today - partition.cost(chosen) + rewritten(chosen, forGain).cost();
-  }
-
-  /**
-   * Takes as many of the files that are called for, besides what is due, as fewer come of and that do no harm. Small files that lie far
-   * apart, as a layout may have some, are read more when they are one. Those that lie across others most come first.
-   *
-   * @param wanted what is called for and not due, in the order in which it is taken
-   * @param unharmed what all files may cost
-   */
-  private Found most(int[] wanted, Found due, double unharmed) {
-    for (int count = wanted.length * 2 / 3; count > 1; count = count * 2 / 3) {
-      int[] chosen = IntStream.concat(Arrays.stream(due.files), Arrays.stream(wanted, 0, count)).sorted().toArray();
-      if (request.expectedFiles().applyAsInt(bytes(chosen)) < chosen.length) {
-        Found found = found(chosen);
-        if (found.after <= unharmed) {
-          return found;
-        }
-      }
-    }
-    return due;
   }
 
   /**
