@@ -11,7 +11,7 @@ from benchmarks.upkeep.hard_cases import Outcome, page, simulate
 def test_what_bounds_promise_in_vain_costs_what_the_cap_allows(name: str) -> None:
     found = simulate(name, files=16, growths=12)
     assert 0.05 < found.written <= 0.30
-    assert max(found.reads) < 2
+    assert max(found.reads) < 2.5
 
 
 def test_the_page_tells_a_promise_that_is_broken() -> None:

@@ -89,18 +89,21 @@ class GainSelection:
         expected = [self._rules.expected_output_files(size) for size in sizes.values()]
         chosen: list[SelectedFiles] = []
         left: list[SelectedFiles] = []
+        ordered = [_in_order(partition) for partition in scope]
+        rows = rows_to_spread(expected)
+        judged: dict[int, tuple[Choice, str, str]] = {}
         budget = self._budget
-        pairs = zip(map(_in_order, scope), rows_to_spread(expected), strict=True)
         # The budget is spent in an order that every engine finds.
-        for partition, rows in sorted(pairs, key=lambda pair: _path(pair[0].tasks[0])):
-            tasks = partition.tasks
-            called = called_for.get(partition.key)
+        for number in sorted(range(len(ordered)), key=lambda number: _path(ordered[number].tasks[0])):
+            tasks, called = ordered[number].tasks, called_for.get(ordered[number].key)
             if any(task.data_file.spec_id != self._spec_id for task in tasks):
-                choice, why, others = _by_size(tasks, called)
+                judged[number] = _by_size(tasks, called)
             else:
-                choice, why, others = self._choose(tasks, called, rows, budget)
+                judged[number] = self._choose(tasks, called, rows[number], budget)
+            budget -= min(budget, size_of(tasks[place] for place in judged[number][0].files.tolist()))
+        for number, partition in enumerate(ordered):
+            tasks, (choice, why, others) = partition.tasks, judged[number]
             is_chosen = np.isin(np.arange(len(tasks)), choice.files)
-            budget -= min(budget, size_of(tasks[place] for place in choice.files.tolist()))
             for into, places, reason in (
                 (chosen, choice.files.tolist(), why),
                 (left, np.flatnonzero(~is_chosen).tolist(), others),

@@ -153,10 +153,14 @@ public final class GainSelection implements Selection {
             .mapToInt(Integer::intValue)
             .toArray();
     long budget = ours.budget();
+    Judged[] all = new Judged[rows.length];
     for (int i : places) {
+      all[i] = judged(ordered.get(i).files(), rows[i], budget);
+      budget -= Math.min(budget, size(all[i].chosen()));
+    }
+    for (int i = 0; i < all.length; i++) {
       PartitionFiles partition = ordered.get(i);
-      Judged judged = judged(partition.files(), rows[i], budget);
-      budget -= Math.min(budget, size(judged.chosen()));
+      Judged judged = all[i];
       if (!judged.chosen().isEmpty()) {
         SelectedGroup group = new SelectedGroup(partition.partition(), judged.chosen(), whyChosen(judged));
         chosen.add(judged.choice() == null ? group : group.worth(worth(judged), judged.choice().isFiner()));
