@@ -107,6 +107,16 @@ _BUDGETS: dict[str, tuple[dict[int, str], list[tuple[int, dict[str, str]]]]] = {
             (6, {_SIZES: "1600"}),
         ],
     ),
+    "the first one of a part": (
+        {2: "a", 3: "b", 5: "c"},
+        [
+            (2, {_SIZES: "499"}),
+            (3, {_SIZES: "500"}),
+            (4, {_SIZES: "10", _OPERATION: "append"}),
+            (5, {_SIZES: "20", "total-files-size": "1000"}),
+        ],
+    ),
+    "all of a part": ({2: "a"}, [(2, {_SIZES: "499", "total-files-size": "1000"})]),
     "spent": ({2: "a", 4: "b"}, [(2, {}), (3, {_SIZES: "9", _OPERATION: "append"}), (4, {_SIZES: "154"})]),
 }
 _COUNTS = [(1, 1), (2, 1), (3, 2), (4, 2), (5, 2), (5, 3), (0, 0), (2**31 - 1, 2**30), (2**31 - 1, 2**30 - 1)]
