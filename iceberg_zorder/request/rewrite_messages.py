@@ -158,11 +158,12 @@ def why_not_chosen(today: float, attainable: float, ratio: float, *, over: str =
     'scan fraction 13.8% is at most max-scan-ratio 1.2 times the attainable 12.3%'
     >>> why_not_chosen(0.15, 0.123, 1.0)
     'scan fraction 15.0% is above max-scan-ratio 1 times the attainable 12.3%, but no rewrite would gain enough for \
-its bytes'
+its bytes, of which it may take 17 for each that came since'
     """
     if today <= ratio * attainable:
         return _against(today, attainable, ratio, "at most", over)
-    return f"{_against(today, attainable, ratio, 'above', over)}, but no rewrite would gain enough for its bytes"
+    capped = "but no rewrite would gain enough for its bytes, of which it may take 17 for each that came since"
+    return f"{_against(today, attainable, ratio, 'above', over)}, {capped}"
 
 
 def not_counted(missing: Mapping[str, str]) -> str:

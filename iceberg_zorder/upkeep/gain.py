@@ -1,18 +1,16 @@
-"""Choose the data files of a partition whose rewrite brings filters the most for its bytes.
+"""Choose the data files of a partition whose rewrite saves filters the most bytes for each byte rewritten.
 
-The files that lie across others most, measured by what a rewrite of everything would leave of them, come first. Taken
-from there, ever larger sets are tried, each as large again by half. Of the sets that bring the partition below the
-limit, the one is taken that stays furthest below it for its bytes: it is long until the limit is reached again. So
-files that an append has spread over the domain are rewritten together as long as that is enough, and with the files
-that they lie across when it is not. A set that is a small part of its partition is written to more files, which are
-smaller: its rows lie so far apart that a few files were boxes across many of the others.
+Files are ordered by excess: the share of rows that a file is read for, divided by the same share after a rewrite of
+everything. Prefixes of that order, each half as large again as the one before, are candidates. A candidate of S bytes
+that leaves filters reading R is scored (limit - R) / S, where the limit is ``max_scan_ratio`` times what a rewrite of
+everything leaves. The best score wins. Candidates above the limit are out, and so are those that rewrite files of
+earlier rewrites beyond what the cap allows, see :func:`.rewrite_budget`.
 
-Files that their sizes call for are rewritten as long as filters read no more than today, or than after a rewrite of
-everything; else as many as do no harm. A layout has smaller files, too, which lie far apart, and are read more when
-they are made one.
+Files that sizes call for are rewritten if filters then read no more than today, or than after a rewrite of everything.
+Otherwise only those that are due are.
 
-Bounds do not tell all. That one value holds most rows, by which no layout can cut, and that a column follows another,
-so that files may be tighter than by each for itself, is learned from what earlier rewrites by the same order wrote.
+Bounds hide that columns are correlated. So rows of files that are read for more than the average are taken to lie as
+those of the other files do.
 """
 
 from __future__ import annotations
@@ -25,7 +23,6 @@ import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.report.data_files import DataFiles
-from iceberg_zorder.upkeep.experience import MATTERS, known_rewrites, missed
 from iceberg_zorder.upkeep.partition_rows import PartitionRows
 from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest
 from iceberg_zorder.upkeep.workload_rows import rows_of
@@ -77,7 +74,8 @@ def choose(
     files: DataFiles,
     called_for: npt.NDArray[np.bool_],
     is_due: npt.NDArray[np.bool_],
-    runs: npt.NDArray[np.int64],
+    is_ours: npt.NDArray[np.bool_],
+    budget: float,
     rows: int,
     request: UpkeepRequest,
 ) -> Choice:
@@ -97,11 +95,11 @@ def choose(
     >>> request = UpkeepRequest(
     ...     1.2, lambda size: size // 100, lambda size: size // 67, LayoutRequest(1), [None], [1.0]
     ... )
-    >>> choice = choose(files, np.zeros(5, bool), np.zeros(5, bool), np.full(5, -1), 1000, request)
+    >>> choice = choose(files, *np.zeros((3, 5), bool), 0, 1000, request)
     >>> choice.files.tolist(), round(choice.today, 2), round(choice.expected, 2)
     ([0, 1, 2], 0.4, 0.2)
     """
-    search = _learned(_Search(rows_of(files, rows, request), files, request), runs, rows)
+    search = _Search(_rows(files, rows, request), files, request)
     partition, (attainable, attained) = search.partition, search.everything
     called, due = np.flatnonzero(called_for), np.flatnonzero(is_due)
     chosen, expected, is_finer = called, search.after(called), False
@@ -112,27 +110,32 @@ def choose(
     if expected > unharmed and files.count > 1:
         average = partition.average(attained)
         chosen, expected = due, search.after(due)
-        if expected > limit:
-            chosen, expected = search.best(due, average, attainable, limit)
+        best = (
+            search.best(due, average, limit, is_ours & _has_bounds(files, request), budget)
+            if expected > limit
+            else None
+        )
+        if best is not None:
+            chosen, expected = best
             is_finer = request.is_finer(int(files.sizes[chosen].sum()), files.bytes)
-        else:
-            chosen, expected = search.most(called, (due, expected), max(expected, attainable) * _AS_MUCH, average)
     size = max(1, files.bytes)
     return Choice(np.sort(chosen), search.today / size, expected / size, attainable / size, is_finer)
 
 
-def _learned(search: _Search, runs: npt.NDArray[np.int64], rows: int) -> _Search:
-    """Search with what the files of earlier rewrites show of the rows."""
-    files, request = search.files, search.request
-    known = known_rewrites(files, runs, request)
-    if not known:
-        return search
-    like = np.isin(np.arange(files.count), known[0])
-    if not like.all():
-        alike = _Search(rows_of(files, rows, request, like), files, request)
-        search = alike if MATTERS * alike.everything[0] < search.everything[0] else search
-    is_within = search.today <= request.max_scan_ratio * search.everything[0]
-    return search if is_within else search.expecting(missed(files, known, rows, request))
+def _has_bounds(files: DataFiles, request: UpkeepRequest) -> npt.NDArray[np.bool_]:
+    """Which files have bounds of each column that counts: others are rewritten once a table keeps bounds."""
+    found = np.ones(files.count, np.bool_)
+    for column, weight in zip(files.columns, request.weights, strict=True):
+        if weight > 0:
+            found &= column.bounded | ~column.has_values
+    return found
+
+
+def _rows(files: DataFiles, rows: int, request: UpkeepRequest) -> PartitionRows:
+    """Spread the rows; those of files that are read for more than the average lie as those of the others do."""
+    found = rows_of(files, rows, request)
+    like = files.bytes * found.reach < found.cost(np.arange(files.count))
+    return rows_of(files, rows, request, like) if like.any() else found
 
 
 class _Search:
@@ -146,25 +149,16 @@ class _Search:
         All files.
     request : UpkeepRequest
         What is worth a rewrite.
-    missed : float, optional
-        So many times as much as predicted new files are read for.
     """
 
-    def __init__(self, partition: PartitionRows, files: DataFiles, request: UpkeepRequest, missed: float = 1.0) -> None:
-        self.partition, self.files, self.request, self._missed = partition, files, request, missed
+    def __init__(self, partition: PartitionRows, files: DataFiles, request: UpkeepRequest) -> None:
+        self.partition, self.files, self.request = partition, files, request
         self.today = partition.cost(np.arange(files.count))
 
     @cached_property
     def everything(self) -> tuple[float, npt.NDArray[np.float64]]:
         """What a rewrite of everything makes."""
         return self.rewritten(np.arange(self.files.count))
-
-    def expecting(self, missed: float) -> _Search:
-        """Have new files read for so many times what is predicted of them."""
-        found = _Search(self.partition, self.files, self.request, missed)
-        cost, reach = self.everything
-        found.everything = (cost * missed, reach * missed)
-        return found
 
     def rewritten(
         self, chosen: npt.NDArray[np.int64], *, for_gain: bool = False
@@ -173,8 +167,7 @@ class _Search:
         size = int(self.files.sizes[chosen].sum())
         is_finer = for_gain and self.request.is_finer(size, self.files.bytes)
         wanted = self.request.finer_files(size) if is_finer else self.request.expected_files(size)
-        cost, reach = self.partition.rewritten(chosen, wanted, self.request.layout)
-        return cost * self._missed, reach * self._missed
+        return self.partition.rewritten(chosen, wanted, self.request.layout)
 
     def after(self, chosen: npt.NDArray[np.int64], *, for_gain: bool = False) -> float:
         """Predict what all files cost when some are rewritten, whose places ascend."""
@@ -182,53 +175,38 @@ class _Search:
             return self.today
         return self.today - self.partition.cost(chosen) + self.rewritten(chosen, for_gain=for_gain)[0]
 
-    def most(
-        self,
-        called_for: npt.NDArray[np.int64],
-        due: tuple[npt.NDArray[np.int64], float],
-        unharmed: float,
-        attained: npt.NDArray[np.float64],
-    ) -> tuple[npt.NDArray[np.int64], float]:
-        """Take as many of the files that are called for, besides what is due, as fewer come of and that do no harm.
-
-        Small files that lie far apart, as a layout may have some, are read more when they are one. Those that lie
-        across others most come first.
-        """
-        by_excess = _by_excess(self.partition.reach, attained)
-        wanted = by_excess[np.isin(by_excess, called_for) & ~np.isin(by_excess, due[0])]
-        count = len(wanted) * 2 // 3
-        while count > 1:
-            chosen = np.sort(np.concatenate([due[0], wanted[:count]]))
-            if self.request.expected_files(int(self.files.sizes[chosen].sum())) < len(chosen):
-                after = self.after(chosen)
-                if after <= unharmed:
-                    return chosen, after
-            count = count * 2 // 3
-        return due
-
     def best(
-        self, due: npt.NDArray[np.int64], attained: npt.NDArray[np.float64], attainable: float, limit: float
-    ) -> tuple[npt.NDArray[np.int64], float]:
-        """Find the set that stays furthest below a limit for its bytes; the one of all files does.
+        self,
+        due: npt.NDArray[np.int64],
+        attained: npt.NDArray[np.float64],
+        limit: float,
+        is_ours: npt.NDArray[np.bool_],
+        budget: float,
+    ) -> tuple[npt.NDArray[np.int64], float] | None:
+        """Find the set that stays furthest below a limit for its bytes; None if none does within the budget.
 
-        No set is predicted to leave its files read for less than a rewrite of everything does. Where that were no
-        better than what is found already, the set is not looked at: growing trees is what takes the time.
+        A set cannot beat a rewrite of everything, so that sets whose bound is no better than the best found are
+        skipped: growing trees is what takes the time.
         """
         order, counts = _candidates(self.files, due, self.partition.reach, attained)
         ends = np.cumsum(self.files.sizes[order])[counts - 1].astype(np.float64)
+        is_allowed = (np.cumsum(is_ours[order])[counts - 1] == 0) | (ends <= budget)
         saved = np.cumsum((self.files.sizes * (self.partition.reach - attained))[order])[counts - 1]
         most = (limit - (self.today - saved)) / np.maximum(ends, 1.0)
-        found, after = order, attainable
-        score = (limit - attainable) / max(1.0, float(ends[-1]))
+        found, score = None, 0.0
+        if is_allowed[-1]:
+            attainable = self.everything[0]
+            found, score = (order, attainable), (limit - attainable) / max(1.0, float(ends[-1]))
         for place in np.argsort(-most[:-1], kind="stable").tolist():
             if most[place] <= score:
                 break
-            chosen = np.sort(order[: counts[place]])
-            this = self.after(chosen, for_gain=True)
-            worth = (limit - this) / max(1.0, float(ends[place]))
-            if this <= limit and worth > score:
-                found, after, score = chosen, this, worth
-        return found, after
+            if is_allowed[place]:
+                chosen = np.sort(order[: counts[place]])
+                this = self.after(chosen, for_gain=True)
+                worth = (limit - this) / max(1.0, float(ends[place]))
+                if this <= limit and worth > score:
+                    found, score = (chosen, this), worth
+        return found
 
 
 def _candidates(

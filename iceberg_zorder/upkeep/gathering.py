@@ -8,7 +8,7 @@ a log-structured merge-tree (O'Neil et al., "The log-structured merge-tree (LSM-
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,11 @@ from iceberg_zorder.upkeep.settled import WORKLOAD, rewrite_id
 
 _HASH = "zorder.layout-hash"
 _TARGET = "zorder.target-file-size-bytes"
+_ADDED = "added-files-size"
+_TOTAL = "total-files-size"
+_BYTES_PER_NEW_BYTE = 17
+NO_CAP = 2**63 - 1
+"""A budget that allows everything."""
 
 WHY = "small, as a rewrite to files of this size left them, and small files with fewer bytes than these have come since"
 """Why data files of an earlier rewrite are left."""
@@ -59,6 +64,47 @@ def rewrites_by(
         for each in snapshots
         if each.snapshot_id in wanted and each.is_by(*sort_order) and each.summary.get(WORKLOAD, "") == workload
     }
+
+
+def rewrite_budget(runs: Mapping[int, str], snapshots: Sequence[SnapshotFacts]) -> int:
+    """Bytes that the next rewrite for gain may take: 17 for each byte that came, less what rewrites have written.
+
+    Both are counted from the oldest rewrite of half of the table or more. Without such a rewrite in the history there
+    is no cap. One byte of the 17 is the first rewrite of the byte.
+
+    Parameters
+    ----------
+    runs : mapping of int to str
+        The snapshots of rewrites by the same order, see :func:`rewrites_by`.
+    snapshots : sequence of SnapshotFacts
+        The snapshots of the branch, oldest first, as far as they are kept.
+
+    Returns
+    -------
+    int
+        The bytes, 0 or more; ``NO_CAP`` without such a rewrite.
+
+    Examples
+    --------
+    >>> facts = (("replace", "900"), ("append", "10"), ("replace", "70"), ("append", "10"), ("replace", "5"))
+    >>> snapshots = [SnapshotFacts(at, 0, op, {"added-files-size": size}) for at, (op, size) in enumerate(facts)]
+    >>> rewrite_budget({0: "a", 2: "b"}, snapshots), rewrite_budget({}, snapshots)
+    (270, 9223372036854775807)
+    """
+    total = snapshots[-1].count(_TOTAL) if snapshots else 0
+    sizes: dict[str, int] = {}
+    for each in snapshots:
+        if each.snapshot_id in runs:
+            run = runs[each.snapshot_id]
+            sizes[run] = sizes.get(run, 0) + each.count(_ADDED)
+    oldest = next((run for run, size in sizes.items() if 2 * size >= total), None)
+    if oldest is None:
+        return NO_CAP
+    start = next(place for place, each in enumerate(snapshots) if runs.get(each.snapshot_id) == oldest)
+    later = snapshots[start + 1 :]
+    came = sum(each.count(_ADDED) for each in later if each.operation != REPLACE)
+    written = sum(each.count(_ADDED) for each in later if runs.get(each.snapshot_id, oldest) != oldest)
+    return max(0, _BYTES_PER_NEW_BYTE * came - written)
 
 
 def gathered(sizes: Sequence[int], rewrites: Sequence[int | None]) -> npt.NDArray[np.bool_]:

@@ -34,15 +34,11 @@ class RankedColumn:
         Ranks of the rows' values among these and the bounds of the files; -1 without a value.
     below : ndarray of int64
         For each rank and one more, the rows whose values are below.
-    lower, upper : ndarray of int64, shape (files,)
-        Ranks of the bounds of the files; -1 without.
     """
 
     weight: float
     ranks: npt.NDArray[np.int64]
     below: npt.NDArray[np.int64]
-    lower: npt.NDArray[np.int64]
-    upper: npt.NDArray[np.int64]
 
     def share(self, lower: npt.NDArray[np.int64], upper: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Tell what share of the values lies between bounds, both included; none where the upper one is -1."""
@@ -76,18 +72,12 @@ class NewFiles:
         The rows, one file after the other.
     starts : ndarray of int64, shape (new files,)
         Where those of each file begin.
-    numbers : ndarray of int64, shape (new files,)
-        The number of each among the files of the layout, which may have others.
-    layout : Layout or None
-        What sends the rows there; None for one file.
     share : float
         So many times the number of files that there are to be, in (0, 1].
     """
 
     rows: npt.NDArray[np.int64]
     starts: npt.NDArray[np.int64]
-    numbers: npt.NDArray[np.int64]
-    layout: Layout | None
     share: float
 
 
@@ -126,9 +116,9 @@ class PartitionRows:
         weights: Sequence[float],
         like: npt.NDArray[np.bool_] | None = None,
     ) -> None:
-        self._is_open = [bounds.is_open for bounds in files.columns]
+        is_open = [bounds.is_open for bounds in files.columns]
         files = replace(files, columns=tuple(each.spanned() if each.is_open else each for each in files.columns))
-        kept = [None if is_open else cut for is_open, cut in zip(self._is_open, kept, strict=True)]
+        kept = [None if each else cut for each, cut in zip(is_open, kept, strict=True)]
         self._files = files
         self._names = [bounds.column for bounds in files.columns]
         self._sample, self._places = spread_rows(files, rows)
@@ -148,20 +138,6 @@ class PartitionRows:
         """Add up what some files cost, by their places."""
         return _sum(self._files.sizes[files] * self.reach[files])
 
-    def spans(self, files: npt.NDArray[np.int64]) -> tuple[float, ...]:
-        """Tell for each column what share of all values lies between the smallest and the largest one of some files.
-
-        It is 1 where these files have no value, and where no file has bounds, so that it is not known.
-        """
-        is_mine = np.zeros(self._files.count, np.bool_)
-        is_mine[files] = True
-        found = []
-        for column, is_open in zip(self._columns, self._is_open, strict=True):
-            ranks = column.ranks[is_mine[self._places]]
-            ranks = ranks[ranks >= 0]
-            found.append(float(column.share(ranks.min(), ranks.max())) if len(ranks) and not is_open else 1.0)
-        return tuple(found)
-
     def average(self, of_rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Average what each row has over the rows of each file; 0 for a file without rows."""
         rows = np.bincount(self._places, minlength=self._files.count)
@@ -177,11 +153,11 @@ class PartitionRows:
         rows = np.flatnonzero(is_mine[self._places])
         size = int(self._files.sizes[files].sum())
         coarse = max(1, min(count, len(rows) // LEAST_OF_A_FILE))
-        file, layout = self._new_files(rows, replace(request, files=coarse))
+        file = self._new_files(rows, replace(request, files=coarse))
         order = np.argsort(file, kind="stable")
         starts = np.flatnonzero(np.diff(file[order], prepend=-1))
         counts = np.diff(starts, append=len(rows))
-        new = NewFiles(rows[order], starts, file[order][starts], layout, coarse / count)
+        new = NewFiles(rows[order], starts, coarse / count)
         reach = self._reach_of_new(new) if len(rows) else np.zeros(0)
         of_row = np.empty(len(rows))
         of_row[order] = np.repeat(reach, counts)
@@ -203,15 +179,13 @@ class PartitionRows:
         """Tell so many times what extent files have that are so many times as large."""
         return _root(share, sum(each.weight > 0 for each in self._columns))
 
-    def _new_files(
-        self, rows: npt.NDArray[np.int64], request: LayoutRequest
-    ) -> tuple[npt.NDArray[np.int64], Layout | None]:
-        """Find the new file of each row of a rewrite, and the layout that sends it there; one file needs none."""
+    def _new_files(self, rows: npt.NDArray[np.int64], request: LayoutRequest) -> npt.NDArray[np.int64]:
+        """Find the new file of each row of a rewrite."""
         if request.files == 1:
-            return np.zeros(len(rows), np.int64), None
+            return np.zeros(len(rows), np.int64)
         mine = self._sample.take(rows)
         layout = self._fitted(mine.take(np.arange(0, len(rows), 2)), request)
-        return SampledGroup(layout, mine, mine, 0, 0).files_of(mine), layout
+        return SampledGroup(layout, mine, mine, 0, 0).files_of(mine)
 
     def _fitted(self, sample: Sample, request: LayoutRequest) -> Layout:
         return fit(self._names, sample, request)
@@ -249,7 +223,7 @@ def _ranked(
     found = ranks[ranks >= 0]
     count = 1 + max(int(each.max(initial=0)) for each in (lower, upper, ranks))
     below = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(found, minlength=count))])
-    return RankedColumn(weight if len(found) else 0.0, ranks, below, lower, upper)
+    return RankedColumn(weight if len(found) else 0.0, ranks, below)
 
 
 def _share_of_files(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -57,10 +57,6 @@ class AskedQueries:
             found += weight * (reads & bool(boxes))
         return found
 
-    def take(self, places: npt.NDArray[np.int64]) -> AskedQueries:
-        """Ask them of some files, by their places."""
-        return replace(self, reads=self.reads[:, places])
-
 
 @dataclass(frozen=True, eq=False)
 class UpkeepRequest:
@@ -98,10 +94,6 @@ class UpkeepRequest:
         Files that are cut for queries are smaller where these are: of less than half of a partition they stay so.
         """
         return is_small_part(size, partition) if self.queries is None else _PART_OF_QUERIES * size < partition
-
-    def of(self, places: npt.NDArray[np.int64]) -> UpkeepRequest:
-        """Ask for the same of some of the files, by their places."""
-        return self if self.queries is None else replace(self, queries=self.queries.take(places))
 
 
 def is_small_part(size: int, partition: int) -> bool:

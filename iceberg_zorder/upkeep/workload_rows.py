@@ -9,10 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.layout.boundaries import Boundaries
-from iceberg_zorder.layout.box_tree import BoxTree
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
-from iceberg_zorder.layout.keys import VALUE, KeyColumn
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
@@ -111,19 +109,17 @@ class WorkloadRows(PartitionRows):
         values = Boundaries(distinct_keys([bounds.lower, bounds.upper, self._sample.columns[place]], kept))
         first, last = value_ranges(ranges, values, kept)
         nulls = np.array([each.stop == (END,) for each in ranges], np.bool_)
-        return _Wanted(place, self._columns[place], values, first, last, nulls)
+        return _Wanted(self._columns[place], first, last, nulls)
 
     def _reach_of_new(self, new: NewFiles) -> npt.NDArray[np.float64]:
         """Tell what share of the queries reads each new file."""
         slices = self._smaller(new.share)
-        parts = _Parts.of(new, self._places)
-        ends = [wanted.of_files(parts) for wanted in self._wanted]
         weights = np.array([weight for _, weight in self._asked])
         found = np.empty(len(new.starts))
-        for file in range(len(new.starts)):
-            read = np.ones(len(self._query))
-            for wanted, of_files in zip(self._wanted, ends, strict=True):
-                read *= wanted.read(of_files, file, slices)
+        reads = np.ones((len(new.starts), len(self._query)))
+        for wanted in self._wanted:
+            reads *= wanted.read(new, slices)
+        for file, read in enumerate(reads):
             of_queries = np.minimum(np.bincount(self._query, read, len(self._asked)), 1.0)
             # Summed up in their order, as Java does, where numpy's sum would take an order of its own.
             found[file] = np.cumsum(weights * of_queries)[-1] if len(weights) else 0.0
@@ -137,127 +133,37 @@ class WorkloadRows(PartitionRows):
 
 
 @dataclass(frozen=True, eq=False)
-class _Parts:
-    """The rows of new files by the data file that each is of today.
-
-    Parameters
-    ----------
-    new : NewFiles
-        The new files.
-    rows : ndarray of int64
-        Their rows, one part after the other, and one new file after the other.
-    starts, counts : ndarray of int64, shape (parts,)
-        Where the rows of each part begin, and how many they are.
-    source, file : ndarray of int64, shape (parts,)
-        The data file that each part is of, and the place of its new file.
-    first : ndarray of int64, shape (new files,)
-        The first part of each new file.
-    """
-
-    new: NewFiles
-    rows: npt.NDArray[np.int64]
-    starts: npt.NDArray[np.int64]
-    counts: npt.NDArray[np.int64]
-    source: npt.NDArray[np.int64]
-    file: npt.NDArray[np.int64]
-    first: npt.NDArray[np.int64]
-
-    @staticmethod
-    def of(new: NewFiles, places: npt.NDArray[np.int64]) -> _Parts:
-        """Divide new files, by the data file of each row."""
-        file = np.repeat(np.arange(len(new.starts)), np.diff(new.starts, append=len(new.rows)))
-        order = np.lexsort((places[new.rows], file))
-        rows, file = new.rows[order], file[order]
-        source = places[rows]
-        starts = np.flatnonzero((np.diff(file, prepend=-1) != 0) | (np.diff(source, prepend=-1) != 0))
-        first = np.searchsorted(file[starts], np.arange(len(new.starts)))
-        return _Parts(new, rows, starts, np.diff(starts, append=len(rows)), source[starts], file[starts], first)
-
-
-@dataclass(frozen=True, eq=False)
-class _OfFiles:
-    """Of new files the smallest and the largest rank in a column, and whether they have rows without a value."""
-
-    low: npt.NDArray[np.int64]
-    high: npt.NDArray[np.int64]
-    lacks: _Mask
-
-
-@dataclass(frozen=True, eq=False)
 class _Wanted:
     """What boxes want of a column.
 
     Parameters
     ----------
-    place : int
-        The column's place.
     column : RankedColumn
         The column.
-    values : Boundaries
-        The values, by their ranks.
     first, last : ndarray of int64, shape (boxes,)
         The first and the last rank that each box wants.
     nulls : ndarray of bool, shape (boxes,)
         Whether it wants rows without a value.
     """
 
-    place: int
     column: RankedColumn
-    values: Boundaries
     first: npt.NDArray[np.int64]
     last: npt.NDArray[np.int64]
     nulls: _Mask
 
-    def of_files(self, parts: _Parts) -> _OfFiles:
-        """Find between which ranks new files are.
+    def read(self, new: NewFiles, slices: float) -> npt.NDArray[np.float64]:
+        """Predict the share of each new file that each box reads by this column, of shape (new files, boxes).
 
-        Of the few rows that are spread in a part, the outermost lie inside of what the part's real rows span: n even
-        draws leave as much again, at either end, as lies between two of them. But no row lies outside of the bounds of
-        its file of today, or of what the layout sends to the new one.
+        ``slices`` is the share of a file that a slice has, once the file is cut into as many as there will be.
         """
-        low, high = self.column.ends(parts.rows, parts.starts)
-        lacks = np.logical_or.reduceat(self.column.ranks[parts.rows] < 0, parts.starts)
-        least, most = self.column.lower[parts.source], self.column.upper[parts.source]
-        is_bounded = (least >= 0) & (most >= 0)
-        gap = np.where(parts.counts > 1, (high - low) // np.maximum(parts.counts - 1, 1), self.values.size)
-        begins, ends = self._regions(parts.new)
-        first = np.maximum(np.maximum(low - gap, np.where(is_bounded, least, 0)), begins[parts.file])
-        last = np.minimum(np.minimum(high + gap, np.where(is_bounded, most, self.values.size - 1)), ends[parts.file])
-        has_values = high >= 0
-        low = np.where(has_values, np.minimum(low, first), low)
-        high = np.where(has_values, np.maximum(high, last), high)
-        return _OfFiles(
-            np.minimum.reduceat(low, parts.first),
-            np.maximum.reduceat(high, parts.first),
-            np.logical_or.reduceat(lacks, parts.first),
-        )
-
-    def _regions(self, new: NewFiles) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Tell between which ranks a layout cuts new files; those of a column that is sorted by leave no room."""
-        begins, ends = np.zeros(len(new.numbers), np.int64), np.full(len(new.numbers), self.values.size - 1)
-        if new.layout is None or not isinstance(new.layout.cuts, BoxTree):
-            return begins, ends
-        active = [column.ordinal for column in new.layout.columns]
-        if self.place not in active:
-            return begins, ends
-        number = active.index(self.place)
-        if number < new.layout.leading:
-            return ends + 1, begins - 1
-        column = new.layout.columns[number]
-        states = np.full(self.values.size, VALUE, np.uint8)
-        positions = column.positions[column.boundaries.bucket_of(KeyColumn(self.values.keys, states))]
-        first, last = (edges[new.numbers, number] for edges in new.layout.cuts.regions(len(active)))
-        return np.searchsorted(positions, first), np.searchsorted(positions, last, "right") - 1
-
-    def read(self, files: _OfFiles, file: int, slices: float) -> npt.NDArray[np.float64]:
-        """Tell what share of a file each box reads by this column, once it is cut into slices of so large a share."""
-        low, high, lacks = int(files.low[file]), int(files.high[file]), bool(files.lacks[file])
+        low, high = (each[:, np.newaxis] for each in self.column.ends(new.rows, new.starts))
+        lacks = np.logical_or.reduceat(self.column.ranks[new.rows] < 0, new.starts)[:, np.newaxis]
         touched = (self.first <= high) & (self.last >= low)
         if slices == 1:
             return np.where(touched | (self.nulls & lacks), 1.0, 0.0)
         inside = np.minimum(self.last, high) - np.maximum(self.first, low) + 1
         # Of what is wanted, and the two slices at its ends, as layouts are grown by.
-        read = np.where(touched, np.minimum(inside / max(1, high - low + 1) + slices, 1.0), 0.0)
+        read = np.where(touched, np.minimum(inside / np.maximum(1, high - low + 1) + slices, 1.0), 0.0)
         return np.where(self.nulls & lacks, 1.0, read)
 
 

@@ -22,10 +22,10 @@ from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.request.sort_order import parse_column_weights, parse_sort_order
 from iceberg_zorder.sample.sampled_row_groups import ManifestFile, sampled_row_groups
 from tests.golden.cases import COLUMN_WEIGHTS, SORT_ORDERS, Case, cases, row_group_cases
+from tests.golden.group_cuts_cases import group_cuts_cases, group_cuts_document
 from tests.golden.metrics_check_cases import metrics_cases, metrics_document
 from tests.golden.position_box_cases import position_box_document, position_cases
 from tests.golden.query_cases import query_cases, query_document
-from tests.golden.regions_cases import regions_cases, regions_document
 from tests.golden.report_cases import report_cases, report_document
 from tests.golden.settled_cases import settled_document
 from tests.golden.upkeep_cases import upkeep_cases, upkeep_document
@@ -113,7 +113,7 @@ def main() -> None:
     documents["upkeep_queries"] = {"cases": [queries_document(case) for case in queries_cases()]}
     documents["queries"] = {"cases": [query_document(case) for case in query_cases()]}
     documents["position_boxes"] = {"cases": [position_box_document(case) for case in position_cases()]}
-    documents["regions"] = {"cases": [regions_document(case) for case in regions_cases()]}
+    documents["group_cuts"] = {"cases": [group_cuts_document(*case) for case in group_cuts_cases()]}
     documents.update((case.name, report_document(case)) for case in report_cases())
     for name, content in documents.items():
         text = json.dumps(content, ensure_ascii=True, indent=None, separators=(",", ":"))

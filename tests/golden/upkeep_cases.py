@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.report.data_files import DataFiles
@@ -34,7 +35,8 @@ class UpkeepCase:
     layout: LayoutRequest = LayoutRequest(1)  # noqa: RUF009
     max_scan_ratio: float = 1.2
     due: tuple[int, ...] = ()
-    runs: tuple[int, ...] = ()
+    ours: tuple[int, ...] = ()
+    budget: int = 0
 
     def files(self) -> DataFiles:
         """The files."""
@@ -53,12 +55,12 @@ class UpkeepCase:
 
     def choice(self) -> Choice:
         """What is chosen."""
-        called_for, due = (np.isin(np.arange(len(self.rows)), each) for each in (self.called_for, self.due))
-        return choose(self.files(), called_for, due, np.array(self.run_of()), self.spread, self.request())
+        return choose(self.files(), *self.flags(), self.budget, self.spread, self.request())
 
-    def run_of(self) -> list[int]:
-        """For each file the number of the rewrite that wrote it; without any, nobody knows."""
-        return list(self.runs) or [-1] * len(self.rows)
+    def flags(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Which files sizes call for, which are due, and which earlier rewrites wrote."""
+        every = np.arange(len(self.rows))
+        return np.isin(every, self.called_for), np.isin(every, self.due), np.isin(every, self.ours)
 
     def expected_files(self, size: int) -> int:
         """How many files so many bytes are written to."""
@@ -95,7 +97,8 @@ def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
     return {
         **partition_document(case),
         "due": list(case.due),
-        "runs": case.run_of(),
+        "ours": list(case.ours),
+        "budget": case.budget,
         "expected": {
             "files": choice.files.tolist(),
             "today": choice.today,
@@ -108,7 +111,7 @@ def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
 
 def upkeep_cases() -> list[UpkeepCase]:
     """Every case."""
-    return [*_grids(), *_undersized(), *_of_reports(), *_urls(), *_open(), *_learned()]
+    return [*_grids(), *_undersized(), *_of_reports(), *_urls(), *_open(), *_ours()]
 
 
 def _grids() -> Iterator[UpkeepCase]:
@@ -225,9 +228,9 @@ def _open() -> Iterator[UpkeepCase]:
             )  # fmt: skip
 
 
-def _learned() -> Iterator[UpkeepCase]:
-    """Files of earlier rewrites that show what bounds do not, and appends that lie across them."""
-    draw = random.Random("learned")
+def _ours() -> Iterator[UpkeepCase]:
+    """Files of earlier rewrites, appends that lie across them, and budgets that allow none, some, or all of them."""
+    draw = random.Random("ours")
     # A column that no layout cuts, as one value has most rows of it: each file spans it.
     slabs = [(0, y, 6_399, y + 99) for y in range(0, 6_400, 100)]
     # A column that follows another: boxes on a diagonal.
@@ -236,16 +239,18 @@ def _learned() -> Iterator[UpkeepCase]:
     every = (0, 0, 6_399, 6_399)
     for name, boxes in (("slabs", slabs), ("diagonal", diagonal), ("grid", grid)):
         for appends in (1, 4, 12):
-            for runs in (1, 2, 9):
+            for budget in (0, 2_000_000, 10**9):
                 count = len(boxes) + appends
                 columns = _columns(
-                    [*boxes, *[every] * appends], count - 1 if runs < 9 else draw.randrange(64), is_text=runs == 2
+                    [*boxes, *[every] * appends],
+                    draw.randrange(64) if budget else count - 1,
+                    is_text=budget == 2_000_000,
                 )
                 yield UpkeepCase(
-                    f"learned {name} {appends} {runs}", columns, [1_000] * count,
+                    f"ours {name} {appends} {budget}", columns, [1_000] * count,
                     [draw.randrange(80_000, 120_000) for _ in range(count)], [64] if appends == 4 else [], 100_000,
-                    [700, 8_000][appends % 2], [1.0, 2.0] if runs == 2 else [1.0, 1.0], [None, None],
-                    runs=tuple([place * runs // 64 for place in range(64)] + [-1] * appends),
+                    [700, 8_000][appends % 2], [1.0, 2.0] if budget == 2_000_000 else [1.0, 1.0], [None, None],
+                    ours=tuple(range(64)), budget=budget,
                 )  # fmt: skip
 
 

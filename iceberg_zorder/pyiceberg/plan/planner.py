@@ -1,4 +1,4 @@
-"""Choose data files by sizes, deletes, age and gain, and plan their file groups, by partition and region."""
+"""Choose data files by sizes, deletes, age and gain, and plan their file groups, by partition."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from iceberg_zorder.pyiceberg.partitions import Partitions, partition_columns
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.selection.file_limit import limited
 from iceberg_zorder.pyiceberg.plan.selection.gain_selection import GainSelection
+from iceberg_zorder.pyiceberg.plan.selection.group_cuts import within_bound
 from iceberg_zorder.pyiceberg.plan.selection.least_age import LeastAge, now_ms
-from iceberg_zorder.pyiceberg.plan.selection.region_step import RegionStep
 from iceberg_zorder.pyiceberg.plan.selection.selection import PartitionFiles, SelectedFiles, Selection
 from iceberg_zorder.pyiceberg.plan.selection.settled_selection import SettledSelection
 from iceberg_zorder.pyiceberg.plan.selection.size_selection import SizeSelection
@@ -32,7 +32,7 @@ from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.request.rewrite_options import RewriteOptions
-from iceberg_zorder.upkeep.gathering import rewrites_by, rewrites_to
+from iceberg_zorder.upkeep.gathering import rewrite_budget, rewrites_by, rewrites_to
 from iceberg_zorder.upkeep.settled import Settled
 
 NEWEST_FORMAT = 2
@@ -154,7 +154,7 @@ class Planner:
         if not tasks and not self._is_filtered:
             selected = replace(selected, message=nothing_in(self._table, "the table has no data file"))
         if order is not None:
-            selected = RegionStep(self._table, sizes, order, self._spec_id, self._workload).cut(selected)
+            selected = within_bound(self._table, sizes, order, selected)
         taken = limited(selected, sizes, most)
         groups = [self._group(number, files, sizes) for number, files in enumerate(taken.selected.chosen, 1)]
         for group in () if self._any_format else groups:
@@ -186,8 +186,8 @@ class Planner:
             return by_size
         sort_order, workload = (order.names(","), order.prefix_text, order.curve), self._workload
         runs = rewrites_by(sort_order, workload.key if workload else "", rewrites, snapshots)
-        ratio = self._options.max_scan_ratio
-        return GainSelection(self._table, by_size, sizes, order, ratio, self._spec_id, runs, workload)
+        ratio, budget = self._options.max_scan_ratio, rewrite_budget(runs, snapshots)
+        return GainSelection(self._table, by_size, sizes, order, ratio, self._spec_id, runs, budget, workload)
 
     def _target(self, snapshot: Snapshot, tasks: Sequence[DataFileTask]) -> TargetSize:
         given = given_target(self._table, self._options)
@@ -234,7 +234,6 @@ class Planner:
             sizes.write_max_file_size,
             files.reason,
             any(sizes.is_due(task) for task in files.tasks),
-            files.spans,
             files.worth,
         )
 

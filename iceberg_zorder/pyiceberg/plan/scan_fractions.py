@@ -149,12 +149,12 @@ class ScanFractions:
         read = self.workload.read_of(files) if self.workload else None
         return replace(measured, read=replace(measured.read, actual=read)), self.files(files)
 
-    def means(self, groups: Sequence[MeasuredGroup], spans: Sequence[float] = ()) -> tuple[float | None, float | None]:
+    def means(self, groups: Sequence[MeasuredGroup]) -> tuple[float | None, float | None]:
         """Average over the queries of the workload, or else over the columns: before, and as predicted."""
         if self.workload:
             before = self.workload.mean(each.read.before for each in groups)
             return before, self.workload.mean(each.read.predicted for each in groups)
-        return self.mean(self.before(groups), spans), self.mean(self.predicted(groups), spans)
+        return self.mean(self.before(groups)), self.mean(self.predicted(groups))
 
     def workload_scan(
         self, groups: Sequence[MeasuredGroup], written: Sequence[tuple[MeasuredGroup, DataFiles]] = ()
@@ -188,9 +188,9 @@ class ScanFractions:
         """The names of the columns."""
         return [column.name for column in self._order.named]
 
-    def mean(self, fractions: Mapping[str, float], spans: Sequence[float] = ()) -> float | None:
-        """Average over the columns by their weights, and by the spans of a region; None without any."""
-        return self._order.mean(fractions, spans)
+    def mean(self, fractions: Mapping[str, float]) -> float | None:
+        """Average over the columns by their weights; None without any."""
+        return self._order.mean(fractions)
 
     def before(self, groups: Sequence[MeasuredGroup]) -> dict[str, float]:
         """Measure, by column, among the data files of today."""

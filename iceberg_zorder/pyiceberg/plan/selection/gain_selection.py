@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 from pyiceberg.table import Table
 
 from iceberg_zorder.pyiceberg.display import display_name
@@ -52,8 +51,10 @@ class GainSelection:
         So many times the attainable scan fraction is left alone, at least 1.
     spec_id : int
         The partition spec of new files.
-    runs : mapping of int to str
+    runs : collection of int
         The snapshots of earlier rewrites by the same sort order, see :func:`.rewrites_by`.
+    budget : int
+        Bytes that a rewrite for gain may take, see :func:`.rewrite_budget`.
     workload : RequestedWorkload, optional
         The queries that files are judged by.
     """
@@ -66,12 +67,13 @@ class GainSelection:
         order: RowOrder,
         max_scan_ratio: float,
         spec_id: int,
-        runs: Mapping[int, str],
+        runs: Collection[int],
+        budget: int,
         workload: RequestedWorkload | None = None,
     ) -> None:
         self._table, self._by_size, self._rules, self._order = table, by_size, rules, order
         self._workload = workload
-        self._spec_id, self._runs = spec_id, runs
+        self._spec_id, self._runs, self._budget = spec_id, runs, budget
         self._ratio = max_scan_ratio
         self._fields = [table.schema().find_field(each) for each in order.field_ids]
         self._request = upkeep_request(table, rules, order, max_scan_ratio)
@@ -87,14 +89,20 @@ class GainSelection:
         expected = [self._rules.expected_output_files(size) for size in sizes.values()]
         chosen: list[SelectedFiles] = []
         left: list[SelectedFiles] = []
-        for partition, rows in zip(scope, rows_to_spread(expected), strict=True):
-            # Rows are spread over the files in their order: one that every engine finds.
-            tasks = sorted(partition.tasks, key=lambda task: task.data_file.file_path)
-            called = called_for.get(partition.key)
+        ordered = [_in_order(partition) for partition in scope]
+        rows = rows_to_spread(expected)
+        judged: dict[int, tuple[Choice, str, str]] = {}
+        budget = self._budget
+        # The budget is spent in an order that every engine finds.
+        for number in sorted(range(len(ordered)), key=lambda number: _path(ordered[number].tasks[0])):
+            tasks, called = ordered[number].tasks, called_for.get(ordered[number].key)
             if any(task.data_file.spec_id != self._spec_id for task in tasks):
-                choice, why, others = _by_size(tasks, called)
+                judged[number] = _by_size(tasks, called)
             else:
-                choice, why, others = self._choose(tasks, called, rows)
+                judged[number] = self._choose(tasks, called, rows[number], budget)
+            budget -= min(budget, size_of(tasks[place] for place in judged[number][0].files.tolist()))
+        for number, partition in enumerate(ordered):
+            tasks, (choice, why, others) = partition.tasks, judged[number]
             is_chosen = np.isin(np.arange(len(tasks)), choice.files)
             for into, places, reason in (
                 (chosen, choice.files.tolist(), why),
@@ -119,7 +127,7 @@ class GainSelection:
         )
 
     def _choose(
-        self, tasks: Sequence[DataFileTask], called: SelectedFiles | None, rows: int
+        self, tasks: Sequence[DataFileTask], called: SelectedFiles | None, rows: int, budget: int
     ) -> tuple[Choice, str, str]:
         """Choose among the files of a partition; returns the choice, and the reasons for what is chosen and left."""
         files = file_arrays([task.data_file for task in tasks], self._fields, self._order.named)
@@ -127,7 +135,8 @@ class GainSelection:
         called_for = np.array([task.data_file.file_path in names for task in tasks], np.bool_)
         is_due = np.array([self._rules.is_due(task) for task in tasks], np.bool_)
         request = asking(self._request, tasks, self._rules, self._workload)
-        choice = choose(files, called_for, is_due, self._numbered_runs(tasks), rows, request)
+        is_ours = np.array([task.added_by in self._runs for task in tasks], np.bool_)
+        choice = choose(files, called_for, is_due, is_ours, budget, rows, request)
         over = QUERIES if goes_by_queries(files, request) else COLUMNS
         if not len(choice.files):
             return choice, "", self._why_not(choice, over)
@@ -137,14 +146,6 @@ class GainSelection:
             return choice, called.reason + some, others
         why = why_chosen(choice.today, choice.expected, choice.attainable, self._ratio, over=over)
         return choice, why + not_counted(self._missing), others
-
-    def _numbered_runs(self, tasks: Sequence[DataFileTask]) -> npt.NDArray[np.int64]:
-        """Give the rewrites that wrote the files numbers, in the order of the files; -1 where none did."""
-        written_by = [None if task.added_by is None else self._runs.get(task.added_by) for task in tasks]
-        numbers = {
-            run: number for number, run in enumerate(dict.fromkeys(run for run in written_by if run is not None))
-        }
-        return np.array([-1 if run is None else numbers[run] for run in written_by], np.int64)
 
     def _why_not(self, choice: Choice, over: str) -> str:
         if len(self._missing) == len(self._order.named):
@@ -158,6 +159,15 @@ class GainSelection:
             f"for it, and no rewrite would gain enough{of_queries} for its bytes (max-scan-ratio {self._ratio:g}). To "
             f"rewrite them anyway, set option rewrite-all to true.{no_bounds_of(self._missing)}"
         )
+
+
+def _in_order(partition: PartitionFiles) -> PartitionFiles:
+    """Order files by their paths: rows are spread over them in an order that every engine finds."""
+    return replace(partition, tasks=tuple(sorted(partition.tasks, key=_path)))
+
+
+def _path(task: DataFileTask) -> str:
+    return task.data_file.file_path
 
 
 def _by_size(tasks: Sequence[DataFileTask], called: SelectedFiles | None) -> tuple[Choice, str, str]:

@@ -38,8 +38,6 @@ class SelectedFiles:
         The data files, at least one.
     reason : str
         Why they are rewritten together, or left, in words that name options and their values.
-    spans : tuple of float, optional
-        Of a region of a partition, what its layout weighs columns by; see :class:`.Region`.
     worth : float, optional
         Of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known.
     is_finer : bool, optional
@@ -49,7 +47,6 @@ class SelectedFiles:
     key: Partition
     tasks: tuple[DataFileTask, ...]
     reason: str
-    spans: tuple[float, ...] = ()
     worth: float = 0.0
     is_finer: bool = False
 

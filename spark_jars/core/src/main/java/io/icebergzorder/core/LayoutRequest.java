@@ -32,9 +32,4 @@ public record LayoutRequest(
   public LayoutRequest of(int number) {
     return new LayoutRequest(number, cuts, curve, leadingOrders, maxBoundaries, sizeTolerance, weights);
   }
-
-  /** The same with other weights. */
-  public LayoutRequest weighing(double[] others) {
-    return new LayoutRequest(files, cuts, curve, leadingOrders, maxBoundaries, sizeTolerance, others);
-  }
 }

@@ -81,15 +81,6 @@ public final class Ranks {
     return place >= 0 ? place : -place - 1;
   }
 
-  /** The position of each value in a layout, by its column of these values. */
-  public int[] positions(LayoutColumn column) {
-    if (column.boundaries() instanceof LongBoundaries of) {
-      return Arrays.stream(longs).mapToInt(key -> column.positions()[of.bucket(key)]).toArray();
-    }
-    BytesBoundaries of = (BytesBoundaries) column.boundaries();
-    return Arrays.stream(texts).mapToInt(key -> column.positions()[of.bucket(key)]).toArray();
-  }
-
   /** The rank of each row's value, -1 where there is none. */
   public int[] of(KeyColumn column) {
     return IntStream.range(0, column.size()).map(row -> of(column, row)).toArray();

@@ -68,8 +68,8 @@ class GoldenTest {
   /** Upkeep by queries, see {@link UpkeepGoldenTest}. */
   static final String UPKEEP_QUERIES = "upkeep_queries";
 
-  /** See {@link RegionsGoldenTest}. */
-  static final String REGIONS = "regions";
+  /** See {@link GroupCutsGoldenTest}. */
+  static final String GROUP_CUTS = "group_cuts";
 
   /** See {@link QueriesGoldenTest}. */
   static final String QUERIES = "queries";
@@ -82,7 +82,7 @@ class GoldenTest {
 
   private static final Set<String> OTHERS =
       Set.of(
-          SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, REGIONS, SETTLED, UPKEEP, UPKEEP_QUERIES, QUERIES, POSITION_BOXES);
+          SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, GROUP_CUTS, SETTLED, UPKEEP, UPKEEP_QUERIES, QUERIES, POSITION_BOXES);
 
   private static final Path DIRECTORY =
       Path.of(System.getProperty("basedir", ".")).resolve("../../tests/golden").normalize();

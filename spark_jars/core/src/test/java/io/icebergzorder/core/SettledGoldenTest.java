@@ -93,6 +93,18 @@ class SettledGoldenTest {
     }
   }
 
+  @Test
+  void budgetsAreTheSame() throws IOException {
+    JsonNode budgets = GoldenTest.read(GoldenTest.SETTLED).get("budgets");
+    assertEquals(7, budgets.size());
+    for (JsonNode golden : budgets) {
+      List<SnapshotFacts> snapshots = new ArrayList<>();
+      golden.get("snapshots").forEach(each -> snapshots.add(snapshot(each)));
+      Map<Long, String> runs = MAPPER.convertValue(golden.get("runs"), new TypeReference<Map<Long, String>>() {});
+      assertEquals(golden.get("budget").longValue(), Gathering.rewriteBudget(runs, snapshots), golden.get("name").textValue());
+    }
+  }
+
   private static SnapshotFacts snapshot(JsonNode node) {
     return new SnapshotFacts(node.get("id").longValue(), 0, node.get("operation").textValue(), texts(node.get("summary")));
   }

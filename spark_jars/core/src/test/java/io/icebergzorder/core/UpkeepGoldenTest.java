@@ -12,16 +12,12 @@ import io.icebergzorder.core.report.DataFiles;
 import io.icebergzorder.core.upkeep.AskedQueries;
 import io.icebergzorder.core.upkeep.Choice;
 import io.icebergzorder.core.upkeep.Gain;
-import io.icebergzorder.core.upkeep.Region;
-import io.icebergzorder.core.upkeep.RegionSizes;
-import io.icebergzorder.core.upkeep.Regions;
 import io.icebergzorder.core.upkeep.UpkeepRequest;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
-import java.util.OptionalDouble;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -47,17 +43,6 @@ class UpkeepGoldenTest {
   }
 
   @ParameterizedTest
-  @MethodSource("casesOfQueries")
-  void regionsAreTheSame(JsonNode golden) {
-    RegionSizes sizes = new RegionSizes(golden.get("bound").longValue(), 1, true);
-    Regions found = Regions.cut(ReportGoldenTest.files(golden), golden.get("spread").intValue(), sizes, request(golden));
-    int[][] regions = MAPPER.convertValue(golden.get("expected").get("regions"), int[][].class);
-    assertArrayEquals(regions, found.regions().stream().map(Region::files).toArray(int[][]::new));
-    JsonNode expected = golden.get("expected").get("of_regions");
-    assertEquals(expected.isNull() ? OptionalDouble.empty() : OptionalDouble.of(expected.doubleValue()), found.expected());
-  }
-
-  @ParameterizedTest
   @MethodSource("cases")
   void choiceIsTheSame(JsonNode golden) {
     String name = golden.get("name").textValue();
@@ -65,8 +50,9 @@ class UpkeepGoldenTest {
     DataFiles files = ReportGoldenTest.files(golden);
     boolean[] calledFor = ReportGoldenTest.flags(golden.get("called_for"), files.count());
     boolean[] isDue = ReportGoldenTest.flags(golden.get("due"), files.count());
-    int[] runs = MAPPER.convertValue(golden.get("runs"), int[].class);
-    Choice choice = Gain.choose(files, calledFor, isDue, runs, golden.get("spread").intValue(), request(golden));
+    boolean[] isOurs = ReportGoldenTest.flags(golden.get("ours"), files.count());
+    long budget = golden.get("budget").longValue();
+    Choice choice = Gain.choose(files, calledFor, isDue, isOurs, budget, golden.get("spread").intValue(), request(golden));
     assertArrayEquals(MAPPER.convertValue(expected.get("files"), int[].class), choice.files(), name);
     assertEquals(expected.get("today").doubleValue(), choice.today(), name);
     assertEquals(expected.get("expected").doubleValue(), choice.expected(), name);

@@ -22,6 +22,7 @@ public record SnapshotFacts(long id, long timestampMillis, String operation, Map
   private static final String CURVE = "zorder.curve";
   private static final String CUTS = "zorder.cuts";
   private static final String PREFIX = "zorder.prefix";
+  private static final Pattern NUMBER = Pattern.compile("[0-9]{1,18}");
   private static final Pattern COMMA_OR_QUOTED = Pattern.compile("(`(?:[^`]|``)*`)|,");
 
   /** Whether it is of a rewrite of ours. */
@@ -60,5 +61,11 @@ public record SnapshotFacts(long id, long timestampMillis, String operation, Map
 
   private String curves() {
     return summary.getOrDefault(CURVE, Curve.ZORDER.label());
+  }
+
+  /** A number of the summary; 0 if it has none, or what is none. */
+  public long count(String name) {
+    String text = summary.getOrDefault(name, "");
+    return NUMBER.matcher(text).matches() ? Long.parseLong(text) : 0;
   }
 }

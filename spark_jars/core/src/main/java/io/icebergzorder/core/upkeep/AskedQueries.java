@@ -38,15 +38,4 @@ public record AskedQueries(List<PositionBoxes.Query> queries, boolean[] mayFind,
     }
     return weight;
   }
-
-  /** The same of some files, by their places. */
-  AskedQueries take(int[] places) {
-    boolean[][] taken = new boolean[reads.length][places.length];
-    for (int query = 0; query < taken.length; query++) {
-      for (int place = 0; place < places.length; place++) {
-        taken[query][place] = reads[query][places[place]];
-      }
-    }
-    return new AskedQueries(queries, mayFind, taken, share);
-  }
 }

@@ -4,23 +4,23 @@ import io.icebergzorder.core.report.DataFiles;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.IntPredicate;
 import java.util.stream.IntStream;
 
 /**
- * Chooses the data files of a partition whose rewrite brings filters the most for its bytes.
+ * Chooses the data files of a partition whose rewrite saves filters the most bytes for each byte rewritten.
  *
- * <p>The files that lie across others most, measured by what a rewrite of everything would leave of them, come first. Taken from there,
- * ever larger sets are tried, each as large again by half. Of the sets that bring the partition below the limit, the one is taken that
- * stays furthest below it for its bytes: it is long until the limit is reached again. So files that an append has spread over the
- * domain are rewritten together as long as that is enough, and with the files that they lie across when it is not. A set that is a small
- * part of its partition is written to more files, which are smaller: its rows lie so far apart that a few files were boxes across many of
- * the others.
+ * <p>Files are ordered by excess: the share of rows that a file is read for, divided by the same share after a rewrite of everything.
+ * Prefixes of that order, each half as large again as the one before, are candidates. A candidate of S bytes that leaves filters reading R
+ * is scored (limit - R) / S, where the limit is {@code max-scan-ratio} times what a rewrite of everything leaves. The best score wins.
+ * Candidates above the limit are out, and so are those that rewrite files of earlier rewrites beyond what the cap allows ({@link
+ * Gathering#rewriteBudget}).
  *
- * <p>Files that their sizes call for are rewritten as long as filters read no more than today, or than after a rewrite of everything; else
- * as many as do no harm. A layout has smaller files, too, which lie far apart, and are read more when they are made one.
+ * <p>Files that sizes call for are rewritten if filters then read no more than today, or than after a rewrite of everything. Otherwise
+ * only those that are due are.
  *
- * <p>Bounds do not tell all. That one value holds most rows, by which no layout can cut, and that a column follows another, so that files
- * may be tighter than by each for itself, is learned from what earlier rewrites by the same sort order wrote.
+ * <p>Bounds hide that columns are correlated. So rows of files that are read for more than the average are taken to lie as those of the
+ * other files do.
  */
 public final class Gain {
   private static final long ROWS_OF_A_FILE = 200;
@@ -34,84 +34,46 @@ public final class Gain {
   private static final double AS_MUCH = 1 + 1e-9;
 
   private static final long SMALL_PART = 5;
-  private static final int LEAST_OF_A_RUN = 8;
-
-  /** By less, differences are those of the predictions themselves, and of few files by chance. */
-  private static final double MATTERS = 7.0 / 6;
 
   private final PartitionRows partition;
   private final DataFiles files;
   private final UpkeepRequest request;
-  private final double missed;
   private final double today;
   private final PartitionRows.Rewritten everything;
 
-  /**
-   * Prepares a search.
-   *
-   * @param partition the rows of all files
-   * @param missed so many times as much as predicted new files are read for
-   */
-  private Gain(PartitionRows partition, DataFiles files, UpkeepRequest request, double missed) {
+  private Gain(PartitionRows partition, DataFiles files, UpkeepRequest request) {
     this.partition = partition;
     this.files = files;
     this.request = request;
-    this.missed = missed;
     int[] all = IntStream.range(0, files.count()).toArray();
     this.today = partition.cost(all);
     this.everything = rewritten(all, false);
   }
 
-  private static Gain of(DataFiles files, int rows, UpkeepRequest request, boolean[] like) {
-    return new Gain(PartitionRows.of(files, rows, request, like), files, request, 1);
+  /** The rows; those of files that are read for more than the average lie as those of the others do. */
+  private static PartitionRows spread(DataFiles files, int rows, UpkeepRequest request) {
+    PartitionRows found = PartitionRows.of(files, rows, request, null);
+    double cost = found.cost(IntStream.range(0, files.count()).toArray());
+    boolean[] like = flags(files, file -> files.bytes() * found.reach(file) < cost);
+    return places(like).length == 0 ? found : PartitionRows.of(files, rows, request, like);
   }
 
-  /** The search with what the files of earlier rewrites show of the rows. */
-  private static Gain learned(DataFiles files, int[] runs, int rows, UpkeepRequest request) {
-    Gain gain = of(files, rows, request, null);
-    List<int[]> known = knownRewrites(files, runs, request);
-    if (known.isEmpty()) {
-      return gain;
-    }
-    int[] largest = known.stream().reduce((one, other) -> bytes(files, other) > bytes(files, one) ? other : one).get();
-    if (largest.length < files.count()) {
-      boolean[] like = new boolean[files.count()];
-      Arrays.stream(largest).forEach(file -> like[file] = true);
-      Gain alike = of(files, rows, request, like);
-      gain = MATTERS * alike.everything.cost() < gain.everything.cost() ? alike : gain;
-    }
-    if (gain.today <= request.maxScanRatio() * gain.everything.cost()) {
-      return gain;
-    }
-    double least = known.stream().mapToDouble(written -> timesPredicted(files.take(written), rows, request.of(written))).min().getAsDouble();
-    return least > MATTERS ? new Gain(gain.partition, files, request, least) : gain;
-  }
-
-  /** The earlier rewrites whose files show what another one brings: the places of the files of each. */
-  private static List<int[]> knownRewrites(DataFiles files, int[] runs, UpkeepRequest request) {
-    return IntStream.rangeClosed(0, Arrays.stream(runs).max().orElse(-1))
-        .mapToObj(run -> IntStream.range(0, runs.length).filter(file -> runs[file] == run).toArray())
-        .filter(written -> shows(files, written, request))
-        .toList();
-  }
-
-  /** Whether files that a rewrite wrote show what another one brings: enough of them, with all their bounds. */
-  private static boolean shows(DataFiles files, int[] written, UpkeepRequest request) {
-    if (written.length < LEAST_OF_A_RUN || isSmallPart(bytes(files, written), files.bytes())) {
-      return false;
-    }
+  /** Which files have bounds of each column that counts: others are rewritten once a table keeps bounds. */
+  private static boolean hasBounds(DataFiles files, int file, UpkeepRequest request) {
     return IntStream.range(0, files.columns().size())
-        .filter(place -> request.weights()[place] != 0)
+        .filter(place -> request.weights()[place] > 0)
         .mapToObj(files.columns()::get)
-        .allMatch(column -> Arrays.stream(written).allMatch(file -> column.isBounded(file) || !column.hasValues(file)));
+        .allMatch(column -> column.isBounded(file) || !column.hasValues(file));
   }
 
-  /** How many times as much the files of a rewrite are read for as is predicted of a rewrite to as many. */
-  private static double timesPredicted(DataFiles files, int rows, UpkeepRequest request) {
-    int[] every = IntStream.range(0, files.count()).toArray();
-    PartitionRows partition = PartitionRows.of(files, rows, request, null);
-    double predicted = partition.rewritten(every, files.count(), request.layout()).cost();
-    return predicted == 0 ? 1 : partition.cost(every) / predicted;
+  private static boolean[] flags(DataFiles files, IntPredicate of) {
+    boolean[] flags = new boolean[files.count()];
+    IntStream.range(0, flags.length).forEach(file -> flags[file] = of.test(file));
+    return flags;
+  }
+
+  private static int[] places(boolean[] flags) {
+    return IntStream.range(0, flags.length).filter(file -> flags[file]).toArray();
   }
 
   /**
@@ -139,18 +101,19 @@ public final class Gain {
    * Chooses the files of a partition that are to be rewritten.
    *
    * @param files the data files, all of one partition, at least one
-   * @param calledFor which of them their sizes call for: they are rewritten as far as that does no harm
+   * @param calledFor which of them their sizes call for: they are rewritten if that does no harm
    * @param isDue which of these are rewritten whatever comes of it
-   * @param runs for each file, the number of the rewrite by the same sort order that wrote it, from 0; -1 where none did
+   * @param isOurs which of them an earlier rewrite by the same sort order wrote; those without bounds do not count
+   * @param budget bytes that a rewrite for gain may take if it takes such a file
    * @param rows how many rows to judge by, see {@link #rowsToSpread}
    * @param request what is worth a rewrite
    * @return the files that are called for, or due, and those whose rewrite pays
    */
   public static Choice choose(
-      DataFiles files, boolean[] calledFor, boolean[] isDue, int[] runs, int rows, UpkeepRequest request) {
-    Gain gain = learned(files, runs, rows, request);
+      DataFiles files, boolean[] calledFor, boolean[] isDue, boolean[] isOurs, long budget, int rows, UpkeepRequest request) {
+    Gain gain = new Gain(spread(files, rows, request), files, request);
     PartitionRows.Rewritten all = gain.everything;
-    Found found = gain.found(IntStream.range(0, files.count()).filter(file -> calledFor[file]).toArray());
+    Found found = gain.found(places(calledFor));
     boolean isFiner = false;
     double limit = request.maxScanRatio() * all.cost();
     // Files of the size that is asked for are read more than smaller ones: that is no loss.
@@ -158,14 +121,14 @@ public final class Gain {
     // A file by itself is left to the rules of sizes.
     if (found.after > unharmed && files.count() > 1) {
       double[] attained = gain.partition.average(all.reach());
-      Found due = gain.found(IntStream.range(0, files.count()).filter(file -> isDue[file]).toArray());
+      Found due = gain.found(places(isDue));
       int[] order = gain.order(isDue, attained);
-      if (due.after > limit) {
-        found = gain.best(order, gain.counts(order, due.files.length), attained, new Found(order, all.cost()), limit);
+      boolean[] isCapped = flags(files, file -> isOurs[file] && hasBounds(files, file, request));
+      found = due;
+      Found best = due.after > limit ? gain.best(order, due.files.length, attained, limit, isCapped, budget) : null;
+      if (best != null) {
+        found = best;
         isFiner = request.isFiner(gain.bytes(found.files), files.bytes());
-      } else {
-        int[] wanted = Arrays.stream(order).filter(file -> calledFor[file] && !isDue[file]).toArray();
-        found = gain.most(wanted, due, Math.max(due.after, all.cost()) * AS_MUCH);
       }
     }
     long size = Math.max(1, files.bytes());
@@ -190,42 +153,16 @@ public final class Gain {
     long size = bytes(chosen);
     boolean isFiner = forGain && request.isFiner(size, files.bytes());
     int wanted = (isFiner ? request.finerFiles() : request.expectedFiles()).applyAsInt(size);
-    PartitionRows.Rewritten found = partition.rewritten(chosen, wanted, request.layout());
-    double[] reach = Arrays.stream(found.reach()).map(each -> each * missed).toArray();
-    return new PartitionRows.Rewritten(found.cost() * missed, reach);
+    return partition.rewritten(chosen, wanted, request.layout());
   }
 
   private long bytes(int[] chosen) {
-    return bytes(files, chosen);
-  }
-
-  private static long bytes(DataFiles files, int[] chosen) {
     return Arrays.stream(chosen).mapToLong(file -> files.sizes()[file]).sum();
   }
 
   /** Predicts what all files cost when some are rewritten, whose places ascend. */
   private double after(int[] chosen, boolean forGain) {
     return chosen.length == 0 ? today : today - partition.cost(chosen) + rewritten(chosen, forGain).cost();
-  }
-
-  /**
-   * Takes as many of the files that are called for, besides what is due, as fewer come of and that do no harm. Small files that lie far
-   * apart, as a layout may have some, are read more when they are one. Those that lie across others most come first.
-   *
-   * @param wanted what is called for and not due, in the order in which it is taken
-   * @param unharmed what all files may cost
-   */
-  private Found most(int[] wanted, Found due, double unharmed) {
-    for (int count = wanted.length * 2 / 3; count > 1; count = count * 2 / 3) {
-      int[] chosen = IntStream.concat(Arrays.stream(due.files), Arrays.stream(wanted, 0, count)).sorted().toArray();
-      if (request.expectedFiles().applyAsInt(bytes(chosen)) < chosen.length) {
-        Found found = found(chosen);
-        if (found.after <= unharmed) {
-          return found;
-        }
-      }
-    }
-    return due;
   }
 
   /**
@@ -262,20 +199,28 @@ public final class Gain {
   }
 
   /**
-   * Finds the set that stays furthest below a limit for its bytes; the one of all files does. No set is predicted to leave its files read
-   * for less than a rewrite of everything does. Where that were no better than what is found already, the set is not looked at: growing
-   * trees is what takes the time.
+   * Finds the set that stays furthest below a limit for its bytes; null if none does within the budget. A set cannot beat a rewrite of
+   * everything, so that sets whose bound is no better than the best found are skipped: growing trees is what takes the time.
    *
    * @param order the files in the order in which they are taken
-   * @param counts how many of them the sets take
+   * @param due how many of them every set holds
    * @param attained for each file, what its rows are read for after a rewrite of everything
-   * @param all the set of all files
+   * @param isCapped files that only sets within the budget may take
    */
-  private Found best(int[] order, int[] counts, double[] attained, Found all, double limit) {
+  private Found best(int[] order, int due, double[] attained, double limit, boolean[] isCapped, long budget) {
+    int[] counts = counts(order, due);
     double[] ends = ends(order);
     double[] most = most(order, counts, attained, limit);
-    Found best = all;
-    double score = (limit - all.after) / Math.max(1, ends[ends.length - 1]);
+    int uncapped = 0;
+    while (uncapped < order.length && !isCapped[order[uncapped]]) {
+      uncapped++;
+    }
+    Found best = null;
+    double score = 0;
+    if (uncapped == order.length || ends[ends.length - 1] <= budget) {
+      best = new Found(order, everything.cost());
+      score = (limit - best.after) / Math.max(1, ends[ends.length - 1]);
+    }
     int[] places =
         IntStream.range(0, counts.length - 1)
             .boxed()
@@ -286,16 +231,19 @@ public final class Gain {
       if (most[place] <= score) {
         break;
       }
-      int[] chosen = Arrays.copyOf(order, counts[place]);
-      Arrays.sort(chosen);
-      double after = after(chosen, true);
-      double worth = (limit - after) / Math.max(1, ends[counts[place] - 1]);
-      if (after <= limit && worth > score) {
-        best = new Found(chosen, after);
-        score = worth;
+      double size = ends[counts[place] - 1];
+      if (counts[place] <= uncapped || size <= budget) {
+        int[] chosen = Arrays.copyOf(order, counts[place]);
+        Arrays.sort(chosen);
+        double after = after(chosen, true);
+        double worth = (limit - after) / Math.max(1, size);
+        if (after <= limit && worth > score) {
+          best = new Found(chosen, after);
+          score = worth;
+        }
       }
     }
-    return new Found(Arrays.stream(best.files).sorted().toArray(), best.after);
+    return best == null ? null : new Found(Arrays.stream(best.files).sorted().toArray(), best.after);
   }
 
   /** How far below the limit for its bytes each set would be, if its files were read for what a rewrite of everything leaves. */

@@ -4,6 +4,7 @@ import io.icebergzorder.core.report.SnapshotFacts;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -27,6 +28,9 @@ public final class Gathering {
   /** The rewrite of a new file. */
   public static final long NONE = -1;
 
+  private static final String ADDED = "added-files-size";
+  private static final String TOTAL = "total-files-size";
+  private static final long BYTES_PER_NEW_BYTE = 17;
   private static final String TARGET = "zorder.target-file-size-bytes";
 
   private Gathering() {}
@@ -63,6 +67,39 @@ public final class Gathering {
         .filter(each -> wanted.contains(each.id()) && isBy.test(each))
         .filter(each -> each.summary().getOrDefault(RequestKey.WORKLOAD, "").equals(workload))
         .collect(Collectors.toMap(SnapshotFacts::id, Settled::rewriteId));
+  }
+
+  /**
+   * Bytes that the next rewrite for gain may take: 17 for each byte that came, less what rewrites have written. Both are counted from the
+   * oldest rewrite of half of the table or more. One byte of the 17 is the first rewrite of the byte.
+   *
+   * @param runs the snapshots of rewrites by the same order, see {@link #rewritesBy}
+   * @param snapshots the snapshots of the branch, oldest first, as far as they are kept
+   * @return 0 or more; {@link Long#MAX_VALUE} without such a rewrite, for there is no cap
+   */
+  public static long rewriteBudget(Map<Long, String> runs, List<SnapshotFacts> snapshots) {
+    long total = snapshots.isEmpty() ? 0 : snapshots.get(snapshots.size() - 1).count(TOTAL);
+    Map<String, Long> sizes = new LinkedHashMap<>();
+    snapshots.stream()
+        .filter(each -> runs.containsKey(each.id()))
+        .forEach(each -> sizes.merge(runs.get(each.id()), each.count(ADDED), Long::sum));
+    String oldest = sizes.keySet().stream().filter(run -> 2 * sizes.get(run) >= total).findFirst().orElse(null);
+    if (oldest == null) {
+      return Long.MAX_VALUE;
+    }
+    boolean isSince = false;
+    long budget = 0;
+    for (SnapshotFacts each : snapshots) {
+      String run = runs.getOrDefault(each.id(), oldest);
+      if (isSince && !each.operation().equals(SnapshotFacts.REPLACE)) {
+        budget += BYTES_PER_NEW_BYTE * each.count(ADDED);
+      }
+      if (isSince && !run.equals(oldest)) {
+        budget -= each.count(ADDED);
+      }
+      isSince |= oldest.equals(runs.get(each.id()));
+    }
+    return Math.max(0, budget);
   }
 
   /**

@@ -32,7 +32,6 @@ class PartitionRows {
   private static final long MOST_LOOKED_AT = 100_000_000;
 
   private final DataFiles files;
-  private final List<Boolean> areOpen;
   private final List<ClusteringColumn> names;
   private final Sample sample;
   private final int[] places;
@@ -56,10 +55,9 @@ class PartitionRows {
    * @param rows the rows, ascending
    * @param file for each of them the number of its file
    * @param counts by number, how many rows the file has
-   * @param layout what sends the rows there; null for one file
    * @param share so many times the number of files that there are to be, in (0, 1]
    */
-  record NewFiles(int[] rows, int[] file, int[] counts, Layout layout, double share) {}
+  record NewFiles(int[] rows, int[] file, int[] counts, double share) {}
 
   /** Spreads rows between bounds, for what files are judged by; parameters are those of the constructors. */
   static PartitionRows of(DataFiles files, int rows, UpkeepRequest request, boolean[] like) {
@@ -80,7 +78,7 @@ class PartitionRows {
    *     within its bounds, where there are as many, and it takes no more than 100,000,000 looks at a row; null for none
    */
   PartitionRows(DataFiles described, int rows, List<UnaryOperator<byte[]>> kept, double[] weights, boolean[] like) {
-    areOpen = described.columns().stream().map(ColumnBounds::isOpen).toList();
+    List<Boolean> areOpen = described.columns().stream().map(ColumnBounds::isOpen).toList();
     files = spanned(described);
     names = files.columns().stream().map(ColumnBounds::column).toList();
     SpreadRows spread = SpreadRows.of(files, rows);
@@ -119,11 +117,6 @@ class PartitionRows {
 
   List<RankedColumn> columns() {
     return columns;
-  }
-
-  /** The file of each row. */
-  int[] places() {
-    return places;
   }
 
   /** For each row the one that it is taken to lie as: itself, or for other files evenly one of those inside. */
@@ -186,28 +179,6 @@ class PartitionRows {
     return cost;
   }
 
-  /**
-   * For each column, what share of all values lies between the smallest and the largest one of some files; 1 where these have no value,
-   * and where no file has bounds, so that it is not known.
-   */
-  double[] spans(int[] of) {
-    boolean[] isMine = new boolean[files.count()];
-    Arrays.stream(of).forEach(file -> isMine[file] = true);
-    double[] spans = new double[columns.size()];
-    for (int place = 0; place < spans.length; place++) {
-      RankedColumn column = columns.get(place);
-      int low = Integer.MAX_VALUE;
-      int high = -1;
-      for (int row = 0; row < places.length; row++) {
-        int rank = isMine[places[row]] ? column.ranks()[row] : -1;
-        low = rank < 0 ? low : Math.min(low, rank);
-        high = Math.max(high, rank);
-      }
-      spans[place] = high < 0 || areOpen.get(place) ? 1 : column.share(low, high);
-    }
-    return spans;
-  }
-
   /** Averages what each row has over the rows of each file; 0 for a file without rows. */
   double[] average(double[] ofRows) {
     double[] sums = new double[files.count()];
@@ -238,13 +209,15 @@ class PartitionRows {
     }
     int[] rows = IntStream.range(0, places.length).filter(row -> isMine[places[row]]).toArray();
     int coarse = Math.max(1, Math.min(count, rows.length / LEAST_OF_A_FILE));
-    Layout layout = coarse == 1 ? null : fitted(sample.take(everyOther(rows)), request.of(coarse));
-    int[] file = layout == null ? new int[rows.length] : filesOf(layout, sample.take(rows));
+    int[] file =
+        coarse == 1
+            ? new int[rows.length]
+            : filesOf(fitted(sample.take(everyOther(rows)), request.of(coarse)), sample.take(rows));
     int[] counts = new int[Arrays.stream(file).max().orElse(-1) + 1];
     for (int each : file) {
       counts[each]++;
     }
-    double[] ofFile = reachOf(new NewFiles(rows, file, counts, layout, (double) coarse / count));
+    double[] ofFile = reachOf(new NewFiles(rows, file, counts, (double) coarse / count));
     double bytesOfRow = (double) size / Math.max(1, rows.length);
     double cost = 0;
     for (int each = 0; each < ofFile.length; each++) {

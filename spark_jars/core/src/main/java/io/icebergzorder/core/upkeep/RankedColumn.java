@@ -13,10 +13,8 @@ import java.util.function.UnaryOperator;
  * @param below for each rank and one more, the rows whose values are below
  * @param reach for each file, the share of the values that it is read for
  * @param values the values, by their ranks
- * @param lower for each file, the rank of its lower bound; -1 without
- * @param upper the same of its upper bound
  */
-record RankedColumn(double weight, int[] ranks, int[] below, double[] reach, Ranks values, int[] lower, int[] upper) {
+record RankedColumn(double weight, int[] ranks, int[] below, double[] reach, Ranks values) {
   /** Ranks the keys of rows among the bounds of files. */
   static RankedColumn of(ColumnBounds bounds, KeyColumn keys, UnaryOperator<byte[]> kept, double weight) {
     Ranks all = Ranks.among(kept, bounds.lower(), bounds.upper(), keys);
@@ -38,7 +36,7 @@ record RankedColumn(double weight, int[] ranks, int[] below, double[] reach, Ran
       reach[file] =
           bounds.isBounded(file) ? share(below, lower[file], upper[file]) : bounds.hasValues(file) ? 1 : 0;
     }
-    return new RankedColumn(below[below.length - 1] > 0 ? weight : 0, ranks, below, reach, all, lower, upper);
+    return new RankedColumn(below[below.length - 1] > 0 ? weight : 0, ranks, below, reach, all);
   }
 
   /** What share of the values lies between two ranks, both included. */

@@ -34,19 +34,9 @@ public record UpkeepRequest(
     kept = List.copyOf(kept);
   }
 
-  /** The same for files that are a small part of a partition, and chosen for what they gain. */
-  public UpkeepRequest finer() {
-    return new UpkeepRequest(maxScanRatio, finerFiles, finerFiles, layout, kept, weights, queries);
-  }
-
   /** The same, with other queries to judge by. */
   public UpkeepRequest asking(Optional<AskedQueries> others) {
     return new UpkeepRequest(maxScanRatio, expectedFiles, finerFiles, layout, kept, weights, others);
-  }
-
-  /** The same of some of the files, by their places. */
-  UpkeepRequest of(int[] places) {
-    return asking(queries.map(each -> each.take(places)));
   }
 
   /**

@@ -68,7 +68,7 @@ final class WorkloadRows extends PartitionRows {
         List<String> name = files.columns().get(place).column().parts();
         List<KeyRange> ranges =
             asked.stream().flatMap(each -> each.boxes().stream()).map(box -> box.range(name)).toList();
-        wanted.add(WantedRanks.of(place, columns().get(place), ranges, request.kept().get(place)));
+        wanted.add(WantedRanks.of(columns().get(place), ranges, request.kept().get(place)));
       }
     }
   }
@@ -91,7 +91,7 @@ final class WorkloadRows extends PartitionRows {
   @Override
   double[] reachOf(NewFiles made) {
     double slices = smaller(made.share());
-    List<WantedRanks.Ends> ends = wanted.stream().map(each -> each.ends(made, places())).toList();
+    List<WantedRanks.Ends> ends = wanted.stream().map(each -> each.ends(made)).toList();
     double[] found = new double[made.counts().length];
     for (int file = 0; file < found.length; file++) {
       if (made.counts()[file] > 0) {

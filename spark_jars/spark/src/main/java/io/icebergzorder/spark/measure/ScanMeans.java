@@ -1,6 +1,5 @@
 package io.icebergzorder.spark.measure;
 
-import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Workload;
 import io.icebergzorder.spark.request.RowOrder;
@@ -30,10 +29,9 @@ public final class ScanMeans {
    *
    * @param fractions the scan fractions of columns among them
    * @param read what queries read of them
-   * @param spans of a region, by which its layout weighs columns, see {@link PlannedGroup#spans()}
    */
-  public double of(Map<String, Double> fractions, BytesRead read, double[] spans) {
-    return weights.map(read::mean).orElseGet(() -> ScanFractions.mean(order, fractions, spans));
+  public double of(Map<String, Double> fractions, BytesRead read) {
+    return weights.map(read::mean).orElseGet(() -> ScanFractions.mean(order, fractions));
   }
 
   /** The mean for some file groups; parameters as for one, what is read of each by itself. */

@@ -13,7 +13,6 @@ import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.OptionalLong;
 import java.util.Set;
-import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.ToLongFunction;
 import java.util.stream.Stream;
@@ -87,16 +86,24 @@ public final class RewriteHistory {
     };
   }
 
-  /** Tells of a data file which rewrite by a sort order, for the same queries, to files of a size has written it; null where none has. */
-  Function<FileScanTask, String> rewritesBy(RowOrder order, String workload, long target) {
+  /**
+   * Earlier rewrites by a sort order, for the same queries, to files of a size.
+   *
+   * @param wrote whether one of them wrote a data file
+   * @param budget bytes that the next one may take for gain, see {@link Gathering#rewriteBudget}
+   */
+  public record Ours(Predicate<FileScanTask> wrote, long budget) {}
+
+  /** Finds the rewrites by a sort order, for the same queries, to files of a size. */
+  Ours rewritesBy(RowOrder order, String workload, long target) {
     List<SnapshotFacts> snapshots = oldestFirst();
     Map<Long, String> rewrites =
         Gathering.rewritesBy(target, each -> each.isBy(order.names(","), order.prefixText(), order.curve()), workload, snapshots);
     if (rewrites.isEmpty()) {
-      return task -> null;
+      return new Ours(task -> false, 0);
     }
     AddedBy addedBy = new AddedBy(table, snapshots);
-    return task -> rewrites.get(addedBy.snapshotOf(task.file()));
+    return new Ours(task -> rewrites.containsKey(addedBy.snapshotOf(task.file())), Gathering.rewriteBudget(rewrites, snapshots));
   }
 
   private List<SnapshotFacts> oldestFirst() {

@@ -7,8 +7,8 @@ import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.plan.selection.AgedSelection;
 import io.icebergzorder.spark.plan.selection.FileLimit;
 import io.icebergzorder.spark.plan.selection.GainSelection;
+import io.icebergzorder.spark.plan.selection.GroupBound;
 import io.icebergzorder.spark.plan.selection.IcebergRules;
-import io.icebergzorder.spark.plan.selection.RegionStep;
 import io.icebergzorder.spark.plan.selection.Selection;
 import io.icebergzorder.spark.plan.selection.SettledSelection;
 import io.icebergzorder.spark.plan.selection.SizeSelection;
@@ -24,7 +24,6 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.function.ToLongFunction;
@@ -45,7 +44,7 @@ import org.apache.iceberg.util.StructLikeMap;
  * <ol>
  *   <li>{@link ResolvedRequest} refuses what cannot be honoured;
  *   <li>{@link FileScope} lists every data file that may be rewritten, from the manifests;
- *   <li>{@link Selection} chooses among them, {@link RegionStep} cuts what it chose and {@link FileLimit} leaves some;
+ *   <li>{@link Selection} chooses among them, {@link GroupBound} cuts what it chose and {@link FileLimit} leaves some;
  *   <li>{@link IcebergRules} tell how many files of which size come of each file group.
  * </ol>
  */
@@ -92,13 +91,13 @@ public final class RewritePlanner {
     ToLongFunction<FileScanTask> sizedBy =
         TablePlan.mayLeaveGroups(request) ? history.rewritesTo(target.bytes()) : file -> Gathering.NONE;
     SizeSelection sizes = new SizeSelection(rules, sizedBy);
-    Supplier<Function<FileScanTask, String>> rewriteOf =
+    Supplier<RewriteHistory.Ours> ours =
         once(() -> history.rewritesBy(request.order(), request.workload().map(Workload::key).orElse(""), target.bytes()));
     Selection.Selected chosen =
         scope.isEmpty() && request.written().where() == null
             ? new Selection.Selected(List.of(), List.of(), nothingIn(table.name(), "the table has no data file"))
-            : new AgedSelection(isYounger, rules, unsettled(rules, sizes, request, settled, rewriteOf, bounds, kept, queries)).select(scope);
-    FileLimit.Limited taken = FileLimit.taken(rules, new RegionStep(rules, bounds, kept, queries, request).cut(chosen));
+            : new AgedSelection(isYounger, rules, unsettled(rules, sizes, request, settled, ours, bounds, kept, queries)).select(scope);
+    FileLimit.Limited taken = FileLimit.taken(rules, new GroupBound(rules, bounds, kept, request).cut(chosen));
     List<PlannedGroup> groups = groups(rules, rules.ofAnySize(), table, taken.selected().chosen());
     boolean isWhole = taken.isAll() && !isAnyYounger(scope, isYounger);
     return new TablePlan(request, start, history, target, within(request, groups), groups, taken, isWhole);
@@ -110,13 +109,13 @@ public final class RewritePlanner {
       SizeSelection sizes,
       ResolvedRequest request,
       Optional<Predicate<List<FileScanTask>>> settled,
-      Supplier<Function<FileScanTask, String>> rewriteOf,
+      Supplier<RewriteHistory.Ours> ours,
       Supplier<FileBounds> bounds,
       Supplier<KeptBounds> kept,
       Supplier<Optional<AskedFiles>> queries) {
     boolean isLikeBuiltin = request.written().likeBuiltin() && !request.options().all().containsKey(RewriteOptions.MAX_SCAN_RATIO);
     boolean isBySize = rules.rewriteAll() || isLikeBuiltin || Double.isInfinite(rules.maxScanRatio());
-    Selection others = isBySize ? sizes : new GainSelection(rules, sizes, bounds, kept.get(), queries, request, rewriteOf.get());
+    Selection others = isBySize ? sizes : new GainSelection(rules, sizes, bounds, kept.get(), queries, request, ours.get());
     return settled.isEmpty() ? others : new SettledSelection(settled.get(), rules, others);
   }
 
@@ -210,7 +209,7 @@ public final class RewritePlanner {
               .partition(group.partition())
               .build();
       boolean isDue = !ofAnySize.worthRewriting(group.files()).isEmpty();
-      groups.add(new PlannedGroup(rules.fileGroup(info, group), group.reason(), isDue, group.spans()));
+      groups.add(new PlannedGroup(rules.fileGroup(info, group), group.reason(), isDue));
     }
     groups.sort(Comparator.comparing(PlannedGroup::planned, RewriteFileGroup.comparator(rules.jobOrder())));
     return groups;

@@ -10,6 +10,7 @@ import io.icebergzorder.core.upkeep.Gain;
 import io.icebergzorder.core.upkeep.UpkeepRequest;
 import io.icebergzorder.spark.bounds.FileBounds;
 import io.icebergzorder.spark.bounds.KeptBounds;
+import io.icebergzorder.spark.plan.RewriteHistory;
 import io.icebergzorder.spark.queries.AskedFiles;
 import io.icebergzorder.spark.request.ResolvedRequest;
 import io.icebergzorder.spark.request.RewriteOptions;
@@ -27,7 +28,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -42,6 +42,9 @@ public final class GainSelection implements Selection {
   private static final String OTHER_SPEC =
       "of another partition spec than new files: what a rewrite would gain is not known, rewrite-old-specs has it done";
 
+  private static final String CAPPED =
+      ", but no rewrite would gain enough for its bytes, of which it may take 17 for each that came since";
+
   /** What is chosen does not depend on the order in which manifests are read. */
   static final Comparator<FileScanTask> BY_LOCATION =
       Comparator.comparing(file -> file.file().location().getBytes(StandardCharsets.UTF_8), Arrays::compareUnsigned);
@@ -53,7 +56,7 @@ public final class GainSelection implements Selection {
   private final Supplier<Optional<AskedFiles>> queries;
   private final UpkeepRequest upkeep;
   private final Map<String, String> missing;
-  private final Function<FileScanTask, String> rewriteOf;
+  private final RewriteHistory.Ours ours;
 
   /**
    * Takes what files are judged by.
@@ -63,7 +66,7 @@ public final class GainSelection implements Selection {
    * @param bounds of all files of the scope, for the columns of the request's order; read if there is something to judge
    * @param kept what new files keep of them
    * @param queries by which the files are judged; by equality without
-   * @param rewriteOf the rewrite by the same sort order that wrote a file; null where none did
+   * @param ours earlier rewrites by the same sort order
    */
   public GainSelection(
       IcebergRules rules,
@@ -72,7 +75,7 @@ public final class GainSelection implements Selection {
       KeptBounds kept,
       Supplier<Optional<AskedFiles>> queries,
       ResolvedRequest request,
-      Function<FileScanTask, String> rewriteOf) {
+      RewriteHistory.Ours ours) {
     this.rules = rules;
     this.queries = queries;
     this.ofAnySize = rules.ofAnySize();
@@ -80,7 +83,7 @@ public final class GainSelection implements Selection {
     this.bounds = bounds;
     this.upkeep = upkeep(rules, kept, request, rules.maxScanRatio());
     this.missing = kept.missing();
-    this.rewriteOf = rewriteOf;
+    this.ours = ours;
   }
 
   /** How files are written and judged. */
@@ -138,9 +141,26 @@ public final class GainSelection implements Selection {
     int[] rows = Gain.rowsToSpread(scope.stream().mapToInt(partition -> expectedFiles(partition.files())).toArray());
     List<SelectedGroup> chosen = new ArrayList<>();
     List<SelectedGroup> left = new ArrayList<>();
-    for (int i = 0; i < rows.length; i++) {
-      PartitionFiles partition = scope.get(i);
-      Judged judged = judged(partition.files(), rows[i]);
+    List<PartitionFiles> ordered =
+        scope.stream()
+            .map(each -> new PartitionFiles(each.partition(), each.files().stream().sorted(BY_LOCATION).toList()))
+            .toList();
+    // The budget is spent in an order that every engine finds.
+    int[] places =
+        IntStream.range(0, rows.length)
+            .boxed()
+            .sorted(Comparator.comparing(place -> ordered.get(place).files().get(0), BY_LOCATION))
+            .mapToInt(Integer::intValue)
+            .toArray();
+    long budget = ours.budget();
+    Judged[] all = new Judged[rows.length];
+    for (int i : places) {
+      all[i] = judged(ordered.get(i).files(), rows[i], budget);
+      budget -= Math.min(budget, size(all[i].chosen()));
+    }
+    for (int i = 0; i < all.length; i++) {
+      PartitionFiles partition = ordered.get(i);
+      Judged judged = all[i];
       if (!judged.chosen().isEmpty()) {
         SelectedGroup group = new SelectedGroup(partition.partition(), judged.chosen(), whyChosen(judged));
         chosen.add(judged.choice() == null ? group : group.worth(worth(judged), judged.choice().isFiner()));
@@ -161,8 +181,7 @@ public final class GainSelection implements Selection {
     return files.stream().mapToLong(file -> file.file().fileSizeInBytes()).sum();
   }
 
-  private Judged judged(List<FileScanTask> listed, int rows) {
-    List<FileScanTask> files = listed.stream().sorted(BY_LOCATION).toList();
+  private Judged judged(List<FileScanTask> files, int rows, long budget) {
     List<FileScanTask> called = calledFor(files);
     // Rows that go to another partition spec are cut by its partitions first, of which bounds do not tell what they gain.
     if (files.stream().anyMatch(file -> file.file().specId() != rules.newSpecId())) {
@@ -171,18 +190,10 @@ public final class GainSelection implements Selection {
     DataFiles described = described(files, bounds.get());
     boolean[] isDue = among(files, ofAnySize.worthRewriting(called));
     UpkeepRequest asked = asking(upkeep, files, queries.get());
-    Choice choice = Gain.choose(described, among(files, called), isDue, runs(files), rows, asked);
+    boolean[] isOurs = among(files, files.stream().filter(ours.wrote()).toList());
+    Choice choice = Gain.choose(described, among(files, called), isDue, isOurs, budget, rows, asked);
     List<FileScanTask> chosen = Arrays.stream(choice.files()).mapToObj(files::get).toList();
     return new Judged(files, called, chosen, choice, asked.goesByQueries(described));
-  }
-
-  /** The numbers of the rewrites that wrote files, in the order of the files; -1 where none did. */
-  private int[] runs(List<FileScanTask> files) {
-    Map<String, Integer> numbers = new HashMap<>();
-    return files.stream()
-        .map(rewriteOf)
-        .mapToInt(run -> run == null ? -1 : numbers.computeIfAbsent(run, each -> numbers.size()))
-        .toArray();
   }
 
   private static boolean[] among(List<FileScanTask> files, List<FileScanTask> some) {
@@ -230,8 +241,7 @@ public final class GainSelection implements Selection {
       return "no rewrite would gain anything, because new files get no bounds of any clustering column: " + modes();
     }
     boolean isBelow = judged.choice().today() <= upkeep.maxScanRatio() * judged.choice().attainable();
-    return (isBelow ? fraction(judged, "at most") : fraction(judged, "above") + ", but no rewrite would gain enough for its bytes")
-        + notCounted();
+    return (isBelow ? fraction(judged, "at most") : fraction(judged, "above") + CAPPED) + notCounted();
   }
 
   /** Added to a scan fraction: which columns it is not of. */

@@ -21,7 +21,7 @@ import org.apache.iceberg.util.PropertyUtil;
  *
  * <p>It plans nothing itself: Iceberg's planner divides a partition by {@code max-file-group-size-bytes} and
  * {@code max-file-group-input-files} wherever a group is full, and the files of groups that share a partition would overlap each other.
- * {@link RegionStep} applies the former, the latter is checked, and not applied.
+ * {@link GroupBound} applies the former, the latter is checked, and not applied.
  */
 public final class IcebergRules extends BinPackRewriteFilePlanner {
   private Map<String, String> options;

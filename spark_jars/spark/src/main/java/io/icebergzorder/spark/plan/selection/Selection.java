@@ -34,13 +34,10 @@ public interface Selection {
    * @param partition the partition, as {@link PartitionFiles} has it
    * @param files the data files, at least one
    * @param reason why they were chosen, or left, in words that name options and their values
-   * @param spans of a region of a partition, what its layout weighs columns by, see {@link io.icebergzorder.core.upkeep.Region}; else
-   *     empty. Not copied
    * @param worth of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known
    * @param isFiner whether they are written to as many files as a small part of a partition is
    */
-  record SelectedGroup(
-      StructLike partition, List<FileScanTask> files, String reason, double[] spans, double worth, boolean isFiner) {
+  record SelectedGroup(StructLike partition, List<FileScanTask> files, String reason, double worth, boolean isFiner) {
     /** Takes a copy of the list. */
     public SelectedGroup {
       files = List.copyOf(files);
@@ -48,22 +45,22 @@ public interface Selection {
 
     /** Data files of a whole partition. */
     public SelectedGroup(StructLike partition, List<FileScanTask> files, String reason) {
-      this(partition, files, reason, new double[0], 0, false);
+      this(partition, files, reason, 0, false);
     }
 
     /** Other files of it, for the same reason. */
     SelectedGroup of(List<FileScanTask> others) {
-      return new SelectedGroup(partition, others, reason, spans, worth, isFiner);
+      return new SelectedGroup(partition, others, reason, worth, isFiner);
     }
 
     /** The same files, which are worth so much, written to as many files as a small part of a partition is, or not. */
     SelectedGroup worth(double saved, boolean areFiner) {
-      return new SelectedGroup(partition, files, reason, spans, saved, areFiner);
+      return new SelectedGroup(partition, files, reason, saved, areFiner);
     }
 
     /** The same files, for another reason. */
     SelectedGroup because(String why) {
-      return new SelectedGroup(partition, files, why, spans, worth, isFiner);
+      return new SelectedGroup(partition, files, why, worth, isFiner);
     }
   }
 

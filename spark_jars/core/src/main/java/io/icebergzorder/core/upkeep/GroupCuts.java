@@ -13,29 +13,56 @@ import java.util.function.IntToLongFunction;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
-/** Cuts files by their bounds. */
-final class RegionCutter {
-  /** A half of a cut across files has a third of the bytes at least, if there is such a place. */
+/**
+ * Cuts files that are too large for one file group into several: a set above the limit is halved in the column, and at the place, that
+ * files of the fewest bytes span; each half has a third of the bytes at least, if there is such a place.
+ */
+public final class GroupCuts {
   private static final long NEAR = 3;
-
-  private static final double[] ALIKE = {};
 
   private final long[] sizes;
   private final List<Extents> columns = new ArrayList<>();
 
-  RegionCutter(DataFiles files, UpkeepRequest request) {
+  private GroupCuts(DataFiles files, List<UnaryOperator<byte[]>> kept, double[] weights) {
     sizes = files.sizes();
-    for (int place = 0; place < files.columns().size(); place++) {
-      if (request.weights()[place] > 0) {
-        columns.add(Extents.of(files.columns().get(place), request.kept().get(place)));
+    for (int place = 0; place < weights.length; place++) {
+      if (weights[place] > 0) {
+        columns.add(Extents.of(files.columns().get(place), kept.get(place)));
       }
+    }
+    if (columns.isEmpty()) {
+      columns.add(new Extents(new long[sizes.length], new long[sizes.length]));
     }
   }
 
   /**
-   * The ranks of the bounds of each file in a column. A file without values lies above all values, one without bounds spans everything.
+   * Cuts files into file groups.
    *
-   * <p>New files have what has no value last. So files without values come together, on the side of the largest values.
+   * @param files the files, at least one
+   * @param bound the bytes that a group may have, at least 1; a larger file is a group by itself
+   * @param kept for each column, what new lower/upper bounds keep of a key of bytes
+   * @param weights for each column, what it counts, 0 or more; columns of weight 0 are not cut in
+   * @return the places of the files of each group, ascending
+   */
+  public static List<int[]> cut(DataFiles files, long bound, List<UnaryOperator<byte[]>> kept, double[] weights) {
+    GroupCuts cuts = new GroupCuts(files, kept, weights);
+    List<int[]> found = new ArrayList<>();
+    Deque<int[]> parts = new ArrayDeque<>(List.of(IntStream.range(0, files.count()).toArray()));
+    while (!parts.isEmpty()) {
+      int[] part = parts.pop();
+      if (part.length < 2 || Arrays.stream(part).mapToLong(file -> cuts.sizes[file]).sum() <= bound) {
+        found.add(part);
+      } else {
+        Cut cut = cuts.halves(part);
+        parts.push(cut.part(cut.place, part.length));
+        parts.push(cut.part(0, cut.place));
+      }
+    }
+    return found;
+  }
+
+  /**
+   * The ranks of the bounds of each file in a column: a file without values lies above all values, one without bounds spans everything.
    */
   private record Extents(long[] lower, long[] upper) {
     static Extents of(ColumnBounds bounds, UnaryOperator<byte[]> kept) {
@@ -57,71 +84,15 @@ final class RegionCutter {
 
   /** The files in an order, and how many of them come before the place to cut. */
   private record Cut(int[] order, int place) {
-    Region before(boolean isClean) {
-      return region(Arrays.copyOf(order, place), isClean);
-    }
-
-    Region after(boolean isClean) {
-      return region(Arrays.copyOfRange(order, place, order.length), isClean);
-    }
-
-    private static Region region(int[] files, boolean isClean) {
+    int[] part(int from, int to) {
+      int[] files = Arrays.copyOfRange(order, from, to);
       Arrays.sort(files);
-      return new Region(files, isClean, ALIKE);
+      return files;
     }
   }
 
-  /** All files as one region. */
-  Region whole() {
-    return new Region(IntStream.range(0, sizes.length).toArray(), true, ALIKE);
-  }
-
-  /** Cuts all files. */
-  List<Region> cut(RegionSizes wanted) {
-    List<Region> found = new ArrayList<>();
-    Deque<Region> parts = new ArrayDeque<>(List.of(whole()));
-    while (!parts.isEmpty()) {
-      Region part = parts.pop();
-      boolean isClean = part.isClean();
-      Cut cut = null;
-      if (Arrays.stream(part.files()).mapToLong(file -> sizes[file]).sum() > wanted.bound()) {
-        cut = cleanCut(part.files(), wanted.least());
-        if (cut == null && wanted.isAcross()) {
-          cut = cutAcross(part.files());
-          isClean = false;
-        }
-      }
-      if (cut == null) {
-        found.add(part);
-      } else {
-        parts.push(cut.after(isClean));
-        parts.push(cut.before(isClean));
-      }
-    }
-    return found;
-  }
-
-  /** The place that halves the bytes of some files best, of those that no file spans; null without any. */
-  private Cut cleanCut(int[] files, long least) {
-    long best = least - 1;
-    Cut found = null;
-    for (Extents column : columns) {
-      int[] order = ordered(files, file -> column.lower[file]);
-      long[] halves = lesserHalves(order);
-      long end = -1;
-      for (int place = 1; place < order.length; place++) {
-        end = Math.max(end, column.upper[order[place - 1]]);
-        if (end < column.lower[order[place]] && halves[place] > best) {
-          best = halves[place];
-          found = new Cut(order, place);
-        }
-      }
-    }
-    return found;
-  }
-
-  /** The place between the middles of some files, near the half of their bytes, that the fewest bytes span; null of one file. */
-  private Cut cutAcross(int[] files) {
+  /** Halves two files or more; of equal places, the one that halves the bytes best, and then the first. */
+  private Cut halves(int[] files) {
     long all = Arrays.stream(files).mapToLong(file -> sizes[file]).sum();
     long least = 0;
     long half = 0;
