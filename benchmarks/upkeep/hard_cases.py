@@ -6,7 +6,7 @@ weigh. Sizes, the choice and the layouts are the product's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -14,19 +14,21 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 import typer
+from pyiceberg.manifest import DataFile
 
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import KeyColumn
 from iceberg_zorder.layout.sample import Sample
+from iceberg_zorder.pyiceberg.file_groups import DataFileTask
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.request.rewrite_options import RewriteOptions
 from iceberg_zorder.upkeep.gain import choose, rows_to_spread
-from iceberg_zorder.upkeep.gathering import gathered, rewrite_budget
+from iceberg_zorder.upkeep.gathering import rewrite_budget
 from iceberg_zorder.upkeep.group_cuts import cut_groups
-from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest, is_small_part
+from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest, finer
 
 PAGE = Path("docs/benchmarks-hard-cases.md")
 ROWS_OF_A_FILE, BYTES_OF_A_ROW = 1_000, 100
@@ -112,7 +114,7 @@ def simulate(name: str, files: int = 64, growths: int = 20) -> Outcome:
     make, group = CASES[name]
     rng = np.random.default_rng(7)
     rows = files * ROWS_OF_A_FILE
-    table = _written(make(rng, rows), None, 0)
+    table = _written(make(rng, rows), 0)
     snapshots = [_snapshot(0, "replace", table)]
     reads, written, everything = [], 0, 0
     for growth in range(1, growths + 1):
@@ -126,7 +128,7 @@ def simulate(name: str, files: int = 64, growths: int = 20) -> Outcome:
             table = [file for file in table if id(file) not in {id(each) for each in chosen}] + new
             snapshots.append(_snapshot(2 * growth, "replace", new))
         written += sum(file.size for file in chosen)
-        reads.append(_read(table) / _read(_written(_rows(table), None, 0)))
+        reads.append(_read(table) / _read(_written(_rows(table), 0)))
     return Outcome(name, tuple(reads), written / everything)
 
 
@@ -134,16 +136,13 @@ def _rewritten(
     table: list[File], snapshots: list[SnapshotFacts], snapshot: int, group: int | None
 ) -> tuple[list[File], list[File]]:
     files, every = _described(table), range(len(table))
-    request = UpkeepRequest(
-        1.2, RULES.expected_output_files, RULES.finer_output_files, LayoutRequest(1), [None] * 2, [1.0] * 2
-    )
+    request = UpkeepRequest(1.2, RULES.expected_output_files, LayoutRequest(1), [None] * 2, [1.0] * 2)
     runs = {each.snapshot_id: str(each.snapshot_id) for each in snapshots if each.operation == "replace"}
-    called = {id(file) for file in _called_for(table)}
+    called = {id(file) for file in _called_for(table, runs)}
     choice = choose(
         files,
         np.array([id(file) in called for file in table]),
         np.zeros(len(table), np.bool_),
-        np.array([file.added_by in runs for file in table]),
         rewrite_budget(runs, snapshots),
         rows_to_spread([RULES.expected_output_files(files.bytes)])[0],
         request,
@@ -153,22 +152,19 @@ def _rewritten(
         return [], []
     bound = files.bytes if group is None else group * RULES.target_file_size
     parts = cut_groups(_described(chosen), bound, request.kept, request.weights)
-    count = RULES.finer_output_files if choice.is_finer else RULES.expected_output_files
     return chosen, [
-        new for part in parts for new in _written(_rows([chosen[place] for place in part.tolist()]), count, snapshot)
+        new
+        for part in parts
+        for new in _written(_rows([chosen[place] for place in part]), snapshot, is_finer=choice.is_finer)
     ]
 
 
-def _called_for(table: list[File]) -> list[File]:
-    small = [file for file in table if not RULES.min_file_size <= file.size <= RULES.max_file_size]
-    runs = [None if file.added_by % 2 else file.added_by for file in small]
-    small = [file for file, taken in zip(small, gathered([file.size for file in small], runs), strict=True) if taken]
-    size = sum(file.size for file in small)
-    is_small = is_small_part(size, sum(file.size for file in table))
-    new_files = (RULES.finer_output_files if is_small else RULES.expected_output_files)(size)
-    is_large = any(file.size > RULES.max_file_size for file in small)
-    are_enough = len(small) > 1 and (len(small) >= RULES.options.min_input_files or size > RULES.target_file_size)
-    return small if is_large or (are_enough and new_files < len(small)) else []
+def _called_for(table: list[File], runs: Mapping[int, str]) -> list[File]:
+    tasks = [
+        DataFileTask(DataFile.from_args(file_size_in_bytes=file.size), 0, added_by=file.added_by) for file in table
+    ]
+    called = RULES.called_for(tasks, runs)
+    return [file for file, task in zip(table, tasks, strict=True) if task in called]
 
 
 def _snapshot(number: int, operation: str, added: Sequence[File]) -> SnapshotFacts:
@@ -180,9 +176,10 @@ def _rows(files: Sequence[File]) -> Rows:
     return np.concatenate(keys), np.concatenate(sizes)
 
 
-def _written(rows: Rows, count: Callable[[int], int] | None, snapshot: int) -> list[File]:
+def _written(rows: Rows, snapshot: int, *, is_finer: bool = False) -> list[File]:
     keys, sizes = rows
-    files = (count or RULES.expected_output_files)(int(sizes.sum()))
+    size = int(sizes.sum())
+    files = RULES.expected_output_files(finer(size) if is_finer else size)
     if files == 1:
         return [File(rows, snapshot)]
     sample = Sample(tuple(KeyColumn(np.ascontiguousarray(each), np.zeros(len(keys), np.uint8)) for each in keys.T))

@@ -3,8 +3,9 @@
 Files are ordered by excess: the share of rows that a file is read for, divided by the same share after a rewrite of
 everything. Prefixes of that order, each half as large again as the one before, are candidates. A candidate of S bytes
 that leaves filters reading R is scored (limit - R) / S, where the limit is ``max_scan_ratio`` times what a rewrite of
-everything leaves. The best score wins. Candidates above the limit are out, and so are those that rewrite files of
-earlier rewrites beyond what the cap allows, see :func:`.rewrite_budget`.
+everything leaves. The best score wins. Candidates above the limit are out, and so are those of more bytes than the cap
+allows, see :func:`.rewrite_budget`. A candidate of less than half of the bytes is written to half as many files again,
+because its rows are sparse.
 
 Files that sizes call for are rewritten if filters then read no more than today, or than after a rewrite of everything.
 Otherwise only those that are due are.
@@ -17,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,6 @@ import numpy.typing as npt
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.upkeep.partition_rows import PartitionRows
 from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest
-from iceberg_zorder.upkeep.workload_rows import rows_of
 
 _ROWS_OF_A_FILE = 200
 _LEAST_ROWS, _MOST_ROWS = 2_000, 200_000
@@ -47,7 +46,7 @@ class Choice:
         Average scan fraction of the partition's files: as they are, after a rewrite of the chosen files, and after one
         of all; in [0, 1].
     is_finer : bool
-        Whether the chosen files are written to as many files as a small part of a partition is.
+        Whether they are written to half as many files again as usual, see :meth:`.PartitionRows.is_finer`.
     """
 
     files: npt.NDArray[np.int64]
@@ -58,7 +57,7 @@ class Choice:
 
 
 def rows_to_spread(expected: Sequence[int]) -> list[int]:
-    """Share out the rows that partitions are judged by.
+    """Share out the rows that partitions are judged by, by the files that each would be written to.
 
     Examples
     --------
@@ -74,12 +73,24 @@ def choose(
     files: DataFiles,
     called_for: npt.NDArray[np.bool_],
     is_due: npt.NDArray[np.bool_],
-    is_ours: npt.NDArray[np.bool_],
-    budget: float,
+    budget: int,
     rows: int,
     request: UpkeepRequest,
 ) -> Choice:
     """Choose the files of a partition that are to be rewritten.
+
+    Parameters
+    ----------
+    files : DataFiles
+        The data files, all of one partition, at least one.
+    called_for, is_due : ndarray of bool, shape (files,)
+        Those that sizes call for, and of these those that are rewritten whatever comes of it.
+    budget : int
+        Bytes that a rewrite for gain may take. Files without bounds do not count: they are rewritten to have them.
+    rows : int
+        How many rows to judge by, see :func:`rows_to_spread`.
+    request : UpkeepRequest
+        What is worth a rewrite.
 
     Examples
     --------
@@ -92,142 +103,76 @@ def choose(
     >>> ends = [encode(pa.array(each), "long") for each in (lower, upper)]
     >>> bounds = ColumnBounds(ClusteringColumn(("ts",), "long"), *ends, np.ones(5))
     >>> files = DataFiles(np.zeros(5, int), np.full(5, 100), np.full(5, 100), (bounds,))
-    >>> request = UpkeepRequest(
-    ...     1.2, lambda size: size // 100, lambda size: size // 67, LayoutRequest(1), [None], [1.0]
-    ... )
-    >>> choice = choose(files, *np.zeros((3, 5), bool), 0, 1000, request)
+    >>> request = UpkeepRequest(1.2, lambda size: size // 100, LayoutRequest(1), [None], [1.0])
+    >>> choice = choose(files, *np.zeros((2, 5), bool), 1000, 1000, request)
     >>> choice.files.tolist(), round(choice.today, 2), round(choice.expected, 2)
     ([0, 1, 2], 0.4, 0.2)
     """
-    search = _Search(_rows(files, rows, request), files, request)
-    partition, (attainable, attained) = search.partition, search.everything
-    called, due = np.flatnonzero(called_for), np.flatnonzero(is_due)
-    chosen, expected, is_finer = called, search.after(called), False
+    everything = np.arange(files.count)
+    partition = PartitionRows(files, rows, request)
+    is_like = files.bytes * partition.reach < partition.cost(everything)
+    if is_like.any():
+        partition = PartitionRows(files, rows, request, is_like)
+    today = partition.cost(everything)
+    attainable, attained = partition.rewritten(everything)
     limit = request.max_scan_ratio * attainable
-    # Files of the size that is asked for are read more than smaller ones: that is no loss.
-    unharmed = min(limit, max(search.today, attainable)) * _AS_MUCH
-    # A file by itself is left to the rules of sizes.
-    if expected > unharmed and files.count > 1:
-        average = partition.average(attained)
-        chosen, expected = due, search.after(due)
-        best = (
-            search.best(due, average, limit, is_ours & _has_bounds(files, request), budget)
-            if expected > limit
-            else None
-        )
-        if best is not None:
-            chosen, expected = best
-            is_finer = request.is_finer(int(files.sizes[chosen].sum()), files.bytes)
+    chosen = np.flatnonzero(called_for)
+    expected, is_finer = partition.after(chosen), False
+    # Files of the size that is asked for are read more than smaller ones: that is no loss. A file by itself is left to
+    # the rules of sizes.
+    if expected > min(limit, max(today, attainable)) * _AS_MUCH and files.count > 1:
+        chosen = np.flatnonzero(is_due)
+        expected = partition.after(chosen)
+        if expected > limit:
+            found = _best(partition, files, request, chosen, limit, budget, attainable, partition.average(attained))
+            if found is not None:
+                chosen, expected = found
+                is_finer = partition.is_finer(chosen)
     size = max(1, files.bytes)
-    return Choice(np.sort(chosen), search.today / size, expected / size, attainable / size, is_finer)
+    return Choice(np.sort(chosen), today / size, expected / size, attainable / size, is_finer)
 
 
-def _has_bounds(files: DataFiles, request: UpkeepRequest) -> npt.NDArray[np.bool_]:
-    """Which files have bounds of each column that counts: others are rewritten once a table keeps bounds."""
-    found = np.ones(files.count, np.bool_)
-    for column, weight in zip(files.columns, request.weights, strict=True):
-        if weight > 0:
-            found &= column.bounded | ~column.has_values
-    return found
-
-
-def _rows(files: DataFiles, rows: int, request: UpkeepRequest) -> PartitionRows:
-    """Spread the rows; those of files that are read for more than the average lie as those of the others do."""
-    found = rows_of(files, rows, request)
-    like = files.bytes * found.reach < found.cost(np.arange(files.count))
-    return rows_of(files, rows, request, like) if like.any() else found
-
-
-class _Search:
-    """Finds the best of several sets of files.
-
-    Parameters
-    ----------
-    partition : PartitionRows
-        The rows of all files.
-    files : DataFiles
-        All files.
-    request : UpkeepRequest
-        What is worth a rewrite.
-    """
-
-    def __init__(self, partition: PartitionRows, files: DataFiles, request: UpkeepRequest) -> None:
-        self.partition, self.files, self.request = partition, files, request
-        self.today = partition.cost(np.arange(files.count))
-
-    @cached_property
-    def everything(self) -> tuple[float, npt.NDArray[np.float64]]:
-        """What a rewrite of everything makes."""
-        return self.rewritten(np.arange(self.files.count))
-
-    def rewritten(
-        self, chosen: npt.NDArray[np.int64], *, for_gain: bool = False
-    ) -> tuple[float, npt.NDArray[np.float64]]:
-        """Predict a rewrite of some files, whose places ascend; see :meth:`PartitionRows.rewritten`."""
-        size = int(self.files.sizes[chosen].sum())
-        is_finer = for_gain and self.request.is_finer(size, self.files.bytes)
-        wanted = self.request.finer_files(size) if is_finer else self.request.expected_files(size)
-        return self.partition.rewritten(chosen, wanted, self.request.layout)
-
-    def after(self, chosen: npt.NDArray[np.int64], *, for_gain: bool = False) -> float:
-        """Predict what all files cost when some are rewritten, whose places ascend."""
-        if not len(chosen):
-            return self.today
-        return self.today - self.partition.cost(chosen) + self.rewritten(chosen, for_gain=for_gain)[0]
-
-    def best(
-        self,
-        due: npt.NDArray[np.int64],
-        attained: npt.NDArray[np.float64],
-        limit: float,
-        is_ours: npt.NDArray[np.bool_],
-        budget: float,
-    ) -> tuple[npt.NDArray[np.int64], float] | None:
-        """Find the set that stays furthest below a limit for its bytes; None if none does within the budget.
-
-        A set cannot beat a rewrite of everything, so that sets whose bound is no better than the best found are
-        skipped: growing trees is what takes the time.
-        """
-        order, counts = _candidates(self.files, due, self.partition.reach, attained)
-        ends = np.cumsum(self.files.sizes[order])[counts - 1].astype(np.float64)
-        is_allowed = (np.cumsum(is_ours[order])[counts - 1] == 0) | (ends <= budget)
-        saved = np.cumsum((self.files.sizes * (self.partition.reach - attained))[order])[counts - 1]
-        most = (limit - (self.today - saved)) / np.maximum(ends, 1.0)
-        found, score = None, 0.0
-        if is_allowed[-1]:
-            attainable = self.everything[0]
-            found, score = (order, attainable), (limit - attainable) / max(1.0, float(ends[-1]))
-        for place in np.argsort(-most[:-1], kind="stable").tolist():
-            if most[place] <= score:
-                break
-            if is_allowed[place]:
-                chosen = np.sort(order[: counts[place]])
-                this = self.after(chosen, for_gain=True)
-                worth = (limit - this) / max(1.0, float(ends[place]))
-                if this <= limit and worth > score:
-                    found, score = (chosen, this), worth
-        return found
-
-
-def _candidates(
+def _best(
+    partition: PartitionRows,
     files: DataFiles,
+    request: UpkeepRequest,
     due: npt.NDArray[np.int64],
-    reach: npt.NDArray[np.float64],
+    limit: float,
+    budget: int,
+    attainable: float,
     attained: npt.NDArray[np.float64],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Order the files: those that are due, then those read for most beside what their rows were read for after."""
-    by_excess = _by_excess(reach, attained)
+) -> tuple[npt.NDArray[np.int64], float] | None:
+    """Find the set that stays furthest below the limit for its bytes; None if none does within the budget.
+
+    A set cannot beat a rewrite of everything, so that sets whose bound is no better than the best found are skipped:
+    growing trees is what takes the time.
+    """
+    reach = partition.reach
+    excess = np.divide(reach, attained, out=np.zeros(len(reach)), where=attained > 0)
+    by_excess = np.argsort(-excess, kind="stable")
     order = np.concatenate([due, by_excess[~np.isin(by_excess, due)]])
-    ends = np.cumsum(files.sizes[order])
+    ends = np.cumsum(files.sizes[order]).astype(np.float64)
+    lacks = np.zeros(files.count, np.bool_)
+    for column, weight in zip(files.columns, request.weights, strict=True):
+        lacks |= (weight > 0) & column.has_values & ~column.bounded
+    capped = np.cumsum(np.where(lacks, 0, files.sizes)[order])
+    # The first set is known already, or a single file.
     counts = [max(1, len(due))]
     while counts[-1] < files.count:
-        enough = int(np.searchsorted(ends, _GROWTH * float(ends[counts[-1] - 1]), "left")) + 1
+        enough = int(np.searchsorted(ends, _GROWTH * ends[counts[-1] - 1], "left")) + 1
         counts.append(min(max(counts[-1] + 1, enough), files.count))
-    # The first set is known already, or a single file.
-    return order, np.array(counts[1:])
-
-
-def _by_excess(reach: npt.NDArray[np.float64], attained: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Order files by what they are read for beside what their rows were read for after a rewrite of everything."""
-    excess = np.divide(reach, attained, out=np.zeros(len(reach)), where=attained > 0)
-    return np.argsort(-excess, kind="stable")
+    places = np.array(counts[1:]) - 1
+    saved = np.cumsum((files.sizes * (reach - attained))[order])[places]
+    most = (limit - (partition.cost(np.arange(files.count)) - saved)) / np.maximum(ends[places], 1.0)
+    found, score = None, -1.0
+    # All files come first: what they leave is known.
+    for place in [len(places) - 1, *np.argsort(-most[:-1], kind="stable").tolist()]:
+        size, is_all = float(ends[places[place]]), place == len(places) - 1
+        if capped[places[place]] > budget or (not is_all and most[place] <= max(score, 0)):
+            continue
+        chosen = np.sort(order[: places[place] + 1])
+        expected = attainable if is_all else partition.after(chosen, for_gain=True)
+        worth = (limit - expected) / max(1.0, size)
+        if expected <= limit and worth > score:
+            found, score = (chosen, expected), worth
+    return found

@@ -9,11 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.layout.fit import LayoutRequest
+from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.report.ranks import Kept
 from iceberg_zorder.workload.boxes.box import Box
-
-_SMALL_PART = 5
-_PART_OF_QUERIES = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,20 +40,17 @@ class AskedQueries:
 
     @property
     def reach(self) -> npt.NDArray[np.float64]:
-        """For each file the weight of the queries that read it.
-
-        Examples
-        --------
-        >>> boxes, all_of_them = ((Box(()),), (), (Box(()),)), np.ones(3, bool)
-        >>> reads = np.array([[True, False], [True, True], [True, True]])
-        >>> AskedQueries(boxes, np.array([1.0, 2.0, 4.0]), all_of_them, reads, 0.95).reach.tolist()
-        [5.0, 4.0]
-        """
+        """The share of the queries, by their weights, that read each file."""
         found = np.zeros(self.reads.shape[1])
         # One after the other, as Java does.
         for boxes, weight, reads in zip(self.boxes, self.weights.tolist(), self.reads, strict=True):
             found += weight * (reads & bool(boxes))
-        return found
+        return found / float(np.cumsum(self.weights)[-1])
+
+
+def finer(size: int) -> int:
+    """Bytes that are written to as many files of the usual size as so many are to files of two thirds of it."""
+    return 3 * size // 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +63,6 @@ class UpkeepRequest:
         So many times the attainable scan fraction is left alone, at least 1.
     expected_files : callable
         From bytes to the number of files that they are written to.
-    finer_files : callable
-        The same where they are a small part of a partition, and chosen for what they gain: not fewer.
     layout : LayoutRequest
         What is asked of layouts, but for the number of files.
     kept : sequence of (callable or None)
@@ -82,26 +75,12 @@ class UpkeepRequest:
 
     max_scan_ratio: float
     expected_files: Callable[[int], int]
-    finer_files: Callable[[int], int]
     layout: LayoutRequest
     kept: Sequence[Kept | None]
     weights: Sequence[float]
     queries: AskedQueries | None = None
 
-    def is_finer(self, size: int, partition: int) -> bool:
-        """Tell whether files of a partition that are chosen for what they gain are written to more files than usual.
-
-        Files that are cut for queries are smaller where these are: of less than half of a partition they stay so.
-        """
-        return is_small_part(size, partition) if self.queries is None else _PART_OF_QUERIES * size < partition
-
-
-def is_small_part(size: int, partition: int) -> bool:
-    """Tell whether files are a small part of their partition, by the bytes of both.
-
-    Examples
-    --------
-    >>> is_small_part(19, 100), is_small_part(20, 100)
-    (True, False)
-    """
-    return _SMALL_PART * size < partition
+    def goes_by_queries(self, files: DataFiles) -> bool:
+        """Tell whether files are judged by queries: not where no file has bounds of a column that counts."""
+        pairs = zip(files.columns, self.weights, strict=True)
+        return self.queries is not None and not any(bounds.is_open and weight > 0 for bounds, weight in pairs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from iceberg_zorder.report.history import SnapshotFacts
-from iceberg_zorder.upkeep.gathering import gathered, makes_few, rewrite_budget, rewrites_to
+from iceberg_zorder.upkeep.gathering import gathered, makes_few, rewrite_budget, rewrites_like
 from iceberg_zorder.upkeep.settled import REQUEST, REWRITE_ID, SETTLED_FROM, Settled, request_key, workload_key
 
 _KEYS: tuple[dict[str, Any], ...] = (
@@ -67,27 +67,29 @@ _HISTORIES: dict[str, list[tuple[int, dict[str, str]]]] = {
 }
 
 
-_TARGET = {"zorder.layout-hash": "ab", "zorder.target-file-size-bytes": "100"}
+_TARGET = {"zorder.columns": "a,b", "zorder.rewrite-id": "f0", "zorder.target-file-size-bytes": "100"}
 _REWRITES: list[tuple[int, dict[str, str]]] = [
     (1, {}),
     (2, _TARGET),
     (3, {**_TARGET, "zorder.target-file-size-bytes": "101"}),
     (4, {**_TARGET, _OPERATION: "append"}),
     (5, {"zorder.target-file-size-bytes": "100"}),
-    (6, {**_TARGET, REQUEST: "2e"}),
+    (6, {**_TARGET, REQUEST: "2e", "zorder.rewrite-id": "f1"}),
     (7, _RUN),
+    (8, {**_TARGET, "zorder.columns": "b,a"}),
+    (9, {**_TARGET, "zorder.workload-key": "0123456789abcdef"}),
 ]
-_SMALL: list[tuple[list[int], list[int | None]]] = [
+_SMALL: list[tuple[list[int], list[str | None]]] = [
     ([], []),
     ([10, 10], [None, None]),
-    ([10, 10], [1, 1]),
-    ([10, 10, 21], [None, None, 1]),
-    ([10, 10, 20], [None, None, 1]),
-    ([10, 10, 30, 9, 10, 60], [None, None, 1, 2, 2, 1]),
-    ([40, 39, 79], [1, None, 2]),
-    ([40, 40, 80, 161], [1, None, 2, 3]),
-    ([0, 5], [1, 2]),
-    ([2**53, 2**53 + 1, 1], [None, 1, None]),
+    ([10, 10], ["1", "1"]),
+    ([10, 10, 21], [None, None, "1"]),
+    ([10, 10, 20], [None, None, "1"]),
+    ([10, 10, 30, 9, 10, 60], [None, None, "1", "2", "2", "1"]),
+    ([40, 39, 79], ["1", None, "2"]),
+    ([40, 40, 80, 161], ["1", None, "2", "3"]),
+    ([0, 5], ["1", "2"]),
+    ([2**53, 2**53 + 1, 1], [None, "1", None]),
 ]
 _SIZES = "added-files-size"
 _BUDGETS: dict[str, tuple[dict[int, str], list[tuple[int, dict[str, str]]]]] = {
@@ -133,7 +135,12 @@ def settled_document() -> dict[str, Any]:
         "rewrites": {
             "target": 100,
             "snapshots": [_as_json(_snapshot(each)) for each in _REWRITES],
-            "found": sorted(rewrites_to(100, [_snapshot(each) for each in _REWRITES])),
+            "found": {
+                str(each): run
+                for each, run in rewrites_like(
+                    [_snapshot(each) for each in _REWRITES], 100, ("a,b", "", "zorder"), ""
+                ).items()
+            },
         },
         "small": [
             {"sizes": sizes, "rewrites": rewrites, "gathered": gathered(sizes, rewrites).tolist()}

@@ -15,6 +15,7 @@ from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.request.metrics_check import beginning
 from iceberg_zorder.upkeep.gain import Choice, choose
+from iceberg_zorder.upkeep.gathering import NO_CAP
 from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest
 from tests.golden.report_cases import BoundsOf, layout_document, report_cases
 
@@ -35,8 +36,7 @@ class UpkeepCase:
     layout: LayoutRequest = LayoutRequest(1)  # noqa: RUF009
     max_scan_ratio: float = 1.2
     due: tuple[int, ...] = ()
-    ours: tuple[int, ...] = ()
-    budget: int = 0
+    budget: int = NO_CAP
 
     def files(self) -> DataFiles:
         """The files."""
@@ -49,26 +49,20 @@ class UpkeepCase:
         kept = [
             None if length is None else partial(beginning, length=length, type_name=of.type) for length, of in pairs
         ]
-        return UpkeepRequest(
-            self.max_scan_ratio, self.expected_files, self.finer_files, self.layout, kept, self.weights
-        )
+        return UpkeepRequest(self.max_scan_ratio, self.expected_files, self.layout, kept, self.weights)
 
     def choice(self) -> Choice:
         """What is chosen."""
         return choose(self.files(), *self.flags(), self.budget, self.spread, self.request())
 
-    def flags(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Which files sizes call for, which are due, and which earlier rewrites wrote."""
+    def flags(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Which files sizes call for, and which are due."""
         every = np.arange(len(self.rows))
-        return np.isin(every, self.called_for), np.isin(every, self.due), np.isin(every, self.ours)
+        return np.isin(every, self.called_for), np.isin(every, self.due)
 
     def expected_files(self, size: int) -> int:
         """How many files so many bytes are written to."""
         return max(1, -(-size // self.target))
-
-    def finer_files(self, size: int) -> int:
-        """The same for a small part of a partition."""
-        return max(1, -(-3 * size // (2 * self.target)))
 
 
 def partition_document(case: UpkeepCase) -> dict[str, Any]:
@@ -97,7 +91,6 @@ def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
     return {
         **partition_document(case),
         "due": list(case.due),
-        "ours": list(case.ours),
         "budget": case.budget,
         "expected": {
             "files": choice.files.tolist(),
@@ -111,7 +104,7 @@ def upkeep_document(case: UpkeepCase) -> dict[str, Any]:
 
 def upkeep_cases() -> list[UpkeepCase]:
     """Every case."""
-    return [*_grids(), *_undersized(), *_of_reports(), *_urls(), *_open(), *_ours()]
+    return [*_grids(), *_undersized(), *_of_reports(), *_urls(), *_open(), *_capped()]
 
 
 def _grids() -> Iterator[UpkeepCase]:
@@ -228,8 +221,8 @@ def _open() -> Iterator[UpkeepCase]:
             )  # fmt: skip
 
 
-def _ours() -> Iterator[UpkeepCase]:
-    """Files of earlier rewrites, appends that lie across them, and budgets that allow none, some, or all of them."""
+def _capped() -> Iterator[UpkeepCase]:
+    """A base, appends that lie across it, and budgets that allow none, some, or all of them."""
     draw = random.Random("ours")
     # A column that no layout cuts, as one value has most rows of it: each file spans it.
     slabs = [(0, y, 6_399, y + 99) for y in range(0, 6_400, 100)]
@@ -247,10 +240,10 @@ def _ours() -> Iterator[UpkeepCase]:
                     is_text=budget == 2_000_000,
                 )
                 yield UpkeepCase(
-                    f"ours {name} {appends} {budget}", columns, [1_000] * count,
+                    f"capped {name} {appends} {budget}", columns, [1_000] * count,
                     [draw.randrange(80_000, 120_000) for _ in range(count)], [64] if appends == 4 else [], 100_000,
                     [700, 8_000][appends % 2], [1.0, 2.0] if budget == 2_000_000 else [1.0, 1.0], [None, None],
-                    ours=tuple(range(64)), budget=budget,
+                    budget=budget,
                 )  # fmt: skip
 
 

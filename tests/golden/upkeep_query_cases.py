@@ -14,6 +14,7 @@ from iceberg_zorder.layout.fit import LayoutRequest
 from iceberg_zorder.layout.keys import VALUE
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.upkeep.gain import choose
+from iceberg_zorder.upkeep.gathering import NO_CAP
 from iceberg_zorder.upkeep.upkeep_request import AskedQueries, UpkeepRequest
 from iceberg_zorder.workload.boxes.box import Box
 from iceberg_zorder.workload.boxes.key_ranges import KeyRange
@@ -71,7 +72,6 @@ def queries_document(case: QueriesCase) -> dict[str, Any]:
     return {
         **partition_document(partition),
         "due": list(partition.due),
-        "ours": list(partition.ours),
         "budget": partition.budget,
         "queries": {
             "boxes": [[box_as_json(box) for box in boxes] for boxes in case.boxes],
@@ -112,7 +112,7 @@ def _grids() -> Iterator[QueriesCase]:
                 UpkeepCase(
                     f"{name} {appends}", columns, [size // 100 for size in sizes], sizes, called, 100_000, 4_000,
                     [1.0, 1.0], [None, None], LayoutRequest(1, size_tolerance=0.5),
-                    ours=tuple(range(36)) if appends == 2 else (), budget=1_000_000,
+                    budget=1_000_000 if appends == 2 else NO_CAP,
                 ),
                 tuple((box,) for box in boxes), [1.0 + place % 3 for place in range(len(boxes))], [True] * len(boxes),
             )  # fmt: skip
@@ -138,8 +138,8 @@ def _random(seed: int) -> QueriesCase:
         f"random {seed}", bounds, [size // 10 for size in sizes], sizes, list(range(0, count, 3)) if seed % 2 else [],
         (4_000, 200, 1_000)[seed % 3], (60, 900)[seed % 2], weights, kept,
         LayoutRequest(1, leading_orders=leading, size_tolerance=0.5),
-        due=(0,) if seed % 6 == 1 else (), ours=tuple(range(0, count, 2)) if seed % 3 == 1 else (),
-        budget=20_000 * (seed % 2),
+        due=(0,) if seed % 6 == 1 else (),
+        budget=20_000 * (seed % 2) if seed % 3 == 1 else NO_CAP,
     )  # fmt: skip
     return QueriesCase(
         partition,

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from iceberg_zorder.upkeep.gathering import WHY as GATHERED
 from iceberg_zorder.upkeep.settled import WHY
 from tests.spark.tables import Table, create, unchanged, untouched
 
@@ -59,16 +58,16 @@ def test_files_that_lie_across_one_another_are_rewritten_once(spark: SparkSessio
         assert table.call("a, b", options=options).rewritten_data_files_count == 0
     plan = plan_of(table, options)
     assert plan.message().get() == (
-        f"Nothing to rewrite in {table.full_name}: its 8 data files are as a rewrite by the same request left them, "
-        "and nothing has come since. To rewrite them anyway, set option rewrite-all to true."
+        f"Nothing to rewrite in {table.full_name}: 8 data files are left (as a rewrite by the same request left them, "
+        "and nothing has come since). To rewrite them anyway, set option rewrite-all to true."
     )
     assert [left.reason() for left in plan.left()] == [WHY]
     plan = plan_of(table, {**options, "min-input-files": "6"})
-    assert plan.message().get() == (
-        f"Nothing to rewrite in {table.full_name}: no size and no deletes of 8 data files call for it, and no rewrite "
-        "would gain enough for its bytes (max-scan-ratio 1.5). To rewrite them anyway, set option rewrite-all to true."
-    )
     [left] = plan.left()
+    assert plan.message().get() == (
+        f"Nothing to rewrite in {table.full_name}: 8 data files are left ({left.reason()}). To rewrite them anyway, set "
+        "option rewrite-all to true."
+    )
     why = r"scan fraction \d\d\.\d% is at most max-scan-ratio 1\.5 times the attainable \d\d\.\d%"
     assert re.fullmatch(why, left.reason())
 
@@ -122,18 +121,10 @@ def test_files_without_bounds_are_rewritten_once_new_ones_get_them(spark: SparkS
     plan = plan_of(table, options)
     [left] = plan.left()
     none = f"a (metrics mode {mode}), b (metrics mode {mode})"
-    assert (
-        left.reason()
-        == f"no rewrite would gain anything, because new files get no bounds of any clustering column: {none}"
+    assert left.reason().endswith(
+        f"; not counted, because new files get no bounds of them unless metrics-check is fix: {none}"
     )
-    assert (
-        plan.message()
-        .get()
-        .endswith(
-            f" New files get no bounds of {none}, and no file can be skipped by what has none: to have them kept, set option "
-            "metrics-check to fix."
-        )
-    )
+    assert left.reason() in plan.message().get()
     fixed = plan_of(table, {**options, "metrics-check": "fix"}).groups()
     for name in names:
         spark.sql(f"ALTER TABLE {table.full_name} SET TBLPROPERTIES ('{name}' = 'full')")
@@ -158,7 +149,7 @@ def test_small_files_call_for_a_rewrite_if_that_makes_them_fewer(spark: SparkSes
     as_large, larger = ({**options, "target-file-size-bytes": str(target)} for target in (size + 2, 2 * size))
     assert plan_of(table, as_large).groups().isEmpty()
     [group] = plan_of(table, larger).groups()
-    assert group.reason() == f"6 files below min-file-size-bytes {size + 1:,}; no fewer than min-input-files 2"
+    assert group.reason() == f"6 files below min-file-size-bytes {size + 1:,}"
 
 
 def test_deletes_call_for_a_rewrite_of_any_number_of_files(spark: SparkSession) -> None:
@@ -167,10 +158,7 @@ def test_deletes_call_for_a_rewrite_of_any_number_of_files(spark: SparkSession) 
     spark.sql(f"DELETE FROM {table.full_name} WHERE id < 500")
     [group] = plan_of(table, options_of(table, "100")).groups()
     assert len(group.files()) == 1
-    assert group.reason() == (
-        "1 files with deletes above delete-file-threshold or delete-ratio-threshold; deletes call for a rewrite of any "
-        "number of files"
-    )
+    assert group.reason() == "1 files with deletes above delete-file-threshold or delete-ratio-threshold"
 
 
 def test_sizes_call_for_a_rewrite_as_without_the_option(spark: SparkSession) -> None:
@@ -228,7 +216,8 @@ def test_files_of_a_rewrite_wait_for_as_many_bytes(spark: SparkSession) -> None:
     for ratio in ("1.2", "Infinity"):
         [group] = plan_of(table, {"max-scan-ratio": ratio}).groups()
         assert group.files().size() == 6
-    assert [left.reason() for left in plan_of(table, {"max-scan-ratio": "Infinity"}).left()] == [GATHERED]
+    [left] = plan_of(table, {"max-scan-ratio": "Infinity"}).left()
+    assert left.reason().endswith("or left so by one with less beside them")
     spark.sql(f"INSERT INTO {table.full_name} {ROWS.format(first=8600, last=18000, files=1)}")
     [group] = plan_of(table, {}).groups()
     assert group.files().size() == count + 7

@@ -10,7 +10,6 @@ import io.icebergzorder.core.boxes.KeyBox;
 import io.icebergzorder.core.boxes.PositionBoxes;
 import io.icebergzorder.core.report.DataFiles;
 import io.icebergzorder.core.upkeep.AskedQueries;
-import io.icebergzorder.core.upkeep.Choice;
 import io.icebergzorder.core.upkeep.Gain;
 import io.icebergzorder.core.upkeep.UpkeepRequest;
 import java.io.IOException;
@@ -50,9 +49,8 @@ class UpkeepGoldenTest {
     DataFiles files = ReportGoldenTest.files(golden);
     boolean[] calledFor = ReportGoldenTest.flags(golden.get("called_for"), files.count());
     boolean[] isDue = ReportGoldenTest.flags(golden.get("due"), files.count());
-    boolean[] isOurs = ReportGoldenTest.flags(golden.get("ours"), files.count());
     long budget = golden.get("budget").longValue();
-    Choice choice = Gain.choose(files, calledFor, isDue, isOurs, budget, golden.get("spread").intValue(), request(golden));
+    Gain.Choice choice = Gain.choose(files, calledFor, isDue, budget, golden.get("spread").intValue(), request(golden));
     assertArrayEquals(MAPPER.convertValue(expected.get("files"), int[].class), choice.files(), name);
     assertEquals(expected.get("today").doubleValue(), choice.today(), name);
     assertEquals(expected.get("expected").doubleValue(), choice.expected(), name);
@@ -71,7 +69,6 @@ class UpkeepGoldenTest {
     return new UpkeepRequest(
         golden.get("max_scan_ratio").doubleValue(),
         size -> (int) Math.max(1, (size + target - 1) / target),
-        size -> (int) Math.max(1, (3 * size + 2 * target - 1) / (2 * target)),
         ReportGoldenTest.layout(golden.get("layout")),
         kept,
         MAPPER.convertValue(golden.get("weights"), double[].class),

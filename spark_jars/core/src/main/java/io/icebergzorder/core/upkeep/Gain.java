@@ -1,10 +1,11 @@
 package io.icebergzorder.core.upkeep;
 
+import io.icebergzorder.core.report.ColumnBounds;
 import io.icebergzorder.core.report.DataFiles;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.function.IntPredicate;
+import java.util.function.IntToDoubleFunction;
 import java.util.stream.IntStream;
 
 /**
@@ -13,8 +14,8 @@ import java.util.stream.IntStream;
  * <p>Files are ordered by excess: the share of rows that a file is read for, divided by the same share after a rewrite of everything.
  * Prefixes of that order, each half as large again as the one before, are candidates. A candidate of S bytes that leaves filters reading R
  * is scored (limit - R) / S, where the limit is {@code max-scan-ratio} times what a rewrite of everything leaves. The best score wins.
- * Candidates above the limit are out, and so are those that rewrite files of earlier rewrites beyond what the cap allows ({@link
- * Gathering#rewriteBudget}).
+ * Candidates above the limit are out, and so are those of more bytes than the cap allows ({@link Gathering#rewriteBudget}). A candidate of
+ * less than half of the bytes is written to half as many files again, because its rows are sparse.
  *
  * <p>Files that sizes call for are rewritten if filters then read no more than today, or than after a rewrite of everything. Otherwise
  * only those that are due are.
@@ -33,43 +34,39 @@ public final class Gain {
   /** So many times as much is the same, of sums that are rounded. */
   private static final double AS_MUCH = 1 + 1e-9;
 
-  private static final long SMALL_PART = 5;
-
-  private final PartitionRows partition;
   private final DataFiles files;
   private final UpkeepRequest request;
+  private final PartitionRows partition;
   private final double today;
   private final PartitionRows.Rewritten everything;
+  private final double limit;
 
-  private Gain(PartitionRows partition, DataFiles files, UpkeepRequest request) {
-    this.partition = partition;
+  /**
+   * What is chosen of a partition.
+   *
+   * @param files places of the files, ascending; not copied
+   * @param today average scan fraction of the partition's files as they are, in [0, 1]
+   * @param expected the same after a rewrite of the chosen files
+   * @param attainable the same after a rewrite of all files
+   * @param isFiner whether the chosen files are written to half as many files again as usual
+   */
+  public record Choice(int[] files, double today, double expected, double attainable, boolean isFiner) {}
+
+  /** A set of files, by places that ascend, and what all files cost once these are rewritten. */
+  private record Found(int[] files, double after) {}
+
+  private Gain(DataFiles files, int rows, UpkeepRequest request) {
+    int[] all = IntStream.range(0, files.count()).toArray();
+    PartitionRows found = new PartitionRows(files, rows, request, null);
+    boolean[] isLike = new boolean[all.length];
+    double average = found.cost(all);
+    Arrays.stream(all).forEach(file -> isLike[file] = files.bytes() * found.reach(file) < average);
     this.files = files;
     this.request = request;
-    int[] all = IntStream.range(0, files.count()).toArray();
+    this.partition = places(isLike).length == 0 ? found : new PartitionRows(files, rows, request, isLike);
     this.today = partition.cost(all);
-    this.everything = rewritten(all, false);
-  }
-
-  /** The rows; those of files that are read for more than the average lie as those of the others do. */
-  private static PartitionRows spread(DataFiles files, int rows, UpkeepRequest request) {
-    PartitionRows found = PartitionRows.of(files, rows, request, null);
-    double cost = found.cost(IntStream.range(0, files.count()).toArray());
-    boolean[] like = flags(files, file -> files.bytes() * found.reach(file) < cost);
-    return places(like).length == 0 ? found : PartitionRows.of(files, rows, request, like);
-  }
-
-  /** Which files have bounds of each column that counts: others are rewritten once a table keeps bounds. */
-  private static boolean hasBounds(DataFiles files, int file, UpkeepRequest request) {
-    return IntStream.range(0, files.columns().size())
-        .filter(place -> request.weights()[place] > 0)
-        .mapToObj(files.columns()::get)
-        .allMatch(column -> column.isBounded(file) || !column.hasValues(file));
-  }
-
-  private static boolean[] flags(DataFiles files, IntPredicate of) {
-    boolean[] flags = new boolean[files.count()];
-    IntStream.range(0, flags.length).forEach(file -> flags[file] = of.test(file));
-    return flags;
+    this.everything = partition.rewritten(all, false);
+    this.limit = request.maxScanRatio() * everything.cost();
   }
 
   private static int[] places(boolean[] flags) {
@@ -92,197 +89,113 @@ public final class Gain {
         .toArray();
   }
 
-  /** Whether files are a small part of their partition, by the bytes of both. */
-  public static boolean isSmallPart(long size, long partition) {
-    return SMALL_PART * size < partition;
-  }
-
   /**
    * Chooses the files of a partition that are to be rewritten.
    *
    * @param files the data files, all of one partition, at least one
    * @param calledFor which of them their sizes call for: they are rewritten if that does no harm
    * @param isDue which of these are rewritten whatever comes of it
-   * @param isOurs which of them an earlier rewrite by the same sort order wrote; those without bounds do not count
-   * @param budget bytes that a rewrite for gain may take if it takes such a file
+   * @param budget bytes that a rewrite for gain may take; files without bounds do not count, they are rewritten to have them
    * @param rows how many rows to judge by, see {@link #rowsToSpread}
    * @param request what is worth a rewrite
-   * @return the files that are called for, or due, and those whose rewrite pays
    */
-  public static Choice choose(
-      DataFiles files, boolean[] calledFor, boolean[] isDue, boolean[] isOurs, long budget, int rows, UpkeepRequest request) {
-    Gain gain = new Gain(spread(files, rows, request), files, request);
-    PartitionRows.Rewritten all = gain.everything;
-    Found found = gain.found(places(calledFor));
+  public static Choice choose(DataFiles files, boolean[] calledFor, boolean[] isDue, long budget, int rows, UpkeepRequest request) {
+    Gain gain = new Gain(files, rows, request);
+    double attainable = gain.everything.cost();
+    int[] chosen = places(calledFor);
+    double expected = gain.partition.after(chosen, false);
     boolean isFiner = false;
-    double limit = request.maxScanRatio() * all.cost();
-    // Files of the size that is asked for are read more than smaller ones: that is no loss.
-    double unharmed = Math.min(limit, Math.max(gain.today, all.cost())) * AS_MUCH;
-    // A file by itself is left to the rules of sizes.
-    if (found.after > unharmed && files.count() > 1) {
-      double[] attained = gain.partition.average(all.reach());
-      Found due = gain.found(places(isDue));
-      int[] order = gain.order(isDue, attained);
-      boolean[] isCapped = flags(files, file -> isOurs[file] && hasBounds(files, file, request));
-      found = due;
-      Found best = due.after > limit ? gain.best(order, due.files.length, attained, limit, isCapped, budget) : null;
+    // Files of the size that is asked for are read more than smaller ones: that is no loss. A file by itself is left to the rules of
+    // sizes.
+    if (expected > Math.min(gain.limit, Math.max(gain.today, attainable)) * AS_MUCH && files.count() > 1) {
+      chosen = places(isDue);
+      expected = gain.partition.after(chosen, false);
+      Found best = expected > gain.limit ? gain.best(isDue, budget) : null;
       if (best != null) {
-        found = best;
-        isFiner = request.isFiner(gain.bytes(found.files), files.bytes());
+        chosen = best.files;
+        expected = best.after;
+        isFiner = gain.partition.isFiner(best.files);
       }
     }
     long size = Math.max(1, files.bytes());
-    return new Choice(found.files, gain.today / size, found.after / size, all.cost() / size, isFiner);
+    return new Choice(chosen, gain.today / size, expected / size, attainable / size, isFiner);
   }
 
   /**
-   * Files to rewrite.
-   *
-   * @param files their places, ascending
-   * @param after what all files cost when these are rewritten
+   * Finds the set that stays furthest below the limit for its bytes; null if none does within the budget. A set cannot beat a rewrite of
+   * everything, so that sets whose bound is no better than the best found are skipped: growing trees is what takes the time.
    */
-  private record Found(int[] files, double after) {}
-
-  /** Predicts what a rewrite of some files makes, whose places ascend. */
-  private Found found(int[] chosen) {
-    return new Found(chosen, after(chosen, false));
+  private Found best(boolean[] isDue, long budget) {
+    double[] attained = partition.average(everything.reach());
+    int[] order =
+        IntStream.concat(
+                Arrays.stream(places(isDue)),
+                descending(files.count(), file -> attained[file] > 0 ? partition.reach(file) / attained[file] : 0)
+                    .filter(file -> !isDue[file]))
+            .toArray();
+    double[] ends = sums(order, file -> files.sizes()[file]);
+    double[] capped = sums(order, file -> lacksBounds(file) ? 0 : files.sizes()[file]);
+    double[] saved = sums(order, file -> files.sizes()[file] * (partition.reach(file) - attained[file]));
+    int[] counts = counts(ends, places(isDue).length);
+    int last = counts.length - 1;
+    IntToDoubleFunction most = place -> (limit - (today - saved[counts[place] - 1])) / Math.max(1, ends[counts[place] - 1]);
+    Found found = null;
+    double score = -1;
+    // All files come first: what they leave is known.
+    for (int place : IntStream.concat(IntStream.of(last), descending(last, most)).toArray()) {
+      int count = counts[place];
+      if (capped[count - 1] > budget || place != last && most.applyAsDouble(place) <= Math.max(score, 0)) {
+        continue;
+      }
+      int[] chosen = Arrays.stream(order, 0, count).sorted().toArray();
+      double expected = place == last ? everything.cost() : partition.after(chosen, true);
+      double worth = (limit - expected) / Math.max(1, ends[count - 1]);
+      if (expected <= limit && worth > score) {
+        found = new Found(chosen, expected);
+        score = worth;
+      }
+    }
+    return found;
   }
 
-  /** Predicts a rewrite of some files, whose places ascend. */
-  private PartitionRows.Rewritten rewritten(int[] chosen, boolean forGain) {
-    long size = bytes(chosen);
-    boolean isFiner = forGain && request.isFiner(size, files.bytes());
-    int wanted = (isFiner ? request.finerFiles() : request.expectedFiles()).applyAsInt(size);
-    return partition.rewritten(chosen, wanted, request.layout());
-  }
-
-  private long bytes(int[] chosen) {
-    return Arrays.stream(chosen).mapToLong(file -> files.sizes()[file]).sum();
-  }
-
-  /** Predicts what all files cost when some are rewritten, whose places ascend. */
-  private double after(int[] chosen, boolean forGain) {
-    return chosen.length == 0 ? today : today - partition.cost(chosen) + rewritten(chosen, forGain).cost();
-  }
-
-  /**
-   * The files in the order in which they are taken: those that are due, and then those that are read for the most in comparison with what
-   * their rows were read for after a rewrite of everything.
-   */
-  private int[] order(boolean[] isDue, double[] attained) {
-    double[] excess = new double[attained.length];
-    Arrays.setAll(excess, file -> attained[file] > 0 ? partition.reach(file) / attained[file] : 0);
-    IntStream due = IntStream.range(0, files.count()).filter(file -> isDue[file]);
-    IntStream others =
-        IntStream.range(0, files.count())
-            .filter(file -> !isDue[file])
-            .boxed()
-            .sorted((one, other) -> Double.compare(excess[other], excess[one]))
-            .mapToInt(Integer::intValue);
-    return IntStream.concat(due, others).toArray();
-  }
-
-  /**
-   * How many files the sets that are tried take, ever more; all in the end. The first set is known already, or a single file.
-   *
-   * @param due how many of them every set holds
-   */
-  private int[] counts(int[] order, int due) {
-    double[] ends = ends(order);
+  /** How many files the sets that are tried take, ever more; all in the end. The first set is known already, or a single file. */
+  private static int[] counts(double[] ends, int due) {
     List<Integer> counts = new ArrayList<>();
     int count = Math.max(1, due);
-    while (count < order.length) {
-      count = Math.min(Math.max(count + 1, 1 + firstNotBelow(ends, GROWTH * ends[count - 1])), order.length);
+    while (count < ends.length) {
+      double enough = GROWTH * ends[count - 1];
+      int below = (int) Arrays.stream(ends).takeWhile(end -> end < enough).count();
+      count = Math.min(Math.max(count, below) + 1, ends.length);
       counts.add(count);
     }
     return counts.stream().mapToInt(Integer::intValue).toArray();
   }
 
-  /**
-   * Finds the set that stays furthest below a limit for its bytes; null if none does within the budget. A set cannot beat a rewrite of
-   * everything, so that sets whose bound is no better than the best found are skipped: growing trees is what takes the time.
-   *
-   * @param order the files in the order in which they are taken
-   * @param due how many of them every set holds
-   * @param attained for each file, what its rows are read for after a rewrite of everything
-   * @param isCapped files that only sets within the budget may take
-   */
-  private Found best(int[] order, int due, double[] attained, double limit, boolean[] isCapped, long budget) {
-    int[] counts = counts(order, due);
-    double[] ends = ends(order);
-    double[] most = most(order, counts, attained, limit);
-    int uncapped = 0;
-    while (uncapped < order.length && !isCapped[order[uncapped]]) {
-      uncapped++;
-    }
-    Found best = null;
-    double score = 0;
-    if (uncapped == order.length || ends[ends.length - 1] <= budget) {
-      best = new Found(order, everything.cost());
-      score = (limit - best.after) / Math.max(1, ends[ends.length - 1]);
-    }
-    int[] places =
-        IntStream.range(0, counts.length - 1)
-            .boxed()
-            .sorted((one, other) -> Double.compare(most[other], most[one]))
-            .mapToInt(Integer::intValue)
-            .toArray();
-    for (int place : places) {
-      if (most[place] <= score) {
-        break;
-      }
-      double size = ends[counts[place] - 1];
-      if (counts[place] <= uncapped || size <= budget) {
-        int[] chosen = Arrays.copyOf(order, counts[place]);
-        Arrays.sort(chosen);
-        double after = after(chosen, true);
-        double worth = (limit - after) / Math.max(1, size);
-        if (after <= limit && worth > score) {
-          best = new Found(chosen, after);
-          score = worth;
-        }
+  private boolean lacksBounds(int file) {
+    for (int place = 0; place < files.columns().size(); place++) {
+      ColumnBounds column = files.columns().get(place);
+      if (request.weights()[place] > 0 && column.hasValues(file) && !column.isBounded(file)) {
+        return true;
       }
     }
-    return best == null ? null : new Found(Arrays.stream(best.files).sorted().toArray(), best.after);
+    return false;
   }
 
-  /** How far below the limit for its bytes each set would be, if its files were read for what a rewrite of everything leaves. */
-  private double[] most(int[] order, int[] counts, double[] attained, double limit) {
-    double[] ends = ends(order);
-    double[] most = new double[counts.length];
-    double saved = 0;
-    int taken = 0;
-    for (int place = 0; place < counts.length; place++) {
-      for (; taken < counts[place]; taken++) {
-        int file = order[taken];
-        saved += files.sizes()[file] * (partition.reach(file) - attained[file]);
-      }
-      most[place] = (limit - (today - saved)) / Math.max(1, ends[counts[place] - 1]);
-    }
-    return most;
+  /** The first numbers by what each has, the most first; equal ones in their order. */
+  private static IntStream descending(int count, IntToDoubleFunction of) {
+    return IntStream.range(0, count)
+        .boxed()
+        .sorted((one, other) -> Double.compare(of.applyAsDouble(other), of.applyAsDouble(one)))
+        .mapToInt(Integer::intValue);
   }
 
-  private double[] ends(int[] order) {
-    double[] ends = new double[order.length];
-    long end = 0;
-    for (int place = 0; place < ends.length; place++) {
-      end += files.sizes()[order[place]];
-      ends[place] = end;
+  private static double[] sums(int[] order, IntToDoubleFunction of) {
+    double[] sums = new double[order.length];
+    double sum = 0;
+    for (int place = 0; place < sums.length; place++) {
+      sum += of.applyAsDouble(order[place]);
+      sums[place] = sum;
     }
-    return ends;
-  }
-
-  private static int firstNotBelow(double[] ascending, double least) {
-    int low = 0;
-    int high = ascending.length;
-    while (low < high) {
-      int middle = (low + high) >>> 1;
-      if (ascending[middle] < least) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
+    return sums;
   }
 }

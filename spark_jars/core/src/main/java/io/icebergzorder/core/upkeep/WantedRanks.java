@@ -1,51 +1,81 @@
 package io.icebergzorder.core.upkeep;
 
+import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
+import io.icebergzorder.core.Layout;
+import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Ranks;
+import io.icebergzorder.core.Sample;
+import io.icebergzorder.core.boxes.KeyBox;
 import io.icebergzorder.core.boxes.KeyEdge;
 import io.icebergzorder.core.boxes.KeyRange;
-import java.util.Arrays;
+import io.icebergzorder.core.boxes.PositionBoxes;
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
-/**
- * What boxes of queries want of a column of the rows of a partition.
- *
- * @param column the column
- * @param first by box, the first rank that it wants
- * @param last the last one; before the first one if the box lies between two ranks
- * @param nulls whether it wants rows without a value
- */
-record WantedRanks(RankedColumn column, int[] first, int[] last, boolean[] nulls) {
-  /**
-   * Between which ranks new files are, by their numbers.
-   *
-   * @param low the smallest one
-   * @param high the largest one; -1 without values
-   * @param lacks whether they have rows without a value
-   */
-  record Ends(int[] low, int[] high, boolean[] lacks) {}
+/** What the queries of a workload want of the rows of a partition. */
+final class WantedRanks {
+  private final AskedQueries queries;
+  private final List<PositionBoxes.Query> asked;
+
+  /** By box, the place of its query among those that are asked. */
+  private final int[] query;
+
+  private final List<OfColumn> columns = new ArrayList<>();
 
   /**
-   * Finds ranks.
+   * What boxes want of a column.
    *
-   * @param ranges what boxes want
-   * @param kept what is kept of a key of bytes: a value is wanted if anything is that begins like it
+   * @param first by box, the first rank that it wants
+   * @param last the last one; before the first one if the box lies between two ranks
+   * @param nulls whether it wants rows without a value
    */
-  static WantedRanks of(RankedColumn column, List<KeyRange> ranges, UnaryOperator<byte[]> kept) {
+  private record OfColumn(PartitionRows.Column column, int[] first, int[] last, boolean[] nulls) {}
+
+  /**
+   * Finds what they want.
+   *
+   * @param unknown columns without any bounds: their values stand for others, of which queries say nothing
+   */
+  WantedRanks(UpkeepRequest request, List<ClusteringColumn> names, Set<List<String>> unknown, List<PartitionRows.Column> ranked) {
+    queries = request.queries().orElseThrow();
+    asked =
+        IntStream.range(0, queries.queries().size())
+            .filter(each -> queries.mayFind()[each] && !queries.queries().get(each).boxes().isEmpty())
+            .mapToObj(queries.queries()::get)
+            .map(each -> new PositionBoxes.Query(each.boxes().stream().map(box -> without(box, unknown)).toList(), each.weight()))
+            .toList();
+    query = IntStream.range(0, asked.size()).flatMap(each -> asked.get(each).boxes().stream().mapToInt(box -> each)).toArray();
+    for (int place = 0; place < names.size(); place++) {
+      if (request.weights()[place] > 0) {
+        List<String> name = names.get(place).parts();
+        List<KeyRange> ranges = asked.stream().flatMap(each -> each.boxes().stream()).map(box -> box.range(name)).toList();
+        columns.add(wanted(ranked.get(place), ranges, request.kept().get(place)));
+      }
+    }
+  }
+
+  private static KeyBox without(KeyBox box, Set<List<String>> names) {
+    Map<List<String>, KeyRange> ranges = new HashMap<>(box.ranges());
+    ranges.keySet().removeAll(names);
+    return new KeyBox(ranges);
+  }
+
+  /** A value is wanted if anything is that begins like what is kept of it. */
+  private static OfColumn wanted(PartitionRows.Column column, List<KeyRange> ranges, UnaryOperator<byte[]> kept) {
     Ranks values = column.values();
-    return new WantedRanks(
+    boolean[] nulls = new boolean[ranges.size()];
+    IntStream.range(0, nulls.length).forEach(box -> nulls[box] = ranges.get(box).stop().equals(KeyEdge.END));
+    return new OfColumn(
         column,
         ranges.stream().mapToInt(range -> before(range.start(), values, kept)).toArray(),
         ranges.stream().mapToInt(range -> before(range.stop(), values, UnaryOperator.identity()) - 1).toArray(),
-        flags(ranges));
-  }
-
-  private static boolean[] flags(List<KeyRange> ranges) {
-    boolean[] nulls = new boolean[ranges.size()];
-    IntStream.range(0, nulls.length).forEach(box -> nulls[box] = ranges.get(box).stop().equals(KeyEdge.END));
-    return nulls;
+        nulls);
   }
 
   /** How many values are before an edge. */
@@ -56,37 +86,45 @@ record WantedRanks(RankedColumn column, int[] first, int[] last, boolean[] nulls
     return edge.state() == KeyColumn.VALUE ? 0 : values.size();
   }
 
-  /** Finds between which ranks the rows of new files are. */
-  Ends ends(PartitionRows.NewFiles made) {
-    int count = made.counts().length;
-    Ends ends = new Ends(new int[count], new int[count], new boolean[count]);
-    Arrays.fill(ends.low, column.below().length - 2);
-    Arrays.fill(ends.high, -1);
-    for (int row = 0; row < made.rows().length; row++) {
-      int rank = column.ranks()[made.rows()[row]];
-      int file = made.file()[row];
-      ends.lacks[file] |= rank < 0;
-      ends.low[file] = rank < 0 ? ends.low[file] : Math.min(ends.low[file], rank);
-      ends.high[file] = Math.max(ends.high[file], rank);
-    }
-    return ends;
+  /** Fits a layout to some rows, for the queries. */
+  Layout fitted(List<ClusteringColumn> names, Sample some, LayoutRequest request) {
+    return Layout.fit(names, some, request, uncut -> PositionBoxes.of(asked, uncut.columns()), queries.share());
   }
 
-  /** What share of a new file a box reads by this column, once it is cut into slices of so large a share. */
-  double read(Ends ends, int file, int box, double slices) {
-    if (nulls[box] && ends.lacks[file]) {
+  /** By number, the share of the queries that read each new file. */
+  double[] reach(PartitionRows.NewFiles made) {
+    List<PartitionRows.Ends> ends = columns.stream().map(each -> each.column.ends(made)).toList();
+    double[] found = new double[made.counts().length];
+    for (int file = 0; file < found.length; file++) {
+      double[] ofQueries = new double[asked.size()];
+      for (int box = 0; box < query.length; box++) {
+        double read = 1;
+        for (int place = 0; place < ends.size(); place++) {
+          read *= read(columns.get(place), ends.get(place), file, box, made.smaller());
+        }
+        ofQueries[query[box]] += read;
+      }
+      double weight = 0;
+      for (int each = 0; each < ofQueries.length; each++) {
+        weight += asked.get(each).weight() * Math.min(ofQueries[each], 1);
+      }
+      found[file] = made.counts()[file] > 0 ? weight / queries.weight() : 0;
+    }
+    return found;
+  }
+
+  /** What share of a new file a box reads by a column, once it is cut into slices of so large a share. */
+  private static double read(OfColumn of, PartitionRows.Ends ends, int file, int box, double slices) {
+    int low = ends.low()[file];
+    int high = ends.high()[file];
+    if (of.nulls[box] && ends.lacks()[file]) {
       return 1;
     }
-    int low = ends.low[file];
-    int high = ends.high[file];
-    if (first[box] > high || last[box] < low) {
+    if (of.first[box] > high || of.last[box] < low) {
       return 0;
     }
-    if (slices == 1) {
-      return 1;
-    }
-    int inside = Math.min(last[box], high) - Math.max(first[box], low) + 1;
+    int inside = Math.min(of.last[box], high) - Math.max(of.first[box], low) + 1;
     // Of what is wanted, and the two slices at its ends, as layouts are grown by.
-    return Math.min((double) inside / Math.max(1, high - low + 1) + slices, 1);
+    return slices == 1 ? 1 : Math.min((double) inside / Math.max(1, high - low + 1) + slices, 1);
   }
 }
