@@ -36,17 +36,10 @@ _AS_MUCH = 1 + 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What is chosen of a partition.
+    """What is chosen of a partition: places of files, ascending.
 
-    Parameters
-    ----------
-    files : ndarray of int64
-        Places of the files, ascending.
-    today, expected, attainable : float
-        Average scan fraction of the partition's files: as they are, after a rewrite of the chosen files, and after one
-        of all; in [0, 1].
-    is_finer : bool
-        Whether they are written to half as many files again as usual, see :meth:`.PartitionRows.is_finer`.
+    Its average scan fraction is ``today``, ``expected`` after a rewrite of these, and ``attainable`` by one of all. If
+    ``is_finer``, they are written to half as many files again as usual, see :meth:`.PartitionRows.is_finer`.
     """
 
     files: npt.NDArray[np.int64]
@@ -77,20 +70,10 @@ def choose(
     rows: int,
     request: UpkeepRequest,
 ) -> Choice:
-    """Choose the files of a partition that are to be rewritten.
+    """Choose the files of a partition that are to be rewritten; there is one at least.
 
-    Parameters
-    ----------
-    files : DataFiles
-        The data files, all of one partition, at least one.
-    called_for, is_due : ndarray of bool, shape (files,)
-        Those that sizes call for, and of these those that are rewritten whatever comes of it.
-    budget : int
-        Bytes that a rewrite for gain may take. Files without bounds do not count: they are rewritten to have them.
-    rows : int
-        How many rows to judge by, see :func:`rows_to_spread`.
-    request : UpkeepRequest
-        What is worth a rewrite.
+    Sizes call for some, of which those that are due are rewritten whatever comes of it. A rewrite for gain may take so
+    many bytes as the budget has, but for files without bounds, which are rewritten to have them.
 
     Examples
     --------

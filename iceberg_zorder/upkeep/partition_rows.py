@@ -32,20 +32,13 @@ _Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """A column of the rows.
+    """A column of the rows."""
 
-    Parameters
-    ----------
-    weight : float
-        What it counts in averages, 0 or more.
-    ranks : ndarray of int64, shape (rows,)
-        Ranks of the rows' values among these and the bounds of the files; -1 without a value.
-    below : ndarray of int64
-        For each rank and one more, the rows whose values are below.
-    """
-
+    # What it counts in averages, 0 or more.
     weight: float
+    # By row, the rank of its value among these and the bounds of the files; -1 without a value.
     ranks: _Array
+    # For each rank and one more, the rows whose values are below.
     below: _Array
 
     def share(self, lower: _Array, upper: _Array) -> _Floats:
@@ -66,23 +59,10 @@ class PartitionRows:
     A file costs its bytes times its reach: the share of the filters that read it. The filters are ``column = value``
     with the value of each row, averaged over the columns by weight, or the queries of a workload, averaged by theirs.
 
-    Parameters
-    ----------
-    files : DataFiles
-        The data files, at least one. Of a column without any bounds nothing is known, but that every file with values
-        is read for it, and that a layout cuts it: its rows get values in an order that no other column follows.
-    rows : int
-        How many rows are spread, about.
-    request : UpkeepRequest
-        How files are judged and written.
-    like : ndarray of bool, shape (files,), optional
-        Files whose rows show how columns go together: the rows of each other file are taken to lie as those of these
-        that are within its bounds, where there are as many, and it takes no more than 100,000,000 looks at a row.
-
-    Attributes
-    ----------
-    reach : ndarray of float64, shape (files,)
-        For each file, the share of the filters that read it, in [0, 1].
+    Of a column without any bounds nothing is known, but that every file with values is read for it, and that a layout
+    cuts it: its rows get values in an order that no other column follows. Rows of files ``like`` which others lie show how
+    columns go together: the rows of each other file are taken to lie as those of these that are within its bounds, where
+    there are as many, and it takes no more than 100,000,000 looks at a row.
     """
 
     def __init__(

@@ -59,18 +59,11 @@ def key_of(lines: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Settled:
-    """What rewrites by a request have settled.
+    """What rewrites by a request have settled."""
 
-    Parameters
-    ----------
-    newer : frozenset of int or None
-        The snapshots whose data files the newest of them has not seen; None if it has left something to do, or what
-        came since cannot be told.
-    runs : mapping of int to str
-        The snapshots of these rewrites, and the rewrite: it is one for all its commits.
-    """
-
+    # The snapshots whose files the newest has not seen; None if it has left something to do, or that cannot be told.
     newer: frozenset[int] | None
+    # The snapshots of these rewrites, and the rewrite: it is one for all its commits.
     runs: Mapping[int, str]
 
     @staticmethod

@@ -16,26 +16,17 @@ from iceberg_zorder.workload.boxes.box import Box
 
 @dataclass(frozen=True, eq=False)
 class AskedQueries:
-    """The queries of a workload as they are asked of the files of a partition.
+    """The queries of a workload as they are asked of the files of a partition."""
 
-    Parameters
-    ----------
-    boxes : tuple of tuple of Box
-        What each query asks for; nothing of one that no row can match, which counts as if it read nothing.
-    weights : ndarray of float64, shape (queries,)
-        How often each is asked, above 0; all of them are what is averaged over.
-    may_find : ndarray of bool, shape (queries,)
-        Which may find rows in the partition.
-    reads : ndarray of bool, shape (queries, files)
-        Which files each reads.
-    share : float
-        The share of the queries that the workload knows, in [0, 1].
-    """
-
+    # What each asks for; nothing of one that no row can match, which counts as if it read nothing.
     boxes: tuple[tuple[Box, ...], ...]
+    # How often each is asked, above 0; all of them are what is averaged over.
     weights: npt.NDArray[np.float64]
+    # Which may find rows in the partition.
     may_find: npt.NDArray[np.bool_]
+    # Which files each reads, of shape (queries, files).
     reads: npt.NDArray[np.bool_]
+    # The share of the queries that the workload knows, in [0, 1].
     share: float
 
     @property
@@ -55,29 +46,19 @@ def finer(size: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class UpkeepRequest:
-    """How files are chosen.
+    """How files are chosen."""
 
-    Parameters
-    ----------
-    max_scan_ratio : float
-        So many times the attainable scan fraction is left alone, at least 1.
-    expected_files : callable
-        From bytes to the number of files that they are written to.
-    layout : LayoutRequest
-        What is asked of layouts, but for the number of files.
-    kept : sequence of (callable or None)
-        For each column, what new lower/upper bounds keep of a key; None where it is all.
-    weights : sequence of float
-        For each column, what it counts in averages, 0 or more: 0 where new files get no bounds.
-    queries : AskedQueries, optional
-        By what files are judged; by equality with values of the columns without.
-    """
-
+    # So many times the attainable scan fraction is left alone, at least 1.
     max_scan_ratio: float
+    # From bytes to the number of files that they are written to.
     expected_files: Callable[[int], int]
+    # What is asked of layouts, but for the number of files.
     layout: LayoutRequest
+    # For each column, what new lower/upper bounds keep of a key; None where it is all.
     kept: Sequence[Kept | None]
+    # For each column, what it counts in averages: 0 where new files get no bounds.
     weights: Sequence[float]
+    # By what files are judged; by equality with values of the columns without.
     queries: AskedQueries | None = None
 
     def goes_by_queries(self, files: DataFiles) -> bool:

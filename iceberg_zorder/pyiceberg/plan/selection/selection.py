@@ -39,74 +39,33 @@ from iceberg_zorder.upkeep.upkeep_request import UpkeepRequest
 
 @dataclass(frozen=True, eq=False)
 class SelectedFiles:
-    """Data files of one partition that have one fate, and why.
-
-    Parameters
-    ----------
-    key : tuple
-        As :attr:`iceberg_zorder.pyiceberg.file_groups.FileGroup.key`.
-    tasks : tuple of DataFileTask
-        The data files, at least one.
-    reason : str, optional
-        Why they are rewritten together, or left, in words that name options and their values.
-    worth : float, optional
-        Of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known.
-    is_finer : bool, optional
-        Whether they are written to half as many files again as usual.
-    """
+    """Data files of one partition that have one fate, at least one, and why; the key is that of their file group."""
 
     key: Partition
     tasks: tuple[DataFileTask, ...]
     reason: str = ""
+    # Of chosen files, the bytes that a filter is expected to read less for each byte of them; 0 if it is not known.
     worth: float = 0.0
+    # Whether they are written to half as many files again as usual.
     is_finer: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Selected:
-    """The fate of every data file: it is in ``chosen``, a file group each, or in ``left``, once.
-
-    Parameters
-    ----------
-    chosen, left : tuple of SelectedFiles
-        What is rewritten, and what is not.
-    message : str or None
-        When nothing is chosen: why, and what would force it.
-    is_whole : bool
-        Whether no file is left that is too young, or beyond ``max-files-to-rewrite``.
-    limit_message : str
-        What is to be said of ``max-files-to-rewrite`` should nothing be rewritten; may be empty.
-    """
+    """The fate of every data file: it is in ``chosen``, a file group each, or in ``left``, once."""
 
     chosen: tuple[SelectedFiles, ...]
     left: tuple[SelectedFiles, ...]
+    # When nothing is chosen: why, and what would force it.
     message: str | None
+    # Whether no file is left that is too young, or beyond max-files-to-rewrite.
     is_whole: bool
+    # What is to be said of max-files-to-rewrite should nothing be rewritten; may be empty.
     limit_message: str
 
 
 class Selector:
-    """Chooses the data files of a rewrite.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-        The table.
-    rules : SizeRules
-        The sizes, and the other options.
-    order : RowOrder or None
-        The clustering columns; without them files are chosen by sizes and deletes alone.
-    spec_id : int
-        The partition spec of new files.
-    snapshots : sequence of SnapshotFacts
-        The snapshots of the branch, oldest first.
-    is_younger : callable
-        Whether a data file is too young.
-    settled : Settled or None, optional
-        What an earlier rewrite has settled.
-    workload : RequestedWorkload or None, optional
-        The queries that files are judged by.
-    """
+    """Chooses the data files of a rewrite: by sizes and deletes alone, if the columns to cluster by are not known."""
 
     def __init__(
         self,

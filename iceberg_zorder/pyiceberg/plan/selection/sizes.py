@@ -22,16 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SizeRules:
-    """Rules of one rewrite, checked.
-
-    Parameters
-    ----------
-    target_file_size, min_file_size, max_file_size : int
-        Sizes of data files in bytes.
-    options : RewriteOptions
-        The other options.
-    spec_id : int, optional
-        The partition spec of new files, if files of others are to be rewritten for that.
+    """Rules of one rewrite, checked; a spec is the one of new files, if files of others are to be rewritten for that.
 
     Examples
     --------
