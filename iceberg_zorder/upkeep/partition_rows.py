@@ -14,11 +14,10 @@ from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.report.data_files import DataFiles
-from iceberg_zorder.report.ranks import Kept, dense_ranks, distinct_keys
+from iceberg_zorder.report.ranks import dense_ranks, distinct_keys
 from iceberg_zorder.report.scan_prediction import SampledGroup
 from iceberg_zorder.report.spread_rows import spread_rows
 from iceberg_zorder.upkeep.upkeep_request import AskedQueries, UpkeepRequest, finer
-from iceberg_zorder.workload.boxes.box import Box
 from iceberg_zorder.workload.boxes.key_ranges import END
 from iceberg_zorder.workload.boxes.position_boxes import query_boxes, value_ranges
 
@@ -60,16 +59,15 @@ class PartitionRows:
     with the value of each row, averaged over the columns by weight, or the queries of a workload, averaged by theirs.
 
     Of a column without any bounds nothing is known, but that every file with values is read for it, and that a layout
-    cuts it: its rows get values in an order that no other column follows. Rows of files ``like`` which others lie show how
-    columns go together: the rows of each other file are taken to lie as those of these that are within its bounds, where
-    there are as many, and it takes no more than 100,000,000 looks at a row.
+    cuts it: its rows get values in an order that no other column follows. Rows of files that are marked as ``like``
+    show how columns go together: those of each other file are taken to lie as those of these that are within its
+    bounds, where there are as many, and it takes no more than 100,000,000 looks at a row.
     """
 
     def __init__(
         self, files: DataFiles, rows: int, request: UpkeepRequest, like: npt.NDArray[np.bool_] | None = None
     ) -> None:
-        by_queries = request.goes_by_queries(files)
-        unknown = {bounds.column.parts for bounds in files.columns if bounds.is_open}
+        queries = request.queries if request.goes_by_queries(files) else None
         files = replace(files, columns=tuple(each.spanned() if each.is_open else each for each in files.columns))
         self._files, self._request = files, request
         self._sample, self._places = spread_rows(files, rows)
@@ -77,11 +75,8 @@ class PartitionRows:
             self._sample = self._sample.take(_rows_alike(self._sample, self._places, files, like))
         self._columns: list[_Column] = []
         self.reach = np.zeros(files.count)
-        kept = [
-            None if bounds.column.parts in unknown else cut
-            for bounds, cut in zip(files.columns, request.kept, strict=True)
-        ]
-        for bounds, keys, cut, weight in zip(files.columns, self._sample.columns, kept, request.weights, strict=True):
+        columns = zip(files.columns, self._sample.columns, request.kept, request.weights, strict=True)
+        for bounds, keys, cut, weight in columns:
             lower, upper, ranks = dense_ranks([bounds.lower, bounds.upper, keys], cut)
             has_any = bool((ranks >= 0).any())
             count = 1 + max(int(each.max(initial=0)) for each in (lower, upper, ranks))
@@ -94,10 +89,9 @@ class PartitionRows:
             self._columns.append(column)
         self._weight = float(np.cumsum([column.weight for column in self._columns])[-1]) or 1.0
         self.reach /= self._weight
-        self._queries = None
-        if by_queries and request.queries is not None:
-            self.reach = request.queries.reach
-            self._queries = _Queries(request.queries, unknown, files, self._sample, kept, request.weights)
+        self._queries = None if queries is None else _Queries(queries, files, self._sample, request)
+        if queries is not None:
+            self.reach = queries.reach
 
     def cost(self, files: _Array) -> float:
         """Add up what some files cost, by their places."""
@@ -171,19 +165,10 @@ class PartitionRows:
 class _Queries:
     """What the queries of a workload want of the rows."""
 
-    def __init__(
-        self,
-        queries: AskedQueries,
-        unknown: set[tuple[str, ...]],
-        files: DataFiles,
-        sample: Sample,
-        kept: Sequence[Kept | None],
-        weights: Sequence[float],
-    ) -> None:
+    def __init__(self, queries: AskedQueries, files: DataFiles, sample: Sample, request: UpkeepRequest) -> None:
         self.share, self._total = queries.share, float(np.cumsum(queries.weights)[-1])
-        # The values of a column without any bounds stand for others, of which queries say nothing.
         self._asked = [
-            (tuple(Box(tuple(each for each in box.ranges if each[0] not in unknown)) for box in boxes), weight)
+            (boxes, weight)
             for boxes, weight, is_asked in zip(queries.boxes, queries.weights.tolist(), queries.may_find, strict=True)
             if is_asked and boxes
         ]
@@ -191,11 +176,11 @@ class _Queries:
         # For each column that counts, the ranks that each box wants, and whether it wants rows without a value.
         self._wanted: list[tuple[int, _Array, _Array, npt.NDArray[np.bool_]]] = []
         for place, (bounds, keys) in enumerate(zip(files.columns, sample.columns, strict=True)):
-            if weights[place] > 0:
+            if request.weights[place] > 0:
                 ranges = [box.range(bounds.column.parts) for boxes, _ in self._asked for box in boxes]
-                values = Boundaries(distinct_keys([bounds.lower, bounds.upper, keys], kept[place]))
+                values = Boundaries(distinct_keys([bounds.lower, bounds.upper, keys], request.kept[place]))
                 nulls = np.array([each.stop == (END,) for each in ranges], np.bool_)
-                self._wanted.append((place, *value_ranges(ranges, values, kept[place]), nulls))
+                self._wanted.append((place, *value_ranges(ranges, values, request.kept[place]), nulls))
 
     def of_layout(self, layout: Layout) -> QueryBoxes:
         """Find what the queries want of a layout's columns."""

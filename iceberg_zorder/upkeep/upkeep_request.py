@@ -62,6 +62,5 @@ class UpkeepRequest:
     queries: AskedQueries | None = None
 
     def goes_by_queries(self, files: DataFiles) -> bool:
-        """Tell whether files are judged by queries: not where no file has bounds of a column that counts."""
-        pairs = zip(files.columns, self.weights, strict=True)
-        return self.queries is not None and not any(bounds.is_open and weight > 0 for bounds, weight in pairs)
+        """Tell whether files are judged by queries: not where no file has bounds of a column."""
+        return self.queries is not None and not any(bounds.is_open for bounds in files.columns)

@@ -13,9 +13,6 @@ import io.icebergzorder.core.report.SpreadRows;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Set;
-import java.util.function.UnaryOperator;
-import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
@@ -126,8 +123,6 @@ final class PartitionRows {
    */
   PartitionRows(DataFiles described, int rows, UpkeepRequest request, boolean[] like) {
     this.request = request;
-    Set<List<String>> unknown =
-        described.columns().stream().filter(ColumnBounds::isOpen).map(each -> each.column().parts()).collect(Collectors.toSet());
     List<ColumnBounds> bounds = described.columns().stream().map(each -> each.isOpen() ? each.spanned() : each).toList();
     files = new DataFiles(described.partitions(), described.rows(), described.sizes(), bounds);
     names = bounds.stream().map(ColumnBounds::column).toList();
@@ -138,8 +133,7 @@ final class PartitionRows {
     double sum = 0;
     for (int place = 0; place < bounds.size(); place++) {
       ColumnBounds of = bounds.get(place);
-      UnaryOperator<byte[]> kept = unknown.contains(of.column().parts()) ? UnaryOperator.identity() : request.kept().get(place);
-      Ranks all = Ranks.among(kept, of.lower(), of.upper(), sample.columns().get(place));
+      Ranks all = Ranks.among(request.kept().get(place), of.lower(), of.upper(), sample.columns().get(place));
       Column column = Column.of(all, sample.columns().get(place), request.weights()[place]);
       int[] lower = all.of(of.lower());
       int[] upper = all.of(of.upper());
@@ -153,7 +147,7 @@ final class PartitionRows {
     }
     weight = sum == 0 ? 1 : sum;
     boolean isByQueries = request.goesByQueries(described);
-    wanted = isByQueries ? new WantedRanks(request, names, unknown, columns) : null;
+    wanted = isByQueries ? new WantedRanks(request, names, columns) : null;
     reach =
         isByQueries
             ? request.queries().orElseThrow().reach(files.count())

@@ -1,12 +1,12 @@
 package io.icebergzorder.core.upkeep;
 
 import io.icebergzorder.core.LayoutRequest;
+import io.icebergzorder.core.report.ColumnBounds;
 import io.icebergzorder.core.report.DataFiles;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.LongToIntFunction;
 import java.util.function.UnaryOperator;
-import java.util.stream.IntStream;
 
 /**
  * How files are chosen.
@@ -35,9 +35,8 @@ public record UpkeepRequest(
     return 3 * size / 2;
   }
 
-  /** Whether files are judged by queries: not where no file has bounds of a column that counts. */
+  /** Whether files are judged by queries: not where no file has bounds of a column. */
   public boolean goesByQueries(DataFiles files) {
-    return queries.isPresent()
-        && IntStream.range(0, weights.length).noneMatch(place -> weights[place] > 0 && files.columns().get(place).isOpen());
+    return queries.isPresent() && files.columns().stream().noneMatch(ColumnBounds::isOpen);
   }
 }

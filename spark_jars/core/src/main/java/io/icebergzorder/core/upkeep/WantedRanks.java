@@ -6,15 +6,11 @@ import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.Ranks;
 import io.icebergzorder.core.Sample;
-import io.icebergzorder.core.boxes.KeyBox;
 import io.icebergzorder.core.boxes.KeyEdge;
 import io.icebergzorder.core.boxes.KeyRange;
 import io.icebergzorder.core.boxes.PositionBoxes;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.Set;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
@@ -37,18 +33,13 @@ final class WantedRanks {
    */
   private record OfColumn(PartitionRows.Column column, int[] first, int[] last, boolean[] nulls) {}
 
-  /**
-   * Finds what they want.
-   *
-   * @param unknown columns without any bounds: their values stand for others, of which queries say nothing
-   */
-  WantedRanks(UpkeepRequest request, List<ClusteringColumn> names, Set<List<String>> unknown, List<PartitionRows.Column> ranked) {
+  /** Finds what they want. */
+  WantedRanks(UpkeepRequest request, List<ClusteringColumn> names, List<PartitionRows.Column> ranked) {
     queries = request.queries().orElseThrow();
     asked =
         IntStream.range(0, queries.queries().size())
             .filter(each -> queries.mayFind()[each] && !queries.queries().get(each).boxes().isEmpty())
             .mapToObj(queries.queries()::get)
-            .map(each -> new PositionBoxes.Query(each.boxes().stream().map(box -> without(box, unknown)).toList(), each.weight()))
             .toList();
     query = IntStream.range(0, asked.size()).flatMap(each -> asked.get(each).boxes().stream().mapToInt(box -> each)).toArray();
     for (int place = 0; place < names.size(); place++) {
@@ -58,12 +49,6 @@ final class WantedRanks {
         columns.add(wanted(ranked.get(place), ranges, request.kept().get(place)));
       }
     }
-  }
-
-  private static KeyBox without(KeyBox box, Set<List<String>> names) {
-    Map<List<String>, KeyRange> ranges = new HashMap<>(box.ranges());
-    ranges.keySet().removeAll(names);
-    return new KeyBox(ranges);
   }
 
   /** A value is wanted if anything is that begins like what is kept of it. */
