@@ -165,6 +165,7 @@ bench-reports: $(INSTALLED) $(JAR) ## Reports and the choice of files on 100,000
 	$(BIN)/python -m benchmarks.reports
 
 bench-upkeep: $(INSTALLED) $(JAR) ## Upkeep of tables of 2 GB after appends and merges, many hours; goes on where it was
+	$(BIN)/python -m benchmarks.upkeep.hard_cases
 	$(BIN)/python -m benchmarks.upkeep
 
 bench-ranking: $(INSTALLED) ## What a fixed budget saves ten tables, by how file groups are ranked, about 10 minutes

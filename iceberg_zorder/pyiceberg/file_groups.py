@@ -45,8 +45,6 @@ class FileGroup:
         Why it was chosen, in words that name options and their values.
     is_due : bool, optional
         Whether one of its data files is to be rewritten for its deletes or its partition spec, whatever is gained.
-    spans : tuple of float, optional
-        Of a region of a partition, what its layout weighs columns by; see :class:`.Region`.
     worth : float, optional
         The bytes that a filter is expected to read less for each byte of it; 0 if it is not known.
     """
@@ -60,7 +58,6 @@ class FileGroup:
     max_output_file_size: int
     reason: str
     is_due: bool = False
-    spans: tuple[float, ...] = ()
     worth: float = 0.0
 
     @property

@@ -66,12 +66,12 @@ def test_a_table_of_young_files_is_left(tables: dict[int, Table], version: int) 
     longest = str(2**63 - 1)
     for options in ({"min-age-seconds": longest}, {"min-age-seconds": longest, "rewrite-all": "true"}):
         assert table.plan("zorder(id, a)", options).message().get() == (
-            f"Nothing to rewrite in {table.full_name}: each of 4 data files is younger than min-age-seconds "
-            f"{2**63 - 1:,}. To rewrite them anyway, lower min-age-seconds."
+            f"Nothing to rewrite in {table.full_name}: 4 data files are left (younger than min-age-seconds "
+            f"{2**63 - 1:,}). To rewrite them anyway, set option rewrite-all to true, and lower min-age-seconds."
         )
     some = table.plan("zorder(id, a)", {**between(table), "rewrite-all": "false"})
-    assert "no size and no deletes of 2 data files call for it" in some.message().get()
-    assert re.search(r"\. 2 more data files are younger than min-age-seconds \d+\.$", some.message().get())
+    assert "2 data files are left (scan fraction " in some.message().get()
+    assert re.search(r"2 data files are left \(younger than min-age-seconds \d+\)\. To", some.message().get())
     nothing = table.plan("zorder(id, a)", {"min-age-seconds": longest}, where="id < 0").message().get()
     assert nothing == f"Nothing to rewrite in {table.full_name}: no data file can hold rows that match the filter."
 

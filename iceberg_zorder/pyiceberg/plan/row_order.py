@@ -79,8 +79,8 @@ class RowOrder:
         """What each of ``named`` counts in averages, those of the prefix 1."""
         return (1.0,) * len(self.prefix) + self.weights
 
-    def mean(self, fractions: Mapping[str, float], spans: Sequence[float] = ()) -> float | None:
-        """Average over columns by their weights, 1 for the prefix, times the spans of a region; None without any.
+    def mean(self, fractions: Mapping[str, float]) -> float | None:
+        """Average over columns by their weights, 1 for the prefix; None without any.
 
         Examples
         --------
@@ -88,10 +88,9 @@ class RowOrder:
         >>> RowOrder((), (), (a, b), (3.0, 1.0), "zorder", (1, 2)).mean({"a": 0.5, "b": 0.1})
         0.4
         """
-        weights = zip(self.named_weights, spans or (1.0,) * len(self.named), strict=True)
         found = [
-            (weight * span, fractions[column.name])
-            for column, (weight, span) in zip(self.named, weights, strict=True)
+            (weight, fractions[column.name])
+            for column, weight in zip(self.named, self.named_weights, strict=True)
             if column.name in fractions
         ]
         total = sum(weight for weight, _ in found)

@@ -53,7 +53,7 @@ def test_it_says_what_is_rewritten_what_is_left_and_why(catalog: SqlCatalog) -> 
     plan = plan_rewrite(table, ["a", "b"], where="p > 0", options={"sample-seed": 3})
     (group,), (left,) = plan.groups, plan.left
     assert (len(group.tasks), len(left.tasks)) == (6, 2)
-    assert group.reason == "6 files below min-file-size-bytes 12,582,912; no fewer than min-input-files 5"
+    assert group.reason == "6 files below min-file-size-bytes 12,582,912"
     assert left.reason == "scan fraction 99.6% is at most max-scan-ratio 1.2 times the attainable 100.0%"
     assert plan.message is None
     size, other = (sum(task.data_file.file_size_in_bytes for task in each.tasks) for each in (group, left))

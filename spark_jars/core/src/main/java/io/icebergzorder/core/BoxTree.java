@@ -21,7 +21,6 @@ import java.util.List;
 public final class BoxTree implements Cuts {
   private static final long serialVersionUID = 1L;
 
-  private static final int LAST = (1 << Layout.MAX_BITS) - 1;
 
   public static final String KIND = "adaptive";
 
@@ -97,37 +96,6 @@ public final class BoxTree implements Cuts {
 
   public List<Node> nodes() {
     return nodes;
-  }
-
-  /** Between which positions splits send rows to each file, both included: by file and column. */
-  public record Regions(int[][] first, int[][] last) {}
-
-  /** Finds the positions of the rows that are sent to each file. */
-  public Regions regions() {
-    int[][] first = new int[files()][];
-    int[][] last = new int[files()][];
-    List<int[][]> waiting = new ArrayList<>();
-    int[] everything = new int[columns];
-    Arrays.fill(everything, LAST);
-    waiting.add(new int[][] {new int[columns], everything});
-    int file = 0;
-    for (Node node : nodes) {
-      int[][] edges = waiting.remove(waiting.size() - 1);
-      if (node instanceof Split split) {
-        int[] right = edges[0].clone();
-        int[] left = edges[1].clone();
-        right[split.column()] = split.start();
-        left[split.column()] = split.start() - 1;
-        waiting.add(new int[][] {right, edges[1]});
-        waiting.add(new int[][] {edges[0], left});
-        continue;
-      }
-      for (int end = file + ((Leaf) node).files(); file < end; file++) {
-        first[file] = edges[0];
-        last[file] = edges[1];
-      }
-    }
-    return new Regions(first, last);
   }
 
   @Override

@@ -29,8 +29,4 @@ public record LayoutRequest(
   public LayoutRequest of(int number) {
     return new LayoutRequest(number, cuts, curve, leadingOrders, maxBoundaries, sizeTolerance, weights);
   }
-
-  public LayoutRequest weighing(double[] others) {
-    return new LayoutRequest(files, cuts, curve, leadingOrders, maxBoundaries, sizeTolerance, others);
-  }
 }

@@ -63,15 +63,7 @@ public final class Ranks {
     return place >= 0 ? place : -place - 1;
   }
 
-  /** The position of each value in a layout, by its column of these values. */
-  public int[] positions(LayoutColumn column) {
-    IntStream buckets =
-        column.column().domain() == KeyDomain.LONG
-            ? Arrays.stream(longs).mapToInt(column.boundaries()::bucket)
-            : Arrays.stream(texts).mapToInt(column.boundaries()::bucket);
-    return buckets.map(bucket -> column.positions()[bucket]).toArray();
-  }
-
+  /** The rank of each row's value, -1 where there is none. */
   public int[] of(KeyColumn column) {
     return IntStream.range(0, column.size()).map(row -> of(column, row)).toArray();
   }

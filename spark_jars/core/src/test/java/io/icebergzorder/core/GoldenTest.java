@@ -36,14 +36,14 @@ class GoldenTest {
   static final String SETTLED = "settled";
   static final String UPKEEP = "upkeep";
   static final String UPKEEP_QUERIES = "upkeep_queries";
-  static final String REGIONS = "regions";
+  static final String GROUP_CUTS = "group_cuts";
   static final String QUERIES = "queries";
   static final String POSITION_BOXES = "position_boxes";
   static final String REPORT = "report_";
 
   private static final Set<String> OTHERS =
       Set.of(
-          SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, REGIONS, SETTLED, UPKEEP, UPKEEP_QUERIES, QUERIES, POSITION_BOXES);
+          SORT_ORDER, COLUMN_WEIGHTS, SAMPLED_ROW_GROUPS, METRICS_CHECK, GROUP_CUTS, SETTLED, UPKEEP, UPKEEP_QUERIES, QUERIES, POSITION_BOXES);
 
   private static final Path DIRECTORY =
       Path.of(System.getProperty("basedir", ".")).resolve("../../tests/golden").normalize();

@@ -16,6 +16,7 @@ public record SnapshotFacts(long id, long timestampMillis, String operation, Map
   private static final String CUTS = "zorder.cuts";
   private static final String TARGET = "zorder.target-file-size";
   private static final Pattern TOLD_TARGET = Pattern.compile("([0-9]{1,18})(?: (.*))?");
+  private static final Pattern NUMBER = Pattern.compile("[0-9]{1,18}");
 
   /** Whether it is of a rewrite of ours. */
   public boolean isLayout() {
@@ -56,5 +57,11 @@ public record SnapshotFacts(long id, long timestampMillis, String operation, Map
     SortOrder asked = SortOrder.parse(sortOrder);
     boolean isHilbert = last.equals(new SortOrder(Curve.HILBERT, asked.columns(), asked.prefix()));
     return last.equals(asked) || isHilbert && !"even".equals(cuts());
+  }
+
+  /** A number of the summary; 0 if it has none, or what is none. */
+  public long count(String name) {
+    String text = summary.getOrDefault(name, "");
+    return NUMBER.matcher(text).matches() ? Long.parseLong(text) : 0;
   }
 }

@@ -47,18 +47,13 @@ public final class ScanFractions {
 
   /** The mean over the columns, by their weights; those of the prefix weigh 1. NaN if there is none. */
   public static double mean(RowOrder order, Map<String, Double> fractions) {
-    return mean(order, fractions, new double[0]);
-  }
-
-  /** The same for a region of a partition, whose columns weigh so many times as much; for all alike if there are no such numbers. */
-  public static double mean(RowOrder order, Map<String, Double> fractions, double[] spans) {
     double sum = 0;
     double weights = 0;
     List<ClusteringColumn> columns = order.named();
     for (int i = 0; i < columns.size(); i++) {
       Double fraction = fractions.get(columns.get(i).name());
       if (fraction != null) {
-        double weight = order.weight(i) * (spans.length == 0 ? 1 : spans[i]);
+        double weight = order.weight(i);
         sum += weight * fraction;
         weights += weight;
       }

@@ -1,6 +1,5 @@
 package io.icebergzorder.spark.measure;
 
-import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Workload;
 import io.icebergzorder.spark.request.RowOrder;
@@ -26,8 +25,8 @@ public final class ScanMeans {
   }
 
   /** The mean for a file group by some files. */
-  public double of(Map<String, Double> fractions, BytesRead read, double[] spans) {
-    return weights.map(read::mean).orElseGet(() -> ScanFractions.mean(order, fractions, spans));
+  public double of(Map<String, Double> fractions, BytesRead read) {
+    return weights.map(read::mean).orElseGet(() -> ScanFractions.mean(order, fractions));
   }
 
   /** The mean for some file groups; parameters as for one, what is read of each by itself. */

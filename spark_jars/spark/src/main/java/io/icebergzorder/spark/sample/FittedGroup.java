@@ -20,12 +20,12 @@ public record FittedGroup(
     BytesRead readPredicted) {
   /** What filters read on average today. */
   double meanBefore(ScanMeans means) {
-    return means.of(before, readBefore, group.spans());
+    return means.of(before, readBefore);
   }
 
   /** What filters are predicted to read on average. */
   double meanPredicted(ScanMeans means) {
-    return means.of(predicted, readPredicted, group.spans());
+    return means.of(predicted, readPredicted);
   }
 
   /** The layout. */

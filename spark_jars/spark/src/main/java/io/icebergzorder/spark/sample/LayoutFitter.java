@@ -7,7 +7,6 @@ import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.MetricsCheck.GroupKeys;
 import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanPrediction;
-import io.icebergzorder.core.upkeep.Regions;
 import io.icebergzorder.spark.bounds.KeptBounds;
 import io.icebergzorder.spark.internals.FailureStreak;
 import io.icebergzorder.spark.internals.Failures;
@@ -155,8 +154,7 @@ public final class LayoutFitter {
   }
 
   private Layout fit(PlannedGroup group, Sample sample, int files) {
-    LayoutRequest request =
-        Regions.narrowed(order.layoutRequest(plan.options().layout(), files), group.spans(), order.prefix().size());
+    LayoutRequest request = order.layoutRequest(plan.options().layout(), files);
     if (plan.workload().isEmpty()) {
       return Layout.fit(order.all(), sample, request);
     }

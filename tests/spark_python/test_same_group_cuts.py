@@ -1,4 +1,4 @@
-"""Both engines cut the same regions, lay them out alike, and say the same of them."""
+"""Both engines cut the same file groups, lay them out alike, and say the same of them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ TABLES = {
     "days": "IF(id % 9 = 0, NULL, abs(hash(id)) % 64000) AS a, concat('2026-', 100000 + id) AS b",
     "across": "abs(hash(id)) AS a, sha2(cast(id AS string), 256) AS b",
 }
-BOUNDS = {"partial progress": None, "a half": 2, "a fifth": 5}
+BOUNDS = {"a half": 2, "a fifth": 5}
 
 
-FEW = {("boxes", "partial progress"), ("days", "a fifth"), ("across", "a half")}
+FEW = {("days", "a fifth"), ("across", "a half")}
 CASES = [
     pytest.param(kind, bound, marks=() if (kind, bound) in FEW else pytest.mark.full)
     for kind in TABLES
@@ -33,34 +33,27 @@ CASES = [
 
 @pytest.mark.parametrize(("kind", "bound"), CASES)
 def test_both_engines_cut_alike(spark: SparkSession, catalog: Catalog, kind: str, bound: str) -> None:
-    full = f"{CATALOG}.db.same_regions"
+    full = f"{CATALOG}.db.same_group_cuts"
     spark.sql(f"DROP TABLE IF EXISTS {full}")
     spark.sql(
         f"CREATE TABLE {full} USING iceberg TBLPROPERTIES ('format-version' = '2', 'write.distribution-mode' = 'none') "
         f"AS SELECT id, {TABLES[kind]} FROM range(0, 64000, 1, 64)"
     )
     options = {"rewrite-all": "true", "target-file-size-bytes": str(size(spark, full) // 80)}
-    part = BOUNDS[bound]
-    more = {"max-file-group-size-bytes": str(size(spark, full) // part)} if part else {}
-    # A commit for each group: which groups share one is for the engine's threads to say.
-    options |= more or {"partial-progress.enabled": "true", "partial-progress.max-commits": "64"}
-    table = catalog.load_table("db.same_regions")
+    options["max-file-group-size-bytes"] = str(size(spark, full) // BOUNDS[bound])
+    table = catalog.load_table("db.same_group_cuts")
     before = table.current_snapshot()
     assert before is not None
     plan = plan_rewrite(table, "a, b", options=dict(options))
     pairs = ", ".join(f"'{key}', '{value}'" for key, value in options.items())
     row = spark.sql(
-        f"CALL {CATALOG}.system.zorder_plan(table => 'db.same_regions', sort_order => 'a, b', options => map({pairs}))"
+        f"CALL {CATALOG}.system.zorder_plan(table => 'db.same_group_cuts', sort_order => 'a, b', options => map({pairs}))"
     ).collect()[0]
     assert str(plan) == row["plan"]
-    assert (len(plan.groups) > 1) == (kind != "across" or part is not None)
-    if part is None and kind != "across":
-        assert len(plan.groups) > 2
-
+    assert len(plan.groups) > 1
     result = rewrite_without_spark(table, "a, b", options=dict(options))
     spark.sql(f"REFRESH TABLE {full}")
-    commits = 1 if more else len(plan.groups)
-    ours = outcome(spark, full, commits)
-    spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('db.same_regions', {before.snapshot_id})")
+    ours = outcome(spark, full, 1)
+    spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('db.same_group_cuts', {before.snapshot_id})")
     assert counts(rewrite_data_files(spark, full, "a, b", options=options)) == counts(result)
-    assert outcome(spark, full, commits) == ours
+    assert outcome(spark, full, 1) == ours

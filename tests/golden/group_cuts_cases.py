@@ -1,58 +1,32 @@
-"""Golden cases of regions: the files of a group as plain JSON values, and what they are cut into."""
+"""Golden cases of file groups: files as plain JSON values, and the groups that they are cut into."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
-from iceberg_zorder.upkeep.regions import RegionSizes, cut_regions
+from iceberg_zorder.upkeep.group_cuts import cut_groups
 from tests.golden.report_cases import BoundsOf
 from tests.golden.upkeep_cases import UpkeepCase, partition_document, upkeep_cases
 
 
-@dataclass(frozen=True)
-class RegionsCase:
-    """A file group, and how large its regions are."""
-
-    group: UpkeepCase
-    sizes: RegionSizes
-
-
-def regions_document(case: RegionsCase) -> dict[str, Any]:
+def group_cuts_document(group: UpkeepCase, bound: int) -> dict[str, Any]:
     """A case, and what must come of it."""
-    group, sizes = case.group, case.sizes
-    found = cut_regions(group.files(), group.spread, sizes, group.request())
-    return {
-        **partition_document(group),
-        "bound": sizes.bound,
-        "least": sizes.least,
-        "is_across": sizes.is_across,
-        "expected": {
-            "regions": [
-                {"files": each.files.tolist(), "is_clean": each.is_clean, "spans": list(each.spans)}
-                for each in found.regions
-            ],
-            "expected": found.expected,
-            "in_one": found.in_one,
-        },
-    }
+    request = group.request()
+    found = cut_groups(group.files(), bound, request.kept, request.weights)
+    return {**partition_document(group), "bound": bound, "expected": [each.tolist() for each in found]}
 
 
-def regions_cases() -> list[RegionsCase]:
-    """Every case."""
-    return [*_of_groups([*upkeep_cases()[::4], *_grids(), *_corners()])]
-
-
-def _of_groups(groups: list[UpkeepCase]) -> Iterator[RegionsCase]:
-    """Cut into two, eight, and as small as can be; by clean cuts, and across files."""
-    for group in groups:
-        size = max(8, sum(group.sizes))
-        for bound, least in ((size // 2, size // 8), (size // 8, size // 32), (1, 1)):
-            if bound > 1 or len(group.sizes) < 40:
-                for is_across in (False, True):
-                    yield RegionsCase(group, RegionSizes(bound, max(1, least), is_across))
+def group_cuts_cases() -> list[tuple[UpkeepCase, int]]:
+    """Every case, cut into two, eight, and as small as can be."""
+    return [
+        (group, bound)
+        for group in (*upkeep_cases()[::4], *_grids(), *_corners())
+        for size in [max(8, sum(group.sizes))]
+        for bound in (size // 2, size // 8, 1)
+        if bound > 1 or len(group.sizes) < 40
+    ]
 
 
 def _grids() -> Iterator[UpkeepCase]:
@@ -66,11 +40,7 @@ def _grids() -> Iterator[UpkeepCase]:
         ones, count = [1.0] * 32, 32
         columns = (BoundsOf(("x",), "long", x, u, ones), BoundsOf(("y",), "int", y, v, ones))
         sizes = [draw.randrange(50_000, 150_000) for _ in range(count)]
-        for ratio in (1.05, 9.0):
-            yield UpkeepCase(
-                f"{name} {ratio}", columns, [1_000] * count, sizes, [], 20_000, 5_000, [1.0, 1.0], [None, None],
-                max_scan_ratio=ratio,
-            )  # fmt: skip
+        yield UpkeepCase(name, columns, [1_000] * count, sizes, [], 20_000, 5_000, [1.0, 1.0], [None, None])
 
 
 def _corners() -> Iterator[UpkeepCase]:
@@ -90,6 +60,6 @@ def _corners() -> Iterator[UpkeepCase]:
             kept = [None, cut]
             yield UpkeepCase(
                 f"{name} {kept} {weights}", (column, other), [10, 20, 30, 40], [100, 200, 300, 0], [], 50, 500, weights,
-                kept, max_scan_ratio=9.0,
+                kept,
             )  # fmt: skip
     yield UpkeepCase("one", (column,), [10], [1_000], [], 50, 500, [1.0], [None])
