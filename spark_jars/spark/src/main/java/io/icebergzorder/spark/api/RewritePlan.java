@@ -2,6 +2,7 @@ package io.icebergzorder.spark.api;
 
 import io.icebergzorder.spark.internals.PhysicalTypeCheck;
 import io.icebergzorder.spark.internals.RewriteSession;
+import io.icebergzorder.spark.measure.BytesRead;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Condition;
@@ -11,8 +12,6 @@ import io.icebergzorder.spark.run.RewriteRun;
 import io.icebergzorder.spark.sample.FittedGroup;
 import io.icebergzorder.spark.sample.FittedLayouts;
 import io.icebergzorder.spark.sample.LayoutFitter;
-import io.icebergzorder.spark.sample.PredicateFractions;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -240,13 +239,14 @@ public final class RewritePlan {
   }
 
   private List<PredicateScan> measured(List<Condition> conditions) {
-    List<PredicateFractions.Fraction> found =
-        fitted
-            .map(layouts -> PredicateFractions.of(plan, layouts, conditions))
-            .orElse(Collections.nCopies(conditions.size(), PredicateFractions.Fraction.OF_NOTHING));
-    return IntStream.range(0, found.size())
-        .mapToObj(i -> new PredicateScan(conditions.get(i).text(), found.get(i).before(), found.get(i).predicted()))
+    List<BytesRead> read = fitted.map(layouts -> layouts.read(plan, conditions)).orElse(List.of());
+    return IntStream.range(0, conditions.size())
+        .mapToObj(i -> new PredicateScan(conditions.get(i).text(), share(read, 0, i), share(read, 1, i)))
         .toList();
+  }
+
+  private static OptionalDouble share(List<BytesRead> read, int place, int condition) {
+    return read.isEmpty() ? OptionalDouble.empty() : read.get(place).share(condition);
   }
 
   private RewritePlan sampledAsIs() {
@@ -319,7 +319,7 @@ public final class RewritePlan {
   private ZOrderResult run(RewriteSession session, long since) throws InterruptedException {
     if (fitted.isEmpty()) {
       FittedLayouts layouts = new LayoutFitter(session, plan).fitted();
-      layouts.messages(List.of()).forEach(LOG::warn);
+      layouts.told(List.of()).forEach(LOG::warn);
       return new RewritePlan(plan, Optional.of(layouts), List.of()).run(session, since);
     }
     FittedLayouts layouts = fitted.get();
@@ -341,7 +341,7 @@ public final class RewritePlan {
    * and none is taken away while {@code "version"} is 1.
    */
   public String toJson() {
-    return PlanJson.of(this);
+    return ApiJson.of(this);
   }
 
   /** The plan as a text of several lines. */

@@ -66,10 +66,9 @@ public final class PhysicalTypeCheck {
     String description = String.format(Locale.ROOT, "Reading the footers of %d files of %s", locations.size(), table.name());
     int tasks = (locations.size() + FILES_PER_TASK - 1) / FILES_PER_TASK;
     List<Mismatch> mismatches =
-        new JobDescription(session.spark())
-            .during(
-                description,
-                () -> context.parallelize(locations, tasks).mapPartitions(new Footers(SerializableTable.copyOf(table))).collect());
+        session.describing(
+            description,
+            () -> context.parallelize(locations, tasks).mapPartitions(new Footers(SerializableTable.copyOf(table))).collect());
     List<Mismatch> unreadable =
         mismatches.stream()
             .filter(each -> each.reading == Reading.NONE)

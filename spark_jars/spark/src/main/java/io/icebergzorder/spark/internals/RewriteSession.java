@@ -40,6 +40,22 @@ public final class RewriteSession implements AutoCloseable {
     return catalog + "." + registered;
   }
 
+  /** Something that starts jobs, and may throw whatever it throws. */
+  public interface Action<T, E extends Exception> {
+    T run() throws E;
+  }
+
+  /** Names Spark jobs for the people who watch them; their group stays the caller's, who may cancel them by it. */
+  public <T, E extends Exception> T describing(String description, Action<T, E> action) throws E {
+    String before = spark.sparkContext().getLocalProperty("spark.job.description");
+    spark.sparkContext().setJobDescription(description);
+    try {
+      return action.run();
+    } finally {
+      spark.sparkContext().setJobDescription(before);
+    }
+  }
+
   @Override
   public void close() {
     // The catalog that Spark has loaded goes with the copied session, which nothing refers to after the rewrite.

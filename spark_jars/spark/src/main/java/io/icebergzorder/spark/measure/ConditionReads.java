@@ -1,16 +1,19 @@
 package io.icebergzorder.spark.measure;
 
+import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.ScanPrediction.SampledGroup;
 import io.icebergzorder.core.report.ColumnBounds;
 import io.icebergzorder.core.report.DataFiles;
 import io.icebergzorder.core.report.NewFiles;
 import io.icebergzorder.spark.bounds.KeptBounds;
+import io.icebergzorder.spark.bounds.KeyBounds;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Condition;
 import io.icebergzorder.spark.queries.FileCondition;
-import io.icebergzorder.spark.queries.FilePartition;
+import io.icebergzorder.spark.queries.Workload;
 import io.icebergzorder.spark.request.RowOrder;
+import java.nio.ByteBuffer;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -36,11 +39,22 @@ public final class ConditionReads {
         conditions.stream().map(each -> new FileCondition(table, each, plan.target().isCaseSensitive())).toList();
   }
 
+  /** Those of a plan's workload; none without one. */
+  public static ConditionReads ofWorkload(TablePlan plan) {
+    return new ConditionReads(plan, plan.workload().map(Workload::conditions).orElse(List.of()));
+  }
+
   /** What is read of the files of some groups today. Manifests are read again, unless there is no condition. */
   public Map<PlannedGroup, BytesRead> today(Collection<PlannedGroup> groups) {
     Map<PlannedGroup, BytesRead> read = new LinkedHashMap<>();
     Map<String, PlannedGroup> byLocation = new HashMap<>();
-    List<Types.NestedField> kept = keptFields();
+    List<String> columns = FileCondition.columns(table, conditions);
+    MetricsConfig metrics = MetricsConfig.forTable(table);
+    List<Types.NestedField> kept =
+        columns.stream()
+            .filter(name -> KeptBounds.areKept(metrics.columnMode(name)))
+            .map(table.schema()::findField)
+            .toList();
     for (PlannedGroup group : groups) {
       read.put(group, new BytesRead(conditions.size()));
       joined.put(group, new JoinedFile(kept));
@@ -48,7 +62,7 @@ public final class ConditionReads {
     }
     if (!conditions.isEmpty()) {
       plan.forEachFileWithBounds(
-          columns(),
+          columns,
           file -> {
             PlannedGroup group = byLocation.get(file.location());
             if (group != null) {
@@ -58,23 +72,6 @@ public final class ConditionReads {
           });
     }
     return read;
-  }
-
-  private List<String> columns() {
-    return conditions.stream()
-        .flatMap(condition -> condition.fieldIds().stream())
-        .distinct()
-        .map(table.schema()::findColumnName)
-        .toList();
-  }
-
-  /** The columns of conditions of which new files keep bounds. */
-  private List<Types.NestedField> keptFields() {
-    MetricsConfig metrics = MetricsConfig.forTable(table);
-    return columns().stream()
-        .filter(name -> KeptBounds.areKept(metrics.columnMode(name)))
-        .map(table.schema()::findField)
-        .toList();
   }
 
   private void add(BytesRead read, DataFile file) {
@@ -94,24 +91,17 @@ public final class ConditionReads {
     if (conditions.isEmpty()) {
       return read;
     }
-    DataFiles made = newFiles(sampled, kept);
-    boolean[][] mayMatch = new PredictedFiles(fields(), List.of(partition(group))).mayMatch(conditions, made);
     DataFile today = joined.get(group).file();
-    boolean[] mayFind = new boolean[conditions.size()];
+    boolean[] mayFind = asked(group);
     for (int i = 0; i < mayFind.length; i++) {
-      mayFind[i] = conditions.get(i).valuesMayMatch(today);
+      mayFind[i] &= conditions.get(i).valuesMayMatch(today);
     }
-    for (int file = 0; file < made.count(); file++) {
-      int place = file;
-      read.add(made.sizes()[file], i -> mayFind[i] && mayMatch[i][place]);
+    DataFiles made = newFiles(sampled, kept);
+    for (int place = 0; place < made.count(); place++) {
+      DataFile file = newFile(made, place);
+      read.add(made.sizes()[place], i -> mayFind[i] && conditions.get(i).valuesMayMatch(file));
     }
     return read;
-  }
-
-  private List<Types.NestedField> fields() {
-    return plan.order().named().stream()
-        .map(column -> table.schema().findField(String.join(".", column.parts())))
-        .toList();
   }
 
   /** The files that a layout is predicted to make, with what will be kept of bounds. */
@@ -129,20 +119,35 @@ public final class ConditionReads {
         named.stream().map(bounds -> kept.areKept(bounds.column()) ? bounds : bounds.unbounded()).toList());
   }
 
-  /** Which conditions may be true in the partition of a file group. */
-  public boolean[] asked(PlannedGroup group) {
-    FilePartition partition = partition(group);
-    boolean[] asked = new boolean[conditions.size()];
-    for (int i = 0; i < asked.length; i++) {
-      asked[i] = conditions.get(i).mayMatch(partition);
+  /** A file that does not exist yet, so that Iceberg can judge conditions on it by its metrics. */
+  private DataFile newFile(DataFiles files, int place) {
+    long rows = Math.max(1, files.rows()[place]);
+    Map<Integer, Long> values = new HashMap<>();
+    Map<Integer, Long> nulls = new HashMap<>();
+    Map<Integer, ByteBuffer> lower = new HashMap<>();
+    Map<Integer, ByteBuffer> upper = new HashMap<>();
+    for (ColumnBounds bounds : files.columns()) {
+      Types.NestedField field = table.schema().findField(String.join(".", bounds.column().parts()));
+      values.put(field.fieldId(), rows);
+      nulls.put(field.fieldId(), (long) Math.rint(rows * (1 - bounds.valued()[place])));
+      putBound(lower, bounds.lower(), place, field);
+      putBound(upper, bounds.upper(), place, field);
     }
-    return asked;
+    return JoinedFile.described(files.sizes()[place], rows, values, nulls, lower, upper);
   }
 
-  private static FilePartition partition(PlannedGroup group) {
-    if (group.changesSpec()) {
-      return FilePartition.UNKNOWN;
+  private static void putBound(Map<Integer, ByteBuffer> bounds, KeyColumn keys, int place, Types.NestedField field) {
+    if (keys.state(place) == KeyColumn.VALUE) {
+      bounds.put(field.fieldId(), KeyBounds.bound(keys, place, field.type()));
     }
-    return new FilePartition(group.files().get(0).spec(), group.files().get(0).file().partition());
+  }
+
+  /** Which conditions may be true in the partition of a file group; all where rows of several come together. */
+  public boolean[] asked(PlannedGroup group) {
+    boolean[] asked = new boolean[conditions.size()];
+    for (int i = 0; i < asked.length; i++) {
+      asked[i] = group.changesSpec() || conditions.get(i).partitionMayMatch(group.files().get(0).file());
+    }
+    return asked;
   }
 }

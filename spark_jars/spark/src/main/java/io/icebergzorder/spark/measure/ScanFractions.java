@@ -4,6 +4,7 @@ import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.spark.bounds.KeptBounds;
+import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -45,13 +46,17 @@ public final class ScanFractions {
     return Collections.unmodifiableMap(fractions);
   }
 
-  /** The mean over the columns, by their weights; those of the prefix weigh 1. NaN if there is none. */
-  public static double mean(RowOrder order, Map<String, Double> fractions) {
-    return mean(order, fractions, new double[0]);
+  /**
+   * What filters read on average: by the weights of a workload's queries, else over the columns by theirs, which weigh
+   * {@code spans} times as much, if there are such numbers. NaN if there is nothing.
+   */
+  public static double mean(TablePlan plan, Map<String, Double> fractions, BytesRead read, double[] spans) {
+    return plan.workload()
+        .map(workload -> read.mean(workload.weights()))
+        .orElseGet(() -> mean(plan.order(), fractions, spans));
   }
 
-  /** The same for a region of a partition, whose columns weigh so many times as much; for all alike if there are no such numbers. */
-  public static double mean(RowOrder order, Map<String, Double> fractions, double[] spans) {
+  private static double mean(RowOrder order, Map<String, Double> fractions, double[] spans) {
     double sum = 0;
     double weights = 0;
     List<ClusteringColumn> columns = order.named();

@@ -24,13 +24,9 @@ public final class AskedFiles {
       Workload workload, Table table, boolean caseSensitive, BiConsumer<Collection<String>, Consumer<DataFile>> forEach) {
     this.workload = workload;
     this.conditions = workload.conditions().stream().map(each -> new FileCondition(table, each, caseSensitive)).toList();
-    List<String> columns =
-        conditions.stream()
-            .flatMap(condition -> condition.fieldIds().stream())
-            .distinct()
-            .map(table.schema()::findColumnName)
-            .toList();
-    forEach.accept(columns, file -> asked.computeIfAbsent(file.location(), location -> asked(file)));
+    forEach.accept(
+        FileCondition.columns(table, conditions),
+        file -> asked.computeIfAbsent(file.location(), location -> asked(file)));
   }
 
   private Asked asked(DataFile file) {

@@ -2,14 +2,12 @@ package io.icebergzorder.spark.run;
 
 import io.icebergzorder.spark.commit.PropertiesCommit;
 import io.icebergzorder.spark.commit.RewriteCommit;
-import io.icebergzorder.spark.commit.SnapshotProperties;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.jobs.GroupJob;
 import io.icebergzorder.spark.jobs.JobPlanner;
 import io.icebergzorder.spark.jobs.LaidOutGroup;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.queries.WorkloadReads;
 import io.icebergzorder.spark.sample.FittedLayouts;
 import io.icebergzorder.spark.sample.MetricsFindings;
 import java.util.HashMap;
@@ -21,6 +19,8 @@ import java.util.stream.Collectors;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
+import org.apache.iceberg.spark.SparkWriteConf;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -39,7 +39,7 @@ public final class RewriteRun {
       Map<String, Double> before,
       Map<String, Double> predicted,
       Map<String, Double> actual,
-      Optional<WorkloadReads> workload,
+      Optional<FittedLayouts.WorkloadReads> workload,
       List<String> messages) {}
 
   /** Rewrites the file groups of a plan. */
@@ -47,7 +47,7 @@ public final class RewriteRun {
       throws InterruptedException {
     List<MetricsFindings.Fix> fixes = set(plan.target().table(), fitted);
     try {
-      return rewritten(session, plan, fitted, since, fitted.messages(fixes.stream().map(MetricsFindings.Fix::told).toList()));
+      return rewritten(session, plan, fitted, since, fitted.told(fixes.stream().map(MetricsFindings.Fix::told).toList()));
     } catch (Throwable e) {
       if (!fixes.isEmpty()) {
         String properties =
@@ -62,7 +62,9 @@ public final class RewriteRun {
       RewriteSession session, TablePlan plan, FittedLayouts fitted, long since, List<String> messages) throws InterruptedException {
     Table table = plan.target().table();
     RunMeasurement measurement = new RunMeasurement(plan, fitted, since);
-    Map<String, String> asked = SnapshotProperties.of(session.spark());
+    SparkWriteConf settings =
+        (SparkWriteConf)
+            SparkInternals.construct(SparkWriteConf.class, session.spark(), table, CaseInsensitiveStringMap.empty());
     RewriteCommit commit =
         new RewriteCommit(
             table,
@@ -70,7 +72,7 @@ public final class RewriteRun {
             plan.snapshotId().getAsLong(),
             plan.options(),
             groups -> {
-              Map<String, String> summary = new HashMap<>(asked);
+              Map<String, String> summary = new HashMap<>(settings.extraSnapshotMetadata());
               summary.putAll(measurement.summary(groups));
               return summary;
             });

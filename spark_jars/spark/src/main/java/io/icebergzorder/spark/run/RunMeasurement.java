@@ -1,18 +1,20 @@
 package io.icebergzorder.spark.run;
 
+import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.upkeep.RequestKey;
 import io.icebergzorder.core.upkeep.Settled;
-import io.icebergzorder.spark.commit.LayoutSummary;
 import io.icebergzorder.spark.measure.BytesRead;
 import io.icebergzorder.spark.measure.ConditionReads;
 import io.icebergzorder.spark.measure.GroupBounds;
 import io.icebergzorder.spark.measure.ScanFractions;
-import io.icebergzorder.spark.measure.ScanMeans;
 import io.icebergzorder.spark.plan.RewriteHistory;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.sample.FittedGroup;
 import io.icebergzorder.spark.sample.FittedLayouts;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.util.Collection;
@@ -20,6 +22,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Properties;
 import java.util.UUID;
 import java.util.stream.Collectors;
 import java.util.stream.StreamSupport;
@@ -49,13 +52,13 @@ final class RunMeasurement {
     this.plan = plan;
     this.fitted = fitted;
     this.since = since;
-    this.queries = ScanMeans.reads(plan);
+    this.queries = ConditionReads.ofWorkload(plan);
     fitted.groups().forEach((group, each) -> byIndex.put(group.info().globalIndex(), each));
   }
 
   /** What the summary of a snapshot says of the file groups in it. */
   synchronized Map<String, String> summary(Collection<RewriteFileGroup> groups) {
-    Map<String, String> summary = new HashMap<>(LayoutSummary.properties(plan.order(), fitted.layouts()));
+    Map<String, String> summary = ofLayouts();
     plan.workload().ifPresent(workload -> summary.put(RequestKey.WORKLOAD, workload.key()));
     if (!plan.request().likeBuiltin()) {
       summary.put(RewriteHistory.TARGET_FILE_SIZE, String.valueOf(plan.targetSize().bytes()));
@@ -79,14 +82,39 @@ final class RunMeasurement {
     return summary;
   }
 
+  /** What the snapshot says about the layouts. */
+  private Map<String, String> ofLayouts() {
+    List<Layout> layouts = fitted.layouts();
+    Map<String, String> summary = new HashMap<>();
+    summary.put("zorder.columns", plan.order().names(","));
+    summary.put("zorder.curve", plan.order().curve().label());
+    summary.put("zorder.cuts", layouts.get(0).cuts().kind());
+    summary.put("zorder.layout-hash", Layout.hash(layouts));
+    summary.put("zorder.version", version());
+    if (!plan.order().prefix().isEmpty()) {
+      summary.put("zorder.prefix", plan.order().prefixText());
+    }
+    return summary;
+  }
+
+  private static String version() {
+    Properties properties = new Properties();
+    try (InputStream stream = RunMeasurement.class.getResourceAsStream("/iceberg-zorder.properties")) {
+      properties.load(stream);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return properties.getProperty("version");
+  }
+
   private ScanMeasurement.MeasuredGroup measure(RewriteFileGroup group) {
     return measured.computeIfAbsent(
         group.info().globalIndex(),
         index -> {
-          GroupBounds bounds = fitted.bounds().get();
+          GroupBounds bounds = new GroupBounds(plan.target().table(), plan.order(), fitted.keyLengths());
           group.addedFiles().forEach(bounds::add);
           FittedGroup of = byIndex.get(index);
-          return bounds.measured(of.lookedFor(), of.rows());
+          return bounds.measured(of.sampled().lookedFor(), of.sampled().rows());
         });
   }
 

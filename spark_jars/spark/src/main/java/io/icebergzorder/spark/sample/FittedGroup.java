@@ -1,15 +1,23 @@
 package io.icebergzorder.spark.sample;
 
 import io.icebergzorder.core.Layout;
-import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.spark.measure.BytesRead;
-import io.icebergzorder.spark.measure.ScanMeans;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import java.util.Map;
 
-/** A file group with its layout, and what that is worth. */
+/**
+ * A file group with its layout, and what that is worth.
+ *
+ * @param files its files of today
+ * @param before by column name, the scan fraction of {@code column = value} among these files
+ * @param predicted by column name, the one that the new files are predicted to have
+ * @param readBefore what the queries of a workload read of these files
+ * @param readPredicted what they are predicted to read of the new ones
+ * @param meanBefore what filters read on average today
+ * @param meanPredicted what they are predicted to read on average
+ */
 public record FittedGroup(
     PlannedGroup group,
     ScanPrediction.SampledGroup sampled,
@@ -17,29 +25,10 @@ public record FittedGroup(
     Map<String, Double> before,
     Map<String, Double> predicted,
     BytesRead readBefore,
-    BytesRead readPredicted) {
-  /** What filters read on average today. */
-  double meanBefore(ScanMeans means) {
-    return means.of(before, readBefore, group.spans());
-  }
-
-  /** What filters are predicted to read on average. */
-  double meanPredicted(ScanMeans means) {
-    return means.of(predicted, readPredicted, group.spans());
-  }
-
-  /** The layout. */
+    BytesRead readPredicted,
+    double meanBefore,
+    double meanPredicted) {
   public Layout layout() {
     return sampled.layout();
-  }
-
-  /** The rows whose values are looked for. */
-  public Sample lookedFor() {
-    return sampled.lookedFor();
-  }
-
-  /** The rows of the group, deleted ones included. */
-  public long rows() {
-    return sampled.rows();
   }
 }

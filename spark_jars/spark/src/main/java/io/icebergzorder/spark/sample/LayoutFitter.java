@@ -9,14 +9,10 @@ import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.core.upkeep.Regions;
 import io.icebergzorder.spark.bounds.KeptBounds;
-import io.icebergzorder.spark.internals.FailureStreak;
 import io.icebergzorder.spark.internals.Failures;
-import io.icebergzorder.spark.internals.JobDescription;
 import io.icebergzorder.spark.internals.PhysicalTypeCheck;
 import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.measure.ConditionReads;
-import io.icebergzorder.spark.measure.GroupBounds;
-import io.icebergzorder.spark.measure.ScanMeans;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Workload;
@@ -60,16 +56,15 @@ public final class LayoutFitter {
     this.order = plan.order();
     this.kept = KeptBounds.of(table, order.named());
     this.keyLengths = Sampler.keyLengths(kept, plan.options().layout().fixesMetrics(), order, mostRows());
-    this.queries = ScanMeans.reads(plan);
+    this.queries = ConditionReads.ofWorkload(plan);
   }
 
   /** Fits the layouts. With partial progress a file group that cannot be read is left out, with the reason. */
   public FittedLayouts fitted() throws InterruptedException {
     Map<PlannedGroup, Throwable> failures = new LinkedHashMap<>();
     boolean failAlone = plan.options().partialProgress().isPresent();
-    FailureStreak streak = new FailureStreak();
     return fitted(
-        scans -> failAlone ? drawnApart(scans, failures, streak) : drawn(scans),
+        scans -> failAlone ? drawnApart(scans, failures) : drawn(scans),
         failures,
         "Cannot complete the rewrite of %s, because sampling failed: %s. Nothing was committed.");
   }
@@ -87,7 +82,7 @@ public final class LayoutFitter {
         MetricsFindings.of(plan, kept, place -> layouts.stream().map(each -> each.keys(place)).iterator());
     LayoutChoice choice = new LayoutChoice(plan, metrics, this::fit);
     Map<PlannedGroup, ScanPrediction.SampledGroup> sampled = byGroup(layouts, SampledLayout::toPredictFrom);
-    return orStopped(stopped, () -> choice.of(sampled, () -> new GroupBounds(table, order, keyLengths), failures));
+    return orStopped(stopped, () -> choice.of(sampled, keyLengths, failures));
   }
 
   /** Does some work; if it stops, that is told by a message that takes the table's name and the reason. */
@@ -179,34 +174,26 @@ public final class LayoutFitter {
         String.format(
             Locale.ROOT, "Sampling %s for %d file groups of %s", order.names(", "), scans.size(), table.name());
     Sampler sampler = new Sampler(session, table, order, keyLengths);
-    return new JobDescription(session.spark())
-        .during(description, () -> sampler.draw(scans, plan.options().layout().sampleSeed()));
+    return session.describing(description, () -> sampler.draw(scans, plan.options().layout().sampleSeed()));
   }
 
   /** Draws samples of those that can be read: which of several is to blame for the failure of their job, nobody knows. */
-  private List<Sampler.Drawn> drawnApart(List<GroupScan> scans, Map<PlannedGroup, Throwable> failures, FailureStreak streak) {
-    if (streak.isOver()) {
-      scans.forEach(scan -> failures.put(scan.group(), streak.why()));
-      return List.of();
-    }
+  private List<Sampler.Drawn> drawnApart(List<GroupScan> scans, Map<PlannedGroup, Throwable> failures) {
     try {
-      List<Sampler.Drawn> drawn = drawn(scans);
-      streak.done();
-      return drawn;
+      return drawn(scans);
     } catch (Throwable e) {
       if (Failures.isCancellation(e) || e instanceof InterruptedException || Thread.currentThread().isInterrupted()) {
         throw e;
       }
       if (scans.size() == 1) {
         failures.put(scans.get(0).group(), e);
-        streak.failed(e);
         return List.of();
       }
       LOG.warn("Sampling {} file groups of {} apart, because one failed", scans.size(), table.name(), e);
     }
     int middle = scans.size() / 2;
-    List<Sampler.Drawn> drawn = new ArrayList<>(drawnApart(scans.subList(0, middle), failures, streak));
-    drawn.addAll(drawnApart(scans.subList(middle, scans.size()), failures, streak));
+    List<Sampler.Drawn> drawn = new ArrayList<>(drawnApart(scans.subList(0, middle), failures));
+    drawn.addAll(drawnApart(scans.subList(middle, scans.size()), failures));
     return drawn;
   }
 
