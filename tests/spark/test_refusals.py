@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from tests.spark.tables import SPARK, Table, create, needs_branch_argument, untouched
+from tests.spark.tables import Table, create, needs_branch_argument, untouched
 
 # Each Spark line has words of its own for it.
 NOT_FOUND = (
@@ -244,9 +244,3 @@ class TestNothingToDo:
         table = create(spark, "SELECT id, rand(1) AS a FROM range(0, 3000, 1, 3)")
         with untouched(table):
             assert self.plan(table, "map('rewrite-all', 'true')") == (3, 3, 1, 1, None)
-
-    @pytest.mark.skipif(SPARK < (4, 1), reason="DESCRIBE PROCEDURE came with Spark 4.1")
-    def test_describe_procedure(self, spark: SparkSession) -> None:
-        for name in ("zorder_plan", "rewrite_data_files"):
-            rows = spark.sql(f"DESCRIBE PROCEDURE lake.system.{name}").collect()
-            assert name in rows[0][0]

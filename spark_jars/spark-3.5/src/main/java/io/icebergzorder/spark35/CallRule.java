@@ -1,7 +1,6 @@
 package io.icebergzorder.spark35;
 
 import io.icebergzorder.spark.internals.SparkInternals;
-import io.icebergzorder.spark.procedure.AddedProcedure;
 import io.icebergzorder.spark.procedure.CallArguments;
 import io.icebergzorder.spark.procedure.Procedures;
 import io.icebergzorder.spark.procedure.RewriteDataFilesProcedure;
@@ -117,7 +116,7 @@ final class CallRule extends Rule<LogicalPlan> {
   }
 
   /** A procedure that Iceberg does not have. */
-  private record Added(TableCatalog catalog, AddedProcedure procedure) implements Procedure {
+  private record Added(TableCatalog catalog, Procedures.AddedProcedure procedure) implements Procedure {
     @Override
     public ProcedureParameter[] parameters() {
       return Arrays.stream(procedure.parameters().fields()).map(Added::parameter).toArray(ProcedureParameter[]::new);

@@ -1,6 +1,5 @@
 package io.icebergzorder.spark35;
 
-import io.icebergzorder.spark.procedure.AddedProcedure;
 import io.icebergzorder.spark.procedure.ParsedPlans;
 import io.icebergzorder.spark.procedure.Procedures;
 import io.icebergzorder.spark.procedure.RewriteDataFilesProcedure;
@@ -27,7 +26,7 @@ public final class Spark35Seam implements Consumer<SparkSessionExtensions> {
       Pattern.compile(
           // Comments before it are skipped, as Iceberg skips them, and catalogs may have any name.
           "(?:\\s|--[^\\n]*\\n|/\\*.*?\\*/)*+CALL\\b.*\\bsystem`?\\s*\\.\\s*`?("
-              + Procedures.ADDED.stream().map(AddedProcedure::name).collect(Collectors.joining("|"))
+              + Procedures.ADDED.stream().map(Procedures.AddedProcedure::name).collect(Collectors.joining("|"))
               + ")`?\\s*\\(.*",
           Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
 

@@ -1,6 +1,5 @@
 package io.icebergzorder.spark4;
 
-import io.icebergzorder.spark.procedure.AddedProcedure;
 import io.icebergzorder.spark.procedure.CallArguments;
 import io.icebergzorder.spark.procedure.Procedures;
 import io.icebergzorder.spark.procedure.RewriteDataFilesProcedure;
@@ -68,7 +67,7 @@ final class ProcedureRule extends Rule<LogicalPlan> {
   }
 
   /** A procedure that Iceberg does not have. */
-  private record Added(TableCatalog catalog, AddedProcedure procedure) implements OfOneForm {
+  private record Added(TableCatalog catalog, Procedures.AddedProcedure procedure) implements OfOneForm {
     @Override
     public String name() {
       return procedure.name();
@@ -130,6 +129,5 @@ final class ProcedureRule extends Rule<LogicalPlan> {
     return List.<Scan>of(new Rows(schema, rows.stream().map(GenericInternalRow::new).toArray(InternalRow[]::new))).iterator();
   }
 
-  /** The result of a procedure. */
   private record Rows(StructType readSchema, InternalRow[] rows) implements LocalScan {}
 }

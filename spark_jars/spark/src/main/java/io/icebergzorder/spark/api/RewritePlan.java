@@ -259,7 +259,7 @@ public final class RewritePlan {
       return new RewritePlan(plan, Optional.of(layouts), List.of());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw new RuntimeException(String.format("Cannot sample %s, because it was interrupted", table()), e);
+      throw new RuntimeException("Cannot sample %s, because it was interrupted".formatted(table()), e);
     }
   }
 
@@ -299,7 +299,7 @@ public final class RewritePlan {
       return run(session, since);
     } catch (InterruptedException e) {
       interrupted = true;
-      String message = String.format("Cannot complete the rewrite of %s, because it was interrupted", table());
+      String message = "Cannot complete the rewrite of %s, because it was interrupted".formatted(table());
       throw new RuntimeException(e.getMessage() != null && e.getMessage().startsWith(message) ? e.getMessage() : message, e);
     } finally {
       // Partial progress, or a commit whose outcome is unknown, may have changed the table before a failure.

@@ -45,7 +45,6 @@ public final class BoundKeys {
     valued[size++] = valued(file);
   }
 
-  /** The bounds of the files that were added. */
   public ColumnBounds bounds() {
     return new ColumnBounds(column, lower.keys(), upper.keys(), Arrays.copyOf(valued, size));
   }

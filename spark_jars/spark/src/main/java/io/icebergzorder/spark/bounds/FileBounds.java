@@ -26,7 +26,6 @@ public final class FileBounds {
     this.columns = keys.stream().map(BoundKeys::bounds).toList();
   }
 
-  /** The bounds of each column in some of the files. */
   public List<ColumnBounds> of(List<String> locations) {
     int[] found = locations.stream().mapToInt(places::get).toArray();
     return columns.stream().map(column -> column.take(found)).toList();

@@ -24,16 +24,14 @@ public final class PropertiesCommit {
               .collect(Collectors.joining(", "));
       if (attempt.mayBeCommitted()) {
         throw new UnknownCommitException(
-            String.format(
-                "Cannot tell whether %s was set on %s, because the catalog gave no clear answer. Nothing else was done: look at the"
-                    + " table's properties.",
-                what, table.name()),
+            ("Cannot tell whether %s was set on %s, because the catalog gave no clear answer. Nothing else was done: look at the"
+                    + " table's properties.")
+                .formatted(what, table.name()),
             e);
       }
       throw new RuntimeException(
-          String.format(
-              "Cannot set %s on %s, because %s. Nothing else was done.",
-              what, table.name(), Failures.rootMessage(e).strip().replaceFirst("\\.$", "")),
+          "Cannot set %s on %s, because %s. Nothing else was done."
+              .formatted(what, table.name(), Failures.rootMessage(e).strip().replaceFirst("\\.$", "")),
           e);
     }
   }

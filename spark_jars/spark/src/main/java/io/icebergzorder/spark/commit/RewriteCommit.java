@@ -47,16 +47,14 @@ public final class RewriteCommit {
     this.start = table.snapshot(startingSnapshotId);
     if (start == null) {
       throw new IllegalStateException(
-          String.format(
-              "Cannot rewrite %s, because snapshot %d, which it began from, was expired meanwhile. Run it again.",
-              table.name(), startingSnapshotId));
+          "Cannot rewrite %s, because snapshot %d, which it began from, was expired meanwhile. Run it again."
+              .formatted(table.name(), startingSnapshotId));
     }
     this.formatVersion = TableUtil.formatVersion(table);
     this.useStartingSequenceNumber = options.useStartingSequenceNumber();
     this.summary = summary;
   }
 
-  /** Commits file groups in one snapshot. */
   public void commit(Collection<RewriteFileGroup> groups) {
     CommitAttempt attempt = new CommitAttempt(table, start, check(groups));
     try {
@@ -70,11 +68,10 @@ public final class RewriteCommit {
       areAllDone = wereAllDone;
     } catch (ValidationException | CommitFailedException e) {
       throw new RuntimeException(
-          String.format(
-              "Cannot commit rewrite of %s, because it conflicted with another operation on the same files: %s. The new"
+          ("Cannot commit rewrite of %s, because it conflicted with another operation on the same files: %s. The new"
                   + " files were deleted and the table is as that operation left it. Run the rewrite again; to lose less to"
-                  + " a conflict, set %s to true, which commits file groups independently, or narrow it with where.",
-              table.name(), e.getMessage(), RewriteDataFiles.PARTIAL_PROGRESS_ENABLED),
+                  + " a conflict, set %s to true, which commits file groups independently, or narrow it with where.")
+              .formatted(table.name(), e.getMessage(), RewriteDataFiles.PARTIAL_PROGRESS_ENABLED),
           e);
     } catch (Throwable e) {
       // Iceberg marks the failures after which it is certain that nothing was committed, and has cleaned up after them.
@@ -84,17 +81,15 @@ public final class RewriteCommit {
       if (!attempt.mayBeCommitted()) {
         abort(groups);
         throw new RuntimeException(
-            String.format(
-                "Cannot commit rewrite of %s, because %s. The catalog was not asked to commit, and the new files were deleted.",
-                table.name(), Failures.rootMessage(e)),
+            "Cannot commit rewrite of %s, because %s. The catalog was not asked to commit, and the new files were deleted."
+                .formatted(table.name(), Failures.rootMessage(e)),
             e);
       }
       throw new UnknownCommitException(
-          String.format(
-              "Cannot tell whether the rewrite of %s was committed, because the catalog gave no clear answer. No file was"
+          ("Cannot tell whether the rewrite of %s was committed, because the catalog gave no clear answer. No file was"
                   + " deleted. Look at the table's latest snapshot: if it is not this rewrite, run it again and let"
-                  + " remove_orphan_files collect what is left over.",
-              table.name()),
+                  + " remove_orphan_files collect what is left over.")
+              .formatted(table.name()),
           e);
     }
   }

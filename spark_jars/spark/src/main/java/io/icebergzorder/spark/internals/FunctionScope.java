@@ -20,7 +20,6 @@ public final class FunctionScope implements AutoCloseable {
   private final List<String> names = new ArrayList<>();
   private final List<Shared<?>> shared = new ArrayList<>();
 
-  /** Opens a scope in the session of a rewrite. */
   public FunctionScope(RewriteSession session) {
     this.session = session;
   }
@@ -37,7 +36,6 @@ public final class FunctionScope implements AutoCloseable {
     return sent;
   }
 
-  /** A column that calls a function. */
   public Column call(ScalarFunction<?> function, Column... arguments) {
     String name = SessionCatalog.register(new SelfBound(function));
     names.add(name);

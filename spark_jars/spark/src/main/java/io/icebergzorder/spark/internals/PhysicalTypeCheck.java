@@ -46,7 +46,6 @@ public final class PhysicalTypeCheck {
 
   private PhysicalTypeCheck() {}
 
-  /** A column that some or all readers misread. */
   private record Mismatch(String file, String name, String physical, String type, Reading reading) implements Serializable {}
 
   /** Checks footers in a Spark job. Turns vectorized reads off in the session if only the row reader is correct. */
@@ -94,7 +93,6 @@ public final class PhysicalTypeCheck {
     }
   }
 
-  /** Reads footers on executors. */
   private static final class Footers implements FlatMapFunction<Iterator<String>, Mismatch> {
     private final Table table;
 

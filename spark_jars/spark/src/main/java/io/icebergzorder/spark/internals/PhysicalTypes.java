@@ -22,9 +22,7 @@ import org.apache.iceberg.types.Types;
  * of another scale for their own.
  */
 final class PhysicalTypes {
-  /** How a column has to be read. */
   enum Reading {
-    /** By any reader. */
     ANY,
     /** By rows only: the vectorized reader takes the values for others. */
     ROWS,
@@ -34,7 +32,6 @@ final class PhysicalTypes {
 
   private PhysicalTypes() {}
 
-  /** Returns how a column of a Parquet file has to be read as the table's type. */
   static Reading of(Type.PrimitiveType type, PrimitiveType column) {
     LogicalTypeAnnotation logical = column.getLogicalTypeAnnotation();
     PrimitiveTypeName physical = column.getPrimitiveTypeName();

@@ -13,7 +13,6 @@ public final class RewriteSession implements AutoCloseable {
   private final SparkSession spark;
   private final String catalog = SessionCatalog.uniqueName();
 
-  /** Copies a session. */
   public RewriteSession(SparkSession session) {
     spark = SparkInternals.cloneSession(session);
     spark.conf().set(setting(), SessionCatalog.class.getName());
@@ -30,12 +29,10 @@ public final class RewriteSession implements AutoCloseable {
     spark.conf().set("spark.sql.iceberg.vectorization.enabled", "false");
   }
 
-  /** Spark's session. */
   public SparkSession spark() {
     return spark;
   }
 
-  /** The name of what is registered with {@link SessionCatalog}, in this session. */
   public String nameOf(String registered) {
     return catalog + "." + registered;
   }

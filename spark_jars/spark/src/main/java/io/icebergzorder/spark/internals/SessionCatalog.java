@@ -23,21 +23,18 @@ public final class SessionCatalog implements FunctionCatalog, TableCatalog {
 
   private String name;
 
-  /** Offers a function; returns its name in every catalog of this class. */
   static String register(UnboundFunction function) {
     String functionName = uniqueName();
     FUNCTIONS.put(functionName, function);
     return functionName;
   }
 
-  /** Offers a table; returns its name in every catalog of this class. */
   public static String register(Table table) {
     String tableName = uniqueName();
     TABLES.put(tableName, table);
     return tableName;
   }
 
-  /** Forgets a function or a table. */
   public static void forget(String registered) {
     FUNCTIONS.remove(registered);
     TABLES.remove(registered);

@@ -88,9 +88,8 @@ public final class StagedScan implements AutoCloseable {
     if (!isThisOne) {
       List<String> names = scans.stream().map(scan -> scan == null ? "no scan" : scan.description()).toList();
       throw new IllegalStateException(
-          String.format(
-              "Cannot rewrite %s, because this Iceberg does not read staged file groups as expected (it planned %s)",
-              table.name(), names));
+          "Cannot rewrite %s, because this Iceberg does not read staged file groups as expected (it planned %s)"
+              .formatted(table.name(), names));
     }
   }
 

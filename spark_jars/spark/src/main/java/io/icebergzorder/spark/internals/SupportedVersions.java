@@ -18,7 +18,6 @@ public final class SupportedVersions {
 
   private SupportedVersions() {}
 
-  /** Checks the Iceberg of this session. */
   public static void checkIceberg() {
     check(org.apache.spark.package$.MODULE$.SPARK_VERSION(), IcebergBuild.version());
   }
@@ -34,10 +33,9 @@ public final class SupportedVersions {
     List<String> known = ICEBERG.getOrDefault(line, List.of());
     if (!known.contains(IcebergZOrderExtensions.minorVersion(iceberg))) {
       throw new UnsupportedOperationException(
-          String.format(
-              "Cannot rewrite data files by zorder, because this session has Iceberg %s: on Spark %s, iceberg-zorder"
-                  + " knows the staged scans of Iceberg %s only, and an unknown one may double every row",
-              iceberg, line, String.join(" and ", known)));
+          ("Cannot rewrite data files by zorder, because this session has Iceberg %s: on Spark %s, iceberg-zorder"
+                  + " knows the staged scans of Iceberg %s only, and an unknown one may double every row")
+              .formatted(iceberg, line, String.join(" and ", known)));
     }
   }
 }

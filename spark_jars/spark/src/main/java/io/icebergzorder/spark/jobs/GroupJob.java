@@ -12,12 +12,10 @@ public record GroupJob(List<LaidOutGroup> groups, boolean isInPlace, int filesPe
     groups = List.copyOf(groups);
   }
 
-  /** Whether there is more than one group. */
   public boolean isShared() {
     return groups.size() > 1;
   }
 
-  /** How many data files are rewritten. */
   public int inputFiles() {
     return groups.stream().mapToInt(each -> each.group().inputFileNum()).sum();
   }

@@ -27,7 +27,6 @@ public final class JobPlanner {
     this.limits = limits;
   }
 
-  /** How large a job of several groups may be. */
   public record Limits(int groups, int files, long shuffledBytes, int parallelism) {
     /** Limits that suit any cluster: a thousand tasks, and as many bytes as a few large files. */
     public static Limits of(int groups, int parallelism) {
@@ -61,7 +60,6 @@ public final class JobPlanner {
     }
   }
 
-  /** Shares out file groups. */
   public static List<GroupJob> jobs(List<LaidOutGroup> groups, Limits limits) {
     JobPlanner planner = new JobPlanner(limits);
     // With a group for each core, none is idle while another reads.

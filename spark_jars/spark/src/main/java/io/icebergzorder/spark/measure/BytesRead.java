@@ -9,7 +9,6 @@ public final class BytesRead {
   private long all;
   private final long[] read;
 
-  /** Begins without files. */
   public BytesRead(int conditions) {
     read = new long[conditions];
   }
@@ -27,7 +26,6 @@ public final class BytesRead {
     return sum;
   }
 
-  /** Adds a file. */
   public void add(long bytes, IntPredicate isRead) {
     all += bytes;
     for (int i = 0; i < read.length; i++) {

@@ -6,7 +6,7 @@ import io.icebergzorder.core.report.ColumnBounds;
 import io.icebergzorder.core.report.DataFiles;
 import io.icebergzorder.core.report.NewFiles;
 import io.icebergzorder.spark.bounds.KeptBounds;
-import io.icebergzorder.spark.bounds.KeyBounds;
+import io.icebergzorder.spark.bounds.ValueKeys;
 import io.icebergzorder.spark.plan.PlannedGroup;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Condition;
@@ -31,7 +31,6 @@ public final class ConditionReads {
   private final List<FileCondition> conditions;
   private final Map<PlannedGroup, JoinedFile> joined = new HashMap<>();
 
-  /** Takes conditions, which keep their places. */
   public ConditionReads(TablePlan plan, List<Condition> conditions) {
     this.plan = plan;
     this.table = plan.target().table();
@@ -78,7 +77,6 @@ public final class ConditionReads {
     read.add(file.fileSizeInBytes(), i -> conditions.get(i).mayMatch(file));
   }
 
-  /** What is read of files that were made. */
   public BytesRead made(Iterable<DataFile> files) {
     BytesRead read = new BytesRead(conditions.size());
     files.forEach(file -> add(read, file));
@@ -138,7 +136,7 @@ public final class ConditionReads {
 
   private static void putBound(Map<Integer, ByteBuffer> bounds, KeyColumn keys, int place, Types.NestedField field) {
     if (keys.state(place) == KeyColumn.VALUE) {
-      bounds.put(field.fieldId(), KeyBounds.bound(keys, place, field.type()));
+      bounds.put(field.fieldId(), ValueKeys.bound(keys, place, field.type()));
     }
   }
 

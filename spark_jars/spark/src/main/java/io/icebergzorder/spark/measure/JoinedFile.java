@@ -66,7 +66,6 @@ final class JoinedFile {
         (one, other) -> one.isPresent() && other.isPresent() ? Optional.of(both.apply(one.get(), other.get())) : Optional.empty());
   }
 
-  /** The files that were added, described as one. */
   DataFile file() {
     return described(bytes, Math.max(1, rows), known(values), known(nulls), written(lower), written(upper));
   }

@@ -34,8 +34,6 @@ import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
-import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -43,59 +41,47 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class Procedures {
   private static final String NAMESPACE = "system";
 
-  private static final DataType FRACTIONS = DataTypes.createMapType(DataTypes.StringType, DataTypes.DoubleType, false);
-
-  /** The procedures that Iceberg does not have. */
   public static final List<AddedProcedure> ADDED =
       List.of(
           new AddedProcedure(
               "zorder_metadata",
-              new StructType().add("table", DataTypes.StringType, false).add("snapshot_id", DataTypes.LongType),
-              new StructType().add("location", DataTypes.StringType, false).add("content", DataTypes.BinaryType, false),
+              "`table` STRING NOT NULL, snapshot_id BIGINT",
+              "location STRING NOT NULL, content BINARY NOT NULL",
               Procedures::metadata),
           new AddedProcedure(
               "zorder_plan",
-              RewriteDataFilesProcedure.REQUEST
-                  .add("sampled", DataTypes.BooleanType)
-                  .add("predicates", DataTypes.createArrayType(DataTypes.StringType)),
-              new StructType()
-                  .add("data_files_count", DataTypes.IntegerType, false)
-                  .add("selected_data_files_count", DataTypes.IntegerType, false)
-                  .add("file_groups_count", DataTypes.IntegerType, false)
-                  .add("expected_data_files_count", DataTypes.IntegerType, false)
-                  .add("reason", DataTypes.StringType)
-                  .add("plan", DataTypes.StringType, false),
+              RewriteDataFilesProcedure.REQUEST + ", sampled BOOLEAN, predicates ARRAY<STRING>",
+              "data_files_count INT NOT NULL, selected_data_files_count INT NOT NULL, file_groups_count INT NOT NULL,"
+                  + " expected_data_files_count INT NOT NULL, reason STRING, plan STRING NOT NULL",
               Procedures::plan),
           new AddedProcedure(
               "zorder_report",
-              new StructType()
-                  .add("table", DataTypes.StringType, false)
-                  .add("columns", DataTypes.StringType)
-                  .add("where", DataTypes.StringType)
-                  .add("branch", DataTypes.StringType),
-              new StructType()
-                  .add("total_file_count", DataTypes.IntegerType, false)
-                  .add("total_bytes", DataTypes.LongType, false)
-                  .add("total_rows", DataTypes.LongType, false)
-                  .add("scan_fractions", FRACTIONS, false)
-                  .add("attainable", FRACTIONS, false)
-                  .add("target_file_size_bytes", DataTypes.LongType, false)
-                  .add("smallest_bytes", DataTypes.LongType, false)
-                  .add("median_bytes", DataTypes.LongType, false)
-                  .add("largest_bytes", DataTypes.LongType, false)
-                  .add("badly_sized_files", DataTypes.IntegerType, false)
-                  .add("files_after_rewrite", DataTypes.IntegerType, false)
-                  .add("findings", DataTypes.StringType, false),
+              "`table` STRING NOT NULL, columns STRING, `where` STRING, branch STRING",
+              "total_file_count INT NOT NULL, total_bytes BIGINT NOT NULL, total_rows BIGINT NOT NULL,"
+                  + " scan_fractions MAP<STRING, DOUBLE> NOT NULL, attainable MAP<STRING, DOUBLE> NOT NULL,"
+                  + " target_file_size_bytes BIGINT NOT NULL, smallest_bytes BIGINT NOT NULL, median_bytes BIGINT NOT NULL,"
+                  + " largest_bytes BIGINT NOT NULL, badly_sized_files INT NOT NULL, files_after_rewrite INT NOT NULL,"
+                  + " findings STRING NOT NULL",
               Procedures::report),
           new AddedProcedure(
               "zorder_rewrite",
               RewriteDataFilesProcedure.REQUEST,
-              RewriteDataFilesProcedure.OUTPUT
-                  .add("message", DataTypes.StringType)
-                  .add("result", DataTypes.StringType, false),
+              RewriteDataFilesProcedure.COUNTS + ", message STRING, result STRING NOT NULL",
               Procedures::rewrite));
 
   private Procedures() {}
+
+  /** A procedure that Iceberg does not have: parameters that may be left out are nullable. */
+  public record AddedProcedure(String name, StructType parameters, StructType output, Body body) {
+    AddedProcedure(String name, String parameters, String output, Body body) {
+      this(name, StructType.fromDDL(parameters), StructType.fromDDL(output), body);
+    }
+
+    /** From the arguments of a CALL in a catalog to rows of the output, as Spark holds values inside. */
+    public interface Body {
+      List<Object[]> call(SparkSession session, TableCatalog catalog, CallArguments arguments);
+    }
+  }
 
   /** A procedure, as a CALL names it in an Iceberg catalog: one that is added, or null for Iceberg's {@code rewrite_data_files}. */
   public record NamedProcedure(CatalogPlugin catalog, Identifier identifier, AddedProcedure added) {

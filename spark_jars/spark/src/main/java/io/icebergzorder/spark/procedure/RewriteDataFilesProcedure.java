@@ -14,7 +14,6 @@ import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.spark.actions.SparkActions;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
-import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -26,22 +25,15 @@ import org.slf4j.LoggerFactory;
 public final class RewriteDataFilesProcedure {
   public static final String NAME = "rewrite_data_files";
 
-  public static final StructType OUTPUT =
-      new StructType()
-          .add("rewritten_data_files_count", DataTypes.IntegerType, false)
-          .add("added_data_files_count", DataTypes.IntegerType, false)
-          .add("rewritten_bytes_count", DataTypes.LongType, false)
-          .add("failed_data_files_count", DataTypes.IntegerType, false)
-          .add("removed_delete_files_count", DataTypes.IntegerType, false);
+  static final String COUNTS =
+      "rewritten_data_files_count INT NOT NULL, added_data_files_count INT NOT NULL, rewritten_bytes_count BIGINT NOT NULL,"
+          + " failed_data_files_count INT NOT NULL, removed_delete_files_count INT NOT NULL";
+
+  public static final StructType OUTPUT = StructType.fromDDL(COUNTS);
 
   /** What a request consists of, as the procedures that Iceberg does not have take it. */
-  static final StructType REQUEST =
-      new StructType()
-          .add("table", DataTypes.StringType, false)
-          .add("sort_order", DataTypes.StringType)
-          .add("options", DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType))
-          .add("where", DataTypes.StringType)
-          .add("branch", DataTypes.StringType);
+  static final String REQUEST =
+      "`table` STRING NOT NULL, sort_order STRING, options MAP<STRING, STRING>, `where` STRING, branch STRING";
 
   private static final Logger LOG = LoggerFactory.getLogger(RewriteDataFilesProcedure.class);
 
@@ -81,7 +73,6 @@ public final class RewriteDataFilesProcedure {
     return Optional.of(List.<Object[]>of(counts(rewrite.execute())));
   }
 
-  /** The rewrite that the arguments ask for. */
   static ZOrderRewrite request(SparkSession session, TableCatalog catalog, CallArguments arguments) {
     return request(session, catalog, arguments, arguments.texts("options"));
   }

@@ -17,7 +17,6 @@ public final class AskedFiles {
   private final List<FileCondition> conditions;
   private final Map<String, Asked> asked = new HashMap<>();
 
-  /** The queries of a file. */
   private record Asked(BitSet mayFind, BitSet read) {}
 
   public AskedFiles(
@@ -39,7 +38,6 @@ public final class AskedFiles {
     return of;
   }
 
-  /** How they are asked of some of the files. */
   public AskedQueries of(List<String> locations) {
     boolean[] mayFind = new boolean[conditions.size()];
     boolean[][] reads = new boolean[conditions.size()][locations.size()];

@@ -38,7 +38,6 @@ public final class FileCondition {
         .toList();
   }
 
-  /** Whether a data file may hold a row for which the condition is true. */
   public boolean mayMatch(ContentFile<?> file) {
     return partitionMayMatch(file) && valuesMayMatch(file);
   }

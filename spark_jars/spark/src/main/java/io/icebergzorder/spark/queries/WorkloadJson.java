@@ -35,7 +35,6 @@ final class WorkloadJson {
 
   private WorkloadJson() {}
 
-  /** Reads a workload. */
   static List<WeightedFilter> queries(String text) {
     JsonNode json = json(text);
     checkKeys(json, "it", KEYS, List.of("version", "queries"));
@@ -53,7 +52,6 @@ final class WorkloadJson {
     return merged(queries);
   }
 
-  /** How messages call a query. */
   private static String place(int number) {
     return "queries[" + number + "]";
   }
@@ -132,7 +130,6 @@ final class WorkloadJson {
         .toList();
   }
 
-  /** What is thrown for all that is wrong with a workload. */
   static IllegalArgumentException refused(String why, Object... of) {
     return new IllegalArgumentException(String.format(why, of));
   }

@@ -46,7 +46,6 @@ public final class TableReport {
             .toList();
   }
 
-  /** Reports on a table. Manifests are read, and no data. */
   public static ClusteringReport of(CatalogTable target, String columns, String where, String branch) {
     return ClusteringReport.of(new TableReport(ResolvedReport.of(target, columns, where, branch)).facts());
   }

@@ -15,7 +15,6 @@ public record RewriteRequest(
   /** The strategy's name, as written in a CALL. */
   public static final String STRATEGY = "zorder";
 
-  /** Takes a copy of the options. */
   public RewriteRequest {
     options.forEach(RewriteRequest::checkGiven);
     // In the order as written, so that a plan is always told in the same words.
@@ -24,7 +23,7 @@ public record RewriteRequest(
 
   private static void checkGiven(String name, String value) {
     if (value == null) {
-      throw new IllegalArgumentException(String.format("Cannot set %s to NULL, because an option needs a value", name));
+      throw new IllegalArgumentException("Cannot set %s to NULL, because an option needs a value".formatted(name));
     }
   }
 }

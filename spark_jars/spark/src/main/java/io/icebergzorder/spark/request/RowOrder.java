@@ -34,7 +34,6 @@ public record RowOrder(
     return ofClustering < 0 || weights.length == 0 ? 1 : weights[ofClustering];
   }
 
-  /** The same order of columns that go by other names. */
   RowOrder renamed(Function<ClusteringColumn, List<String>> names) {
     UnaryOperator<ClusteringColumn> renamed = each -> new ClusteringColumn(names.apply(each), each.type());
     return new RowOrder(
@@ -52,7 +51,6 @@ public record RowOrder(
     return Stream.concat(partition.stream().map(PartitionColumn::key), named().stream()).toList();
   }
 
-  /** The columns of the prefix, then the clustering columns. */
   public List<ClusteringColumn> named() {
     return Stream.concat(prefix.stream(), columns.stream()).toList();
   }
@@ -68,17 +66,14 @@ public record RowOrder(
         files, options.cuts(), curve, leadingOrders(), options.maxBoundaries(), options.sizeTolerance(), weights);
   }
 
-  /** The names of the clustering columns. */
   public String names(String separator) {
     return columns.stream().map(ClusteringColumn::name).collect(Collectors.joining(separator));
   }
 
-  /** It as a sort order in full. */
   public String sortOrder() {
     return (prefix.isEmpty() ? "" : prefixText() + ", ") + curve.label() + "(" + names(", ") + ")";
   }
 
-  /** The prefix as a sort order writes it, in full; empty without one. */
   public String prefixText() {
     return IntStream.range(0, prefix.size())
         .mapToObj(i -> new PrefixColumn(prefix.get(i).parts(), prefixOrders.get(i)).text())

@@ -51,7 +51,6 @@ final class FileGroupPool {
    */
   record Outcomes(Consumer<RewriteFileGroup> done, BiConsumer<RewriteFileGroup, Throwable> failed, boolean stopOnFailure) {}
 
-  /** The number of file groups, those that could not be sampled included. */
   int size() {
     return groups;
   }

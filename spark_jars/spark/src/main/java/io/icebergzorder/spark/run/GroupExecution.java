@@ -1,6 +1,5 @@
 package io.icebergzorder.spark.run;
 
-import io.icebergzorder.spark.commit.PartialCommits;
 import io.icebergzorder.spark.commit.RewriteCommit;
 import io.icebergzorder.spark.commit.UnknownCommitException;
 import io.icebergzorder.spark.internals.Failures;
@@ -87,9 +86,9 @@ final class GroupExecution {
     }
     check(commits, groups.size(), reasons, progress.maxFailedCommits());
     return ImmutableRewriteDataFiles.Result.builder()
-        .rewriteResults(commits.committed().stream().map(RewriteFileGroup::asResult).toList())
+        .rewriteResults(commits.committed.stream().map(RewriteFileGroup::asResult).toList())
         .addAllRewriteFailures(failed.stream().map(GroupExecution::failure).toList())
-        .addAllRewriteFailures(commits.lost().stream().map(GroupExecution::failure).toList())
+        .addAllRewriteFailures(commits.lost.stream().map(GroupExecution::failure).toList())
         .build();
   }
 
@@ -102,7 +101,7 @@ final class GroupExecution {
 
   /** Fails where a result would hide what became of the commits. */
   private void check(PartialCommits commits, int groups, Queue<Throwable> groupFailures, int maxFailedCommits) {
-    List<RuntimeException> unknown = commits.unknown();
+    List<RuntimeException> unknown = commits.unknown;
     if (!unknown.isEmpty()) {
       throw new UnknownCommitException(
           String.format(
@@ -113,9 +112,9 @@ final class GroupExecution {
               table.name(), unknown.size(), Failures.rootMessage(unknown.get(0)), account(commits, groups)),
           unknown.get(0));
     }
-    int failed = commits.failures().size();
-    if (commits.committed().isEmpty() && failed + groupFailures.size() > 0) {
-      Throwable first = failed > 0 ? commits.failures().get(0) : groupFailures.element();
+    int failed = commits.failures.size();
+    if (commits.committed.isEmpty() && failed + groupFailures.size() > 0) {
+      Throwable first = failed > 0 ? commits.failures.get(0) : groupFailures.element();
       String why = failed > 0 ? first.getMessage() : Failures.rootMessage(first);
       throw new RuntimeException(
           "Cannot complete the rewrite of %s, because all failed: %s. %s".formatted(table.name(), why, account(commits, groups)),
@@ -136,8 +135,8 @@ final class GroupExecution {
   private static String account(PartialCommits commits, int groups) {
     String known =
         String.format(
-            Locale.ROOT, "%d of %d file groups were committed in %d commits", commits.committed().size(), groups, commits.succeeded());
-    return commits.unknown().isEmpty()
+            Locale.ROOT, "%d of %d file groups were committed in %d commits", commits.committed.size(), groups, commits.succeeded);
+    return commits.unknown.isEmpty()
         ? known + "; the new files of the others were deleted."
         : known + " for certain; no file of a commit in doubt was deleted.";
   }

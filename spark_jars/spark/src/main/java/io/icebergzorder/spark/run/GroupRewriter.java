@@ -3,10 +3,10 @@ package io.icebergzorder.spark.run;
 import io.icebergzorder.spark.commit.RowCounts;
 import io.icebergzorder.spark.internals.FunctionScope;
 import io.icebergzorder.spark.internals.RewriteSession;
+import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
 import io.icebergzorder.spark.jobs.GroupJob;
 import io.icebergzorder.spark.jobs.LaidOutGroup;
-import io.icebergzorder.spark.jobs.ReadPartitions;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -14,10 +14,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.iceberg.DataFile;
+import org.apache.iceberg.FileScanTask;
+import org.apache.iceberg.ScanTaskGroup;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableProperties;
+import org.apache.iceberg.spark.SparkReadConf;
 import org.apache.iceberg.spark.SparkWriteOptions;
 import org.apache.iceberg.util.PropertyUtil;
+import org.apache.iceberg.util.TableScanUtil;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
  * Rewrites the file groups of a job by their layouts: every row is read once, gets its positions, goes straight to its
@@ -81,5 +87,48 @@ record GroupRewriter(RewriteSession session, Table table, RowOrder order) {
             TableProperties.PARQUET_ROW_GROUP_SIZE_BYTES,
             TableProperties.PARQUET_ROW_GROUP_SIZE_BYTES_DEFAULT);
     return group.group().maxOutputFileSize() + rowGroup;
+  }
+
+  /** The partitions that a job reads, each with files of one group. */
+  private record ReadPartitions(List<List<FileScanTask>> tasks, int[] groups) {
+    /** Plans the partitions of a job: one for each group that is rewritten in place, otherwise as many as Iceberg makes of it. */
+    static ReadPartitions of(SparkSession session, Table table, GroupJob job) {
+      SparkReadConf settings =
+          (SparkReadConf)
+              SparkInternals.construct(SparkReadConf.class, session, table, CaseInsensitiveStringMap.empty());
+      List<List<FileScanTask>> partitions = new ArrayList<>();
+      List<Integer> groups = new ArrayList<>();
+      int coresOfGroup = Math.max(1, SparkInternals.parallelism(session) / job.groups().size());
+      for (int group = 0; group < job.groups().size(); group++) {
+        List<FileScanTask> files = job.groups().get(group).group().fileScanTasks();
+        for (List<FileScanTask> tasks : job.isInPlace() ? List.of(files) : planned(files, settings, coresOfGroup)) {
+          partitions.add(tasks);
+          groups.add(group);
+        }
+      }
+      return new ReadPartitions(partitions, groups.stream().mapToInt(Integer::intValue).toArray());
+    }
+
+    private static List<List<FileScanTask>> planned(List<FileScanTask> files, SparkReadConf settings, int cores) {
+      List<List<FileScanTask>> planned = new ArrayList<>();
+      for (ScanTaskGroup<FileScanTask> tasks :
+          TableScanUtil.planTaskGroups(
+              files, splitSize(files, settings, cores), settings.splitLookback(), settings.splitOpenFileCost())) {
+        planned.add(List.copyOf(tasks.tasks()));
+      }
+      return planned;
+    }
+
+    /** How much a partition reads: less than the table's split size where some cores would have nothing to do, as Iceberg's scans do. */
+    private static long splitSize(List<FileScanTask> files, SparkReadConf settings, int cores) {
+      if (settings.splitSizeOption() != null || !settings.adaptiveSplitSizeEnabled()) {
+        return settings.splitSize();
+      }
+      long bytes = 0;
+      for (FileScanTask file : files) {
+        bytes += Math.max(file.sizeBytes(), file.filesCount() * settings.splitOpenFileCost());
+      }
+      return TableScanUtil.adjustSplitSize(bytes, cores, settings.splitSize());
+    }
   }
 }

@@ -14,14 +14,12 @@ import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.jobs.Destination;
 import io.icebergzorder.spark.jobs.HashRouting;
 import io.icebergzorder.spark.jobs.OfGroup;
-import io.icebergzorder.spark.jobs.StageGroups;
 import io.icebergzorder.spark.sample.KeyFunctions;
 import java.io.Serializable;
-import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
-import java.util.UUID;
+import org.apache.iceberg.util.UUIDUtil;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -34,27 +32,27 @@ public final class PositionFunctions {
 
   /** The function from a column's value to its position, at the column's place in a packed row. */
   static ScalarFunction<Long> packed(
-      ClusteringColumn column, List<Optional<LayoutColumn>> layouts, DataType type, StageGroups stage, FunctionScope scope) {
+      ClusteringColumn column, List<Optional<LayoutColumn>> layouts, DataType type, Shared<int[]> groups, FunctionScope scope) {
     if (column.domain() == KeyDomain.LONG) {
       List<Longs> longs = layouts.stream().map(Longs::of).toList();
-      return new LongPosition(type, new OfGroup<>(stage, scope.shareAll(longs)));
+      return new LongPosition(type, new OfGroup<>(groups, scope.shareAll(longs)));
     }
     if (DataTypes.StringType.equals(type)) {
       List<Texts> texts = layouts.stream().map(layout -> Texts.of(column, layout)).toList();
-      return new TextPosition(type, new OfGroup<>(stage, scope.shareAll(texts)));
+      return new TextPosition(type, new OfGroup<>(groups, scope.shareAll(texts)));
     }
     List<Bytes> bytes = layouts.stream().map(Bytes::of).toList();
-    return new BytesPosition(type, new OfGroup<>(stage, scope.shareAll(bytes)));
+    return new BytesPosition(type, new OfGroup<>(groups, scope.shareAll(bytes)));
   }
 
   /** The function from whether a column is NULL, which it has to be, to the position of NULL. */
   static ScalarFunction<Long> packedOfNull(
-      List<Optional<LayoutColumn>> layouts, StageGroups stage, FunctionScope scope) {
+      List<Optional<LayoutColumn>> layouts, Shared<int[]> groups, FunctionScope scope) {
     List<Long> nulls =
         layouts.stream()
             .map(layout -> layout.map(each -> each.packed()[each.boundaries().nullBucket()]).orElse(0L))
             .toList();
-    return new NullPosition(new OfGroup<>(stage, scope.shareAll(nulls)));
+    return new NullPosition(new OfGroup<>(groups, scope.shareAll(nulls)));
   }
 
   /** What stands for the boundaries of a column that a layout leaves out: none, so that there is one bucket of values. */
@@ -82,7 +80,7 @@ public final class PositionFunctions {
   /** Spark shows a UUID as its text, whose order is that of its bytes; comparing texts saves parsing each row. */
   private static UTF8String[] texts(ClusteringColumn column, BytesBoundaries boundaries) {
     return Arrays.stream(boundaries.values())
-        .map(key -> isUuid(column) ? UTF8String.fromString(uuidText(key)) : UTF8String.fromBytes(key))
+        .map(key -> isUuid(column) ? UTF8String.fromString(UUIDUtil.convert(key).toString()) : UTF8String.fromBytes(key))
         .toArray(UTF8String[]::new);
   }
 
@@ -98,7 +96,6 @@ public final class PositionFunctions {
     }
   }
 
-  /** The same of bytes. */
   private record Bytes(BytesBoundaries boundaries, long[] packed) implements Serializable {
     static Bytes of(Optional<LayoutColumn> column) {
       Boundaries boundaries = boundariesOf(column, KeyDomain.BYTES);
@@ -147,7 +144,6 @@ public final class PositionFunctions {
     }
   }
 
-  /** Value of the long domain to its packed position. */
   public static final class LongPosition extends ColumnFunction<Long> {
     private final OfGroup<Longs> positions;
 
@@ -183,7 +179,6 @@ public final class PositionFunctions {
     }
   }
 
-  /** Bytes or wide decimal to its packed position. */
   public static final class BytesPosition extends ColumnFunction<Long> {
     private final OfGroup<Bytes> positions;
 
@@ -203,7 +198,6 @@ public final class PositionFunctions {
     }
   }
 
-  /** Text to its packed position. */
   public static final class TextPosition extends ColumnFunction<Long> {
     private final OfGroup<Texts> positions;
 
@@ -217,7 +211,6 @@ public final class PositionFunctions {
     }
   }
 
-  /** Whether a value is NULL to the packed position of NULL. */
   public static final class NullPosition extends ColumnFunction<Long> {
     private final OfGroup<Long> position;
 
@@ -230,11 +223,6 @@ public final class PositionFunctions {
     public long invoke(boolean isNull) {
       return isNull ? position.value() : 0;
     }
-  }
-
-  private static String uuidText(byte[] key) {
-    ByteBuffer bytes = ByteBuffer.wrap(key);
-    return new UUID(bytes.getLong(), bytes.getLong()).toString();
   }
 
   /** Packed positions, and what breaks ties, to the number of the row's file in the job. */

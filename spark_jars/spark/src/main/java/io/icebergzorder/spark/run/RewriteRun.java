@@ -33,7 +33,6 @@ public final class RewriteRun {
 
   private RewriteRun() {}
 
-  /** What became of a rewrite. */
   public record Outcome(
       RewriteDataFiles.Result result,
       Map<String, Double> before,
@@ -42,7 +41,6 @@ public final class RewriteRun {
       Optional<FittedLayouts.WorkloadReads> workload,
       List<String> messages) {}
 
-  /** Rewrites the file groups of a plan. */
   public static Outcome run(RewriteSession session, TablePlan plan, FittedLayouts fitted, long since)
       throws InterruptedException {
     List<MetricsFindings.Fix> fixes = set(plan.target().table(), fitted);

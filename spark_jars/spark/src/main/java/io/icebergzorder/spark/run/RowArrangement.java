@@ -12,7 +12,6 @@ import io.icebergzorder.spark.jobs.GroupJob;
 import io.icebergzorder.spark.jobs.HashRouting;
 import io.icebergzorder.spark.jobs.LaidOutGroup;
 import io.icebergzorder.spark.jobs.OfGroup;
-import io.icebergzorder.spark.jobs.StageGroups;
 import io.icebergzorder.spark.request.RowOrder;
 import io.icebergzorder.spark.sample.KeySources;
 import java.util.ArrayList;
@@ -38,23 +37,21 @@ final class RowArrangement {
   private final GroupJob job;
   private final KeySources sources;
   private final FunctionScope scope;
-  private final StageGroups stage;
+  private final Shared<int[]> groups;
 
   RowArrangement(Table table, RowOrder order, GroupJob job, int[] groups, FunctionScope scope) {
     this.order = order;
     this.job = job;
     this.sources = new KeySources(table, order, scope);
     this.scope = scope;
-    this.stage = new StageGroups(scope.share(groups));
+    this.groups = scope.share(groups);
   }
 
-  /** Rows in order. */
   record Arranged(Dataset<Row> rows, int columns, Optional<String> fileColumn) {}
 
-  /** Arranges rows. */
   Arranged of(Dataset<Row> rows) {
     List<Destination> destinations = Destination.of(job);
-    OfGroup<Destination> destination = new OfGroup<>(stage, scope.shareAll(destinations));
+    OfGroup<Destination> destination = new OfGroup<>(groups, scope.shareAll(destinations));
     boolean hasTies = destinations.stream().anyMatch(each -> each.placement().needsTieBreakers());
     Dataset<Row> located = hasTies ? SparkInternals.withFileAndPosition(rows) : rows;
     Column packed = packed();
@@ -93,7 +90,6 @@ final class RowArrangement {
     return hasTies ? functions.xxhash64(functions.col("_file"), functions.col("_pos")) : functions.lit(0L);
   }
 
-  /** Each row in the partition of the task that writes its file. */
   private Dataset<Row> routed(Dataset<Row> rows, Column file) {
     int[] tasks = job.tasksOfFiles();
     int partitions = tasks[tasks.length - 1] + 1;
@@ -121,7 +117,6 @@ final class RowArrangement {
       return functions.col(name);
     }
 
-    /** The name of the first column that was added. */
     String first() {
       return names.get(0);
     }
@@ -154,7 +149,6 @@ final class RowArrangement {
     return packed;
   }
 
-  /** By group, a column in the group's layout. */
   private List<Optional<LayoutColumn>> layouts(int ordinal) {
     return job.groups().stream()
         .map(group -> group.layout().columns().stream().filter(each -> each.ordinal() == ordinal).findFirst())
@@ -165,8 +159,8 @@ final class RowArrangement {
     Column value = sources.value(ordinal);
     Column position =
         scope.call(
-            PositionFunctions.packed(order.all().get(ordinal), layouts, sources.type(ordinal), stage, scope), value);
-    Column ofNull = scope.call(PositionFunctions.packedOfNull(layouts, stage, scope), value.isNull());
+            PositionFunctions.packed(order.all().get(ordinal), layouts, sources.type(ordinal), groups, scope), value);
+    Column ofNull = scope.call(PositionFunctions.packedOfNull(layouts, groups, scope), value.isNull());
     return functions.coalesce(position, ofNull);
   }
 

@@ -122,7 +122,6 @@ final class RunMeasurement {
     return read.computeIfAbsent(group.info().globalIndex(), index -> queries.made(group.addedFiles()));
   }
 
-  /** What was read of the file groups that were committed, and is read now. */
   synchronized RewriteRun.Outcome outcome(RewriteDataFiles.Result result, List<String> messages) {
     List<Integer> committed =
         StreamSupport.stream(result.rewriteResults().spliterator(), false)
@@ -143,7 +142,6 @@ final class RunMeasurement {
         messages);
   }
 
-  /** Fractions as people read them. */
   static String percents(Map<String, Double> fractions) {
     return fractions.entrySet().stream()
         .map(entry -> String.format(Locale.ROOT, "%s %.1f%%", entry.getKey(), 100 * entry.getValue()))

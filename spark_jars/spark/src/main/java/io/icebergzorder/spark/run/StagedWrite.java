@@ -46,7 +46,6 @@ final class StagedWrite implements AutoCloseable {
   private final String name;
   private final AtomicReference<List<List<DataFile>>> written = new AtomicReference<>();
 
-  /** What the parts of the write share. */
   private record Job(
       Table table,
       StagedScan scan,
@@ -68,12 +67,10 @@ final class StagedWrite implements AutoCloseable {
     this.name = SessionCatalog.register(new GroupTable((SupportsWrite) SparkInternals.stagedTable(table, scan.id()), job));
   }
 
-  /** The writer of the rows. */
   DataFrameWriterV2<Row> writer() {
     return arranged.rows().writeTo(session.nameOf(name));
   }
 
-  /** The new files, by task, once they are written. */
   List<List<DataFile>> files() {
     return Objects.requireNonNull(written.get());
   }

@@ -58,7 +58,6 @@ record Drawing(HashMap<UTF8String, SampledFile> files, SampledFile other, int gr
     return hash <= file.heldOut()[place] ? (long) (file.first() + place) << 32 | groups + file.group() : -1;
   }
 
-  /** What is drawn of a data file. */
   private record SampledFile(int group, int first, long[] positions, long[] fitted, long[] heldOut) implements Serializable {
     static SampledFile whole(int group, GroupScan scan, int samples) {
       long rows = scan.group().rows();

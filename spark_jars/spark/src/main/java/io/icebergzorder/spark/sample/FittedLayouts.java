@@ -51,7 +51,6 @@ public record FittedLayouts(
     left = Collections.unmodifiableMap(new LinkedHashMap<>(left));
   }
 
-  /** The layouts of the file groups that are to be rewritten. */
   public List<Layout> layouts() {
     return groups.values().stream().map(FittedGroup::layout).toList();
   }
@@ -105,7 +104,6 @@ public record FittedLayouts(
     return messages.with(Stream.concat(metrics.warnings().stream(), set.stream()).toList());
   }
 
-  /** Whether there is nothing to rewrite. */
   public boolean isNothing() {
     return groups.isEmpty() && failures.isEmpty();
   }

@@ -23,7 +23,6 @@ public final class KeyFunctions {
     return column.type().equals("uuid") ? new UuidKey(type) : new BytesKey(type, length);
   }
 
-  /** The key of a decimal of more digits than a long has. */
   public static byte[] ofWideDecimal(Decimal value) {
     return Keys.ofWideDecimal(value.toJavaBigDecimal().unscaledValue());
   }
@@ -82,7 +81,6 @@ public final class KeyFunctions {
     }
   }
 
-  /** Text of a UUID to its 16 bytes. */
   public static final class UuidKey extends ColumnFunction<byte[]> {
     UuidKey(DataType type) {
       super(DataTypes.BinaryType, type);

@@ -48,7 +48,6 @@ final class LayoutChoice {
     this.queries = ConditionReads.ofWorkload(plan);
   }
 
-  /** Fits the layout of a file group, of so many files, to a sample. */
   interface Fit {
     Layout of(PlannedGroup group, Sample sample, int files);
   }
@@ -96,7 +95,6 @@ final class LayoutChoice {
     return ScanFractions.mean(plan, fractions, BytesRead.sum(count, groups.stream().map(read)), new double[0]);
   }
 
-  /** What means are over, as messages have it. */
   private String over() {
     return plan.workload().isPresent() ? "the queries of the workload" : "the columns";
   }

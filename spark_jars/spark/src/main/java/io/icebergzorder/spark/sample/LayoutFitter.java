@@ -1,6 +1,5 @@
 package io.icebergzorder.spark.sample;
 
-import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.Clusters;
 import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.LayoutRequest;
@@ -48,7 +47,6 @@ public final class LayoutFitter {
   private final int[] keyLengths;
   private final ConditionReads queries;
 
-  /** Takes a plan with at least one file group, and the session to sample in. */
   public LayoutFitter(RewriteSession session, TablePlan plan) {
     this.session = session;
     this.plan = plan;
@@ -69,7 +67,6 @@ public final class LayoutFitter {
         "Cannot complete the rewrite of %s, because sampling failed: %s. Nothing was committed.");
   }
 
-  /** Fits the same layouts, to be looked at. */
   public FittedLayouts predicted() throws InterruptedException {
     return fitted(this::drawn, Map.of(), "Cannot sample %s, because %s. Nothing was written.");
   }
@@ -104,7 +101,6 @@ public final class LayoutFitter {
     return values;
   }
 
-  /** A layout, and the sample that it is fitted to. */
   private record SampledLayout(Sampler.Drawn sample, Layout layout) {
     PlannedGroup group() {
       return sample.scan().group();
@@ -127,7 +123,6 @@ public final class LayoutFitter {
     }
   }
 
-  /** Draws samples of file groups, in their order. */
   private interface Draw {
     List<Sampler.Drawn> of(List<GroupScan> scans);
   }
@@ -145,7 +140,6 @@ public final class LayoutFitter {
       // One that cannot be read this time has no layout any more.
       clusters.forEach(scan -> layouts.computeIfPresent(scan.group(), (group, sparse) -> again.get(group)));
     }
-    tellOfLeftOut(layouts.values().stream().map(SampledLayout::layout).toList());
     return layouts.values();
   }
 
@@ -201,17 +195,5 @@ public final class LayoutFitter {
   private long mostRows() {
     long wanted = GroupScan.rows(plan.groups(), plan.options().layout());
     return Math.max(1, Math.min(wanted, plan.groups().stream().mapToLong(PlannedGroup::rows).sum()));
-  }
-
-  /** Tells of columns that separate nothing in some file groups. */
-  private void tellOfLeftOut(List<Layout> layouts) {
-    for (ClusteringColumn column : order.named()) {
-      long groups = layouts.stream().filter(layout -> layout.leftOut().contains(column.name())).count();
-      if (groups > 0 && groups < layouts.size()) {
-        LOG.info(
-            "Left clustering column {} of {} out in {} of {} file groups: it has one value only there",
-            column.name(), table.name(), groups, layouts.size());
-      }
-    }
   }
 }

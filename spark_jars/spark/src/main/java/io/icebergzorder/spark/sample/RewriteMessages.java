@@ -27,7 +27,6 @@ record RewriteMessages(List<String> first, List<String> last) {
     }
   }
 
-  /** Tells of scan fractions by column name, and their means. */
   static RewriteMessages of(
       TablePlan plan, Map<String, Double> before, Map<String, Double> predicted, Means means, Collection<FittedGroup> groups) {
     List<String> messages = new ArrayList<>();

@@ -53,10 +53,8 @@ public final class Sampler {
     this.keyLengths = keyLengths;
   }
 
-  /** What is sampled of a file group. */
   record Drawn(GroupScan scan, Sample fitted, Sample heldOut, int[] rowGroups, List<long[]> tails) {}
 
-  /** Draws a sample of every file group. */
   List<Drawn> draw(List<GroupScan> scans, long seed) {
     List<FileScanTask> tasks = scans.stream().flatMap(scan -> scan.tasks().stream()).toList();
     try (StagedScan scan = new StagedScan(session.spark(), table, tasks);
