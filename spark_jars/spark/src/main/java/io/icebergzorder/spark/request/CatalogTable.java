@@ -48,14 +48,12 @@ public record CatalogTable(SparkSession session, TableCatalog catalog, Identifie
       loaded = catalog.loadTable(identifier);
     } catch (NoSuchTableException e) {
       throw new IllegalArgumentException(
-          "Cannot %s %s, because there is no such table in catalog %s".formatted(act, identifier, catalog.name()),
-          e);
+          "Cannot %s %s, because there is no such table in catalog %s".formatted(act, identifier, catalog.name()), e);
     }
     if (loaded instanceof SparkTable found) {
       return new CatalogTable(session, catalog, identifier, found.table(), found.branch());
     }
-    throw new IllegalArgumentException(
-        "Cannot %s %s, because it is not an Iceberg table".formatted(act, identifier));
+    throw new IllegalArgumentException("Cannot %s %s, because it is not an Iceberg table".formatted(act, identifier));
   }
 
   /** The table's identifier in the procedure's own catalog. */

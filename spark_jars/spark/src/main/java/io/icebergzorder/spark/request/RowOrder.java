@@ -6,12 +6,18 @@ import io.icebergzorder.core.LayoutRequest;
 import io.icebergzorder.core.PrefixColumn;
 import io.icebergzorder.core.PrefixOrder;
 import io.icebergzorder.core.ZOrderOptions;
+import io.icebergzorder.spark.internals.FunctionScope;
 import java.util.List;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.types.Types;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.DataType;
 
 /** A sort order, resolved against a table. */
 public record RowOrder(
@@ -53,6 +59,20 @@ public record RowOrder(
 
   public List<ClusteringColumn> named() {
     return Stream.concat(prefix.stream(), columns.stream()).toList();
+  }
+
+  /** The value of one of {@link #all} in a data frame of the table: a column's, or a partition field's key. */
+  public Column value(int ordinal, FunctionScope scope) {
+    if (ordinal >= partition.size()) {
+      return functions.col(all().get(ordinal).name());
+    }
+    PartitionColumn field = partition.get(ordinal);
+    return scope.call(field.value(), functions.col(field.source().name()));
+  }
+
+  /** The type as which Spark reads that value. */
+  public DataType type(int ordinal) {
+    return SparkSchemaUtil.convert(Types.fromPrimitiveString(all().get(ordinal).type()));
   }
 
   /** How the columns that a layout splits first are sorted: the partition fields, then the columns of the prefix. */

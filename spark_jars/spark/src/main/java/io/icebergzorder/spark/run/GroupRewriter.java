@@ -36,7 +36,7 @@ record GroupRewriter(RewriteSession session, Table table, RowOrder order) {
     try (FunctionScope scope = new FunctionScope(session);
         StagedScan scan = StagedScan.ofPartitions(session.spark(), table, partitions.tasks())) {
       RowArrangement.Arranged arranged =
-          new RowArrangement(table, order, job, partitions.groups(), scope).of(scan.rows());
+          new RowArrangement(order, job, partitions.groups(), scope).of(scan.rows());
       try (StagedWrite write = new StagedWrite(session, table, scan, arranged, scope.share(job.tasksOfFiles()))) {
         write.writer().options(options(job, scan.id())).append();
         List<Set<DataFile>> byGroup = byGroup(job, write.files());

@@ -78,14 +78,7 @@ public final class RewriteRun {
     RewriteDataFiles.Result result =
         new GroupExecution(session.spark(), table, plan.options(), commit)
             .run(new FileGroupPool(rewriter, jobs(session, plan, fitted), unsampled(fitted)));
-    Outcome outcome = measurement.outcome(result, messages);
-    LOG.info(
-        "Scan fraction of column = value among the rewritten files of {}: before {}; predicted {}; actual {}",
-        table.name(),
-        RunMeasurement.percents(outcome.before()),
-        RunMeasurement.percents(outcome.predicted()),
-        RunMeasurement.percents(outcome.actual()));
-    return outcome;
+    return measurement.outcome(result, messages);
   }
 
   /** Sets the metrics modes by which new files keep bounds that serve, before any is written. */

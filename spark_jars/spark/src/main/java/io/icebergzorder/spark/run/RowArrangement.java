@@ -13,12 +13,10 @@ import io.icebergzorder.spark.jobs.HashRouting;
 import io.icebergzorder.spark.jobs.LaidOutGroup;
 import io.icebergzorder.spark.jobs.OfGroup;
 import io.icebergzorder.spark.request.RowOrder;
-import io.icebergzorder.spark.sample.KeySources;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
-import org.apache.iceberg.Table;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -35,14 +33,12 @@ import org.apache.spark.sql.functions;
 final class RowArrangement {
   private final RowOrder order;
   private final GroupJob job;
-  private final KeySources sources;
   private final FunctionScope scope;
   private final Shared<int[]> groups;
 
-  RowArrangement(Table table, RowOrder order, GroupJob job, int[] groups, FunctionScope scope) {
+  RowArrangement(RowOrder order, GroupJob job, int[] groups, FunctionScope scope) {
     this.order = order;
     this.job = job;
-    this.sources = new KeySources(table, order, scope);
     this.scope = scope;
     this.groups = scope.share(groups);
   }
@@ -72,7 +68,7 @@ final class RowArrangement {
       key.add(number);
     }
     for (int ordinal = leading; ordinal < order.leadingOrders().size(); ordinal++) {
-      Column value = sources.value(ordinal);
+      Column value = order.value(ordinal, scope);
       // Iceberg's writer has one file open at a time: the rows of a partition must come one after the other.
       Column known = ordinal < order.partition().size() ? keyed.with("_zorder_partition_" + ordinal, value) : value;
       key.add(directed(known, order.leadingOrders().get(ordinal)));
@@ -156,10 +152,10 @@ final class RowArrangement {
   }
 
   private Column known(int ordinal, List<Optional<LayoutColumn>> layouts) {
-    Column value = sources.value(ordinal);
+    Column value = order.value(ordinal, scope);
     Column position =
         scope.call(
-            PositionFunctions.packed(order.all().get(ordinal), layouts, sources.type(ordinal), groups, scope), value);
+            PositionFunctions.packed(order.all().get(ordinal), layouts, order.type(ordinal), groups, scope), value);
     Column ofNull = scope.call(PositionFunctions.packedOfNull(layouts, groups, scope), value.isNull());
     return functions.coalesce(position, ofNull);
   }

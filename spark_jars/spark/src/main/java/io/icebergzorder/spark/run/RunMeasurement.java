@@ -20,11 +20,9 @@ import java.math.RoundingMode;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Properties;
 import java.util.UUID;
-import java.util.stream.Collectors;
 import java.util.stream.StreamSupport;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
@@ -140,12 +138,6 @@ final class RunMeasurement {
             .filter(workload -> !groups.isEmpty())
             .map(workload -> FittedLayouts.read(workload, groups, committed.stream().map(read::get).toList())),
         messages);
-  }
-
-  static String percents(Map<String, Double> fractions) {
-    return fractions.entrySet().stream()
-        .map(entry -> String.format(Locale.ROOT, "%s %.1f%%", entry.getKey(), 100 * entry.getValue()))
-        .collect(Collectors.joining(", "));
   }
 
   /** At most six digits after the point, and no zeros at the end. */

@@ -74,12 +74,11 @@ public final class Sampler {
   /** Where a row belongs, then for every clustering column its key and whether it is NaN. */
   private Column[] selection(FunctionScope scope, Column drawn) {
     List<Column> selection = new ArrayList<>(List.of(drawn.as(DRAWN)));
-    KeySources sources = new KeySources(table, order, scope);
     List<ClusteringColumn> columns = order.all();
     for (int i = 0; i < columns.size(); i++) {
       ClusteringColumn column = columns.get(i);
-      Column value = sources.value(i);
-      DataType type = sources.type(i);
+      Column value = order.value(i, scope);
+      DataType type = order.type(i);
       selection.add(scope.call(KeyFunctions.key(column, type, keyLengths[i]), value).as("key" + i));
       selection.add((isFloating(type) ? value.isNaN() : functions.lit(false)).as("nan" + i));
     }
