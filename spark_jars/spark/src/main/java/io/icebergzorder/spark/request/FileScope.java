@@ -36,6 +36,13 @@ public record FileScope(Expression filter, boolean caseSensitive) {
     forEach(at(table, snapshotId).newScan().includeColumnStats(columns), task -> visitor.accept(task.file()));
   }
 
+  /** The same data files with both. */
+  public List<FileScanTask> filesWithBounds(Table table, long snapshotId, Collection<String> columns) {
+    List<FileScanTask> files = new ArrayList<>();
+    forEach(at(table, snapshotId).newScan().includeColumnStats(columns), files::add);
+    return files;
+  }
+
   /**
    * How old data files must be for a rewrite to touch them. A file is as old as the snapshot of its data sequence
    * number, which rewrites keep; where that is 0, as in tables of version 1, as the snapshot that added it. Files of

@@ -10,32 +10,24 @@ import java.util.function.Function;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.SnapshotUtil;
 
 /** A report's request, resolved against a table. Everything that can be wrong with one is refused here. */
 public record ResolvedReport(
-    CatalogTable target,
-    String branch,
-    List<SnapshotFacts> snapshots,
-    RowOrder order,
-    RewriteOptions options,
-    String where,
-    Expression filter) {
+    CatalogTable target, List<SnapshotFacts> snapshots, RowOrder order, RewriteOptions options, String where, FileScope scope) {
   /** Resolves a request, in which all but the table may be null; columns the table or its snapshots may remember. */
   public static ResolvedReport of(CatalogTable target, String columns, String where, String branchArgument) {
     Table table = target.table();
     // A caching catalog hands out tables as they were when they were first loaded.
     table.refresh();
-    String branch = ResolvedRequest.branch(target, branchArgument, "report on");
-    List<SnapshotFacts> snapshots = snapshots(table, branch);
+    List<SnapshotFacts> snapshots = snapshots(table, ResolvedRequest.branch(target, branchArgument, "report on"));
     String sortOrder = columns == null ? remembered(target, snapshots) : columns;
     SortOrder parsed = SortOrder.parse(sortOrder);
     RewriteOptions options = RewriteOptions.of(TableDefaults.options(target, parsed, Map.of()));
     RowOrder order = ClusteringColumns.resolve(target, parsed, options.layout(), table.spec(), true);
-    Expression filter = ResolvedRequest.filter(target, where);
-    return new ResolvedReport(target, branch, snapshots, order, options, where, filter);
+    FileScope scope = new FileScope(ResolvedRequest.filter(target, where), target.isCaseSensitive());
+    return new ResolvedReport(target, snapshots, order, options, where, scope);
   }
 
   private static List<SnapshotFacts> snapshots(Table table, String branch) {

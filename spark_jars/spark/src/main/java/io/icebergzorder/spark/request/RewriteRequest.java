@@ -12,9 +12,6 @@ public record RewriteRequest(
     String where,
     String branch,
     boolean likeBuiltin) {
-  /** The strategy's name, as written in a CALL. */
-  public static final String STRATEGY = "zorder";
-
   public RewriteRequest {
     options.forEach(RewriteRequest::checkGiven);
     // In the order as written, so that a plan is always told in the same words.

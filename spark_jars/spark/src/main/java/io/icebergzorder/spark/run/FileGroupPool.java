@@ -2,7 +2,6 @@ package io.icebergzorder.spark.run;
 
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.jobs.GroupJob;
-import io.icebergzorder.spark.jobs.LaidOutGroup;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;

@@ -5,7 +5,6 @@ import io.icebergzorder.core.BytesBoundaries;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.KeyDomain;
-import io.icebergzorder.core.Keys;
 import io.icebergzorder.core.LayoutColumn;
 import io.icebergzorder.core.LongBoundaries;
 import io.icebergzorder.spark.internals.ColumnFunction;
@@ -73,14 +72,10 @@ public final class PositionFunctions {
     return column.map(LayoutColumn::packed).orElseGet(() -> new long[boundaries.buckets()]);
   }
 
-  private static boolean isUuid(ClusteringColumn column) {
-    return column.type().equals("uuid");
-  }
-
   /** Spark shows a UUID as its text, whose order is that of its bytes; comparing texts saves parsing each row. */
   private static UTF8String[] texts(ClusteringColumn column, BytesBoundaries boundaries) {
     return Arrays.stream(boundaries.values())
-        .map(key -> isUuid(column) ? UTF8String.fromString(UUIDUtil.convert(key).toString()) : UTF8String.fromBytes(key))
+        .map(key -> column.type().equals("uuid") ? UTF8String.fromString(UUIDUtil.convert(key).toString()) : UTF8String.fromBytes(key))
         .toArray(UTF8String[]::new);
   }
 
@@ -103,11 +98,7 @@ public final class PositionFunctions {
     }
 
     long of(byte[] key) {
-      return packed[boundaries.bucket(key)];
-    }
-
-    long ofNull() {
-      return packed[boundaries.nullBucket()];
+      return packed[key == null ? boundaries.nullBucket() : boundaries.bucket(key)];
     }
   }
 
@@ -144,33 +135,23 @@ public final class PositionFunctions {
     }
   }
 
-  public static final class LongPosition extends ColumnFunction<Long> {
+  public static final class LongPosition extends KeyFunctions.OfLongKey {
     private final OfGroup<Longs> positions;
 
     LongPosition(DataType type, OfGroup<Longs> positions) {
-      super(DataTypes.LongType, type);
+      super(type);
       this.positions = positions;
     }
 
-    public long invoke(long value) {
-      return positions.value().of(value);
+    @Override
+    protected long of(long key) {
+      return positions.value().of(key);
     }
 
-    public long invoke(int value) {
-      return positions.value().of(value);
-    }
-
-    public long invoke(boolean value) {
-      return positions.value().of(Keys.ofBoolean(value));
-    }
-
-    public long invoke(float value) {
-      return invoke((double) value);
-    }
-
-    public long invoke(double value) {
+    @Override
+    protected long ofNan() {
       Longs of = positions.value();
-      return Double.isNaN(value) ? of.packed[of.boundaries.nanBucket()] : of.of(Keys.ofDouble(value));
+      return of.packed[of.boundaries.nanBucket()];
     }
 
     public long invoke(Decimal value) {
@@ -188,13 +169,11 @@ public final class PositionFunctions {
     }
 
     public long invoke(byte[] value) {
-      Bytes of = positions.value();
-      return value == null ? of.ofNull() : of.of(value);
+      return positions.value().of(value);
     }
 
     public long invoke(Decimal value) {
-      Bytes of = positions.value();
-      return value == null ? of.ofNull() : of.of(KeyFunctions.ofWideDecimal(value));
+      return invoke(value == null ? null : KeyFunctions.ofWideDecimal(value));
     }
   }
 
