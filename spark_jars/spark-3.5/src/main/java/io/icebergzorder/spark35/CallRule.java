@@ -28,10 +28,7 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Product;
 
-/**
- * Puts our procedures into a CALL of {@link Procedures one of them} in an Iceberg catalog. Every other CALL is left for
- * Iceberg to resolve, or to refuse.
- */
+/** Puts our {@link Procedures} into a CALL in an Iceberg catalog. Every other CALL is left for Iceberg. */
 final class CallRule extends Rule<LogicalPlan> {
   private final transient SparkSession session;
 

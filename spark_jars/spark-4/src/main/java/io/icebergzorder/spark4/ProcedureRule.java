@@ -26,10 +26,7 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.jdk.javaapi.CollectionConverters;
 
-/**
- * Puts our procedures into a CALL of {@link Procedures one of them} in an Iceberg catalog. Every other procedure is left
- * for Spark to resolve, or to refuse.
- */
+/** Puts our {@link Procedures} into a CALL in an Iceberg catalog. Every other procedure is left for Spark. */
 final class ProcedureRule extends Rule<LogicalPlan> {
   private final transient SparkSession session;
 

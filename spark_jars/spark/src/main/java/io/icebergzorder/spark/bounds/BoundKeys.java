@@ -14,10 +14,7 @@ import org.apache.iceberg.types.Conversions;
 import org.apache.iceberg.types.Type;
 import org.apache.iceberg.types.Types;
 
-/**
- * Collects the bounds of a column in data files as keys, in the order in which the files are added. Nothing of a file
- * is kept but numbers and keys, so that the files of a large table fit in little memory.
- */
+/** Collects the bounds of a column in data files as keys, in the order in which the files are added. */
 public final class BoundKeys {
   private final ClusteringColumn column;
   private final int fieldId;

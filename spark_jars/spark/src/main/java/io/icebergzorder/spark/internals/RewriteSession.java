@@ -2,13 +2,7 @@ package io.icebergzorder.spark.internals;
 
 import org.apache.spark.sql.SparkSession;
 
-/**
- * The session that a rewrite runs in: a copy of the caller's, with settings and a {@link SessionCatalog} of its own.
- * The caller's session is left as it is.
- *
- * <p>Spark copies all settings of a session into every task, so there is one catalog for all file groups. Closing the
- * session takes the catalog away.
- */
+/** The session of a rewrite: a copy of the caller's, with settings and one {@link SessionCatalog} of its own. */
 public final class RewriteSession implements AutoCloseable {
   private final SparkSession spark;
   private final String catalog = SessionCatalog.uniqueName();

@@ -13,10 +13,7 @@ import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/**
- * The catalog by which data frames reach Java objects of a rewrite: functions, and tables to write to. Spark
- * instantiates it by its class name, so what it offers is registered here under names that nobody else has.
- */
+/** The catalog by which data frames reach functions and tables of a rewrite. Spark makes it, so they are registered here. */
 public final class SessionCatalog implements FunctionCatalog, TableCatalog {
   private static final Map<String, UnboundFunction> FUNCTIONS = new ConcurrentHashMap<>();
   private static final Map<String, Table> TABLES = new ConcurrentHashMap<>();

@@ -14,12 +14,7 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.read.Scan;
 
-/**
- * A data frame over exactly the given scan tasks, by way of Iceberg's registries of staged tasks.
- *
- * <p>Closing it clears the registries. A data frame that Spark planned as anything but a staged scan is refused: it
- * would read the whole table, and a rewrite that writes the whole table back doubles every row.
- */
+/** A data frame over exactly the given tasks. Any other plan is refused: written back, it would double every row. */
 public final class StagedScan implements AutoCloseable {
   private static final String STAGED_SCAN = "org.apache.iceberg.spark.source.SparkStagedScan";
 

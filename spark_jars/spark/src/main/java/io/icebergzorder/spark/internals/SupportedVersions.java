@@ -7,10 +7,7 @@ import java.util.Map;
 import org.apache.iceberg.IcebergBuild;
 import org.apache.iceberg.actions.RewriteDataFilesCommitManager;
 
-/**
- * The versions of Iceberg whose staged scan and commit are known here. Any other is refused: a scan that is not limited
- * to the staged files would append every row a second time.
- */
+/** The versions of Iceberg whose staged scan is known: one that is not limited to staged files would double rows. */
 public final class SupportedVersions {
   /** By minor version of Spark, the minor versions of Iceberg. */
   private static final Map<String, List<String>> ICEBERG =

@@ -3,10 +3,7 @@ package io.icebergzorder.spark.jobs;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/**
- * The file groups that one Spark job rewrites. Output files are numbered through, group by group, and each task that
- * writes makes some that follow each other, of one group.
- */
+/** The file groups that one Spark job rewrites; each task writes output files that follow each other, of one group. */
 public record GroupJob(List<LaidOutGroup> groups, boolean isInPlace, int filesPerTask) {
   public GroupJob {
     groups = List.copyOf(groups);

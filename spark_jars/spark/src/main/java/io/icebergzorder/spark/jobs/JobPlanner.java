@@ -5,10 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/**
- * Which file groups share a Spark job: neighbours in the plan, as many as fit the limits of a job, so that thousands of
- * small partitions cost as many tasks and not as many jobs. A group that is larger than that has a job of its own.
- */
+/** Decides which file groups share a Spark job: neighbours, as many as fit, because thousands of jobs would cost much. */
 public final class JobPlanner {
   /** The files that a task reads one after the other where others could read some of them meanwhile. */
   private static final int MOST_FILES_IN_A_ROW = 32;

@@ -16,10 +16,7 @@ import org.apache.iceberg.types.Comparators;
 import org.apache.iceberg.types.Conversions;
 import org.apache.iceberg.types.Types;
 
-/**
- * What data files hold together, which is all that files made of them can hold: their bounds, and how many values and
- * NULLs; nothing where one of the files does not tell.
- */
+/** What data files hold together: bounds, and counts of values and NULLs, as far as each of them tells. */
 final class JoinedFile {
   private final List<Types.NestedField> fields;
   private final Map<Integer, Optional<Long>> values = new HashMap<>();

@@ -18,10 +18,7 @@ import org.apache.spark.sql.types.StructType;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * Iceberg's {@code rewrite_data_files}, with one strategy more. Where a session setting says so, Iceberg's own z-order
- * and Hilbert sort are taken over, too: jobs that call {@code sort_order => 'zorder(a, b)'} then get ours, as they are.
- */
+/** Iceberg's {@code rewrite_data_files}, with one strategy more, which a session setting puts in the place of Iceberg's z-order. */
 public final class RewriteDataFilesProcedure {
   public static final String NAME = "rewrite_data_files";
 

@@ -17,10 +17,7 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/**
- * The queries of a workload in JSON, as {@code docs/workload.md} describes it and the command {@code workload} writes
- * it. What else is known of the workload is not looked at, but for the names of keys.
- */
+/** The queries of a workload in JSON, as {@code docs/workload.md} describes it; of the rest only the keys are checked. */
 final class WorkloadJson {
   private static final int VERSION = 1;
   private static final List<String> KEYS = List.of("version", "queries", "columns-only", "not-understood", "elsewhere");

@@ -48,10 +48,7 @@ public final class ClusteringColumns {
     this.identity = outputSpec.identitySourceIds();
   }
 
-  /**
-   * Resolves a sort order, given the partition spec of the files to be written: its identity columns are constant in a
-   * file, and therefore ignored. A report tells of columns without lower/upper bounds, a rewrite may refuse them.
-   */
+  /** Resolves a sort order for files of a partition spec, whose identity columns, constant in a file, are ignored. */
   static RowOrder resolve(
       CatalogTable target, SortOrder sortOrder, ZOrderOptions options, PartitionSpec outputSpec, boolean isForReport) {
     boolean refuses = !isForReport && options.refusesBadMetrics();

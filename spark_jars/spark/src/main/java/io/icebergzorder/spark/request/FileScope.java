@@ -43,11 +43,7 @@ public record FileScope(Expression filter, boolean caseSensitive) {
     return files;
   }
 
-  /**
-   * How old data files must be for a rewrite to touch them. A file is as old as the snapshot of its data sequence
-   * number, which rewrites keep; where that is 0, as in tables of version 1, as the snapshot that added it. Files of
-   * snapshots that are not kept any more are old enough.
-   */
+  /** How old files must be, by the snapshot of their data sequence number, or of their addition in tables of version 1. */
   public record LeastAge(long seconds, long at) {
     private static final long MILLIS = 1000;
 

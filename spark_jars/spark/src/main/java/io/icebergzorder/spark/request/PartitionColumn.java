@@ -20,10 +20,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 
-/**
- * A partition field of the files to be written, as a column that rows are cut and sorted by before any other: rows
- * whose files have another partition spec come from any partition, and each file holds rows of one.
- */
+/** A partition field of new files, by which rows of files of another spec are cut and sorted before all else. */
 public record PartitionColumn(ClusteringColumn key, ClusteringColumn source, ScalarFunction<?> value) {
 
   /** The fields of a partition spec that can differ from row to row. */

@@ -19,10 +19,7 @@ import org.apache.spark.sql.SparkSession;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * Rewrites the file groups of a plan, several at a time, and commits them: all in one snapshot, or as they are finished
- * (partial progress).
- */
+/** Rewrites file groups, several at a time, and commits them: in one snapshot, or as they are finished (partial progress). */
 final class GroupExecution {
   private static final Logger LOG = LoggerFactory.getLogger(GroupExecution.class);
 

@@ -25,10 +25,7 @@ import org.apache.iceberg.util.TableScanUtil;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/**
- * Rewrites the file groups of a job by their layouts: every row is read once, gets its positions, goes straight to its
- * file, is sorted there and written by Iceberg's own writers.
- */
+/** Rewrites the file groups of a job: every row is read once, routed by its positions, sorted and written. */
 record GroupRewriter(RewriteSession session, Table table, RowOrder order) {
   /** Writes the new data files of each group, and commits nothing. Whatever it throws, files of known tasks are deleted. */
   List<Set<DataFile>> rewrite(GroupJob job) throws Exception {

@@ -11,10 +11,7 @@ import org.apache.iceberg.actions.RewriteFileGroup;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * Commits file groups in batches as they are finished, and keeps account of what became of each batch. A thread of its
- * own commits, one batch after the other, so that those that rewrite go on while the catalog is slow.
- */
+/** Commits file groups in batches, in a thread of its own, so that others are rewritten while the catalog is slow. */
 final class PartialCommits {
   private static final Logger LOG = LoggerFactory.getLogger(PartialCommits.class);
 

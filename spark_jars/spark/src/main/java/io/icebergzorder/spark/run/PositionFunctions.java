@@ -102,10 +102,7 @@ public final class PositionFunctions {
     }
   }
 
-  /**
-   * The same of texts. Most comparisons end at the first eight bytes, which Spark reads as one number without copying
-   * the text; only texts that share them are compared in full.
-   */
+  /** The same of texts, most of which differ in the first eight bytes, which Spark reads as one number. */
   private record Texts(UTF8String[] boundaries, long[] beginnings, long[] packed) implements Serializable {
     static Texts of(ClusteringColumn type, Optional<LayoutColumn> column) {
       BytesBoundaries boundaries = (BytesBoundaries) boundariesOf(column, KeyDomain.BYTES);

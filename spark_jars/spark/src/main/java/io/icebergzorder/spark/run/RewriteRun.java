@@ -24,10 +24,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * From a plan and its layouts to new files in the table: {@link GroupRewriter} reads, routes, sorts and writes file
- * groups, {@link RewriteCommit} replaces the old files, through Iceberg's optimistic concurrency.
- */
+/** From a plan and its layouts to new files in the table, through {@link GroupExecution}. */
 public final class RewriteRun {
   private static final Logger LOG = LoggerFactory.getLogger(RewriteRun.class);
 

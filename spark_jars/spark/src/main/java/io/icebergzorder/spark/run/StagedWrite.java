@@ -33,11 +33,7 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/**
- * The write of what a job has staged, with the writers of {@link GroupWriterFactory}. Iceberg's staged write would
- * "commit" by noting the new files in {@code FileRewriteCoordinator}, which does not tell whose they are: they are kept
- * here, by task.
- */
+/** The write of a job's rows. Iceberg's staged write would not tell which task wrote a file; here files are kept by task. */
 final class StagedWrite implements AutoCloseable {
   private static final String REWRITE = "org.apache.iceberg.spark.source.SparkWrite$RewriteFiles";
 

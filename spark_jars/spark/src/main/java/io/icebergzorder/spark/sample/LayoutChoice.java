@@ -21,10 +21,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.function.Function;
 
-/**
- * Compares what filters read today with what they are predicted to read, group by group: where the size of files is not
- * the user's choice, a group gets more of them until fewer are read, and a group that no layout serves is left as it is.
- */
+/** Compares predictions with today, group by group: adds files while that helps, and leaves groups that no layout serves. */
 final class LayoutChoice {
   /** A mean above this share of today's is no gain for certain: predictions err by as much. */
   private static final double GAIN = 0.95;

@@ -28,14 +28,7 @@ import org.apache.iceberg.Table;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * Samples the file groups of a plan and fits a layout to each.
- *
- * <p>The keys stay in the driver's memory until the rewrite is committed: of twice as many rows as option {@code
- * sample-rows} says, of all file groups together (and of two rows a group at least), so of 2,000,000 by default at
- * most. A key takes 9 bytes, or some 24 and those that {@link io.icebergzorder.core.Keys#sampledBytes} leaves of a
- * text.
- */
+/** Samples the file groups of a plan and fits a layout to each. The keys stay in the driver's memory until the commit. */
 public final class LayoutFitter {
   private static final Logger LOG = LoggerFactory.getLogger(LayoutFitter.class);
 

@@ -14,10 +14,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.function.IntFunction;
 
-/**
- * The columns by whose lower/upper bounds files cannot be skipped, or not as well as they could: see {@link
- * MetricsCheck}. Both engines say so in the same words.
- */
+/** The columns by whose bounds files cannot be skipped as well as they could: see {@link MetricsCheck}. */
 public final class MetricsFindings {
   private final TablePlan plan;
   private final KeptBounds kept;

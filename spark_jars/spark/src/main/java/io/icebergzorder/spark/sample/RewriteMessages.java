@@ -10,10 +10,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Stream;
 
-/**
- * What the user should know before a rewrite begins, a sentence or two each: before and after what is told of columns
- * whose bounds do not serve. Both engines use the same words.
- */
+/** What the user should know before a rewrite: before and after what {@link MetricsFindings} tell. Python has the same words. */
 record RewriteMessages(List<String> first, List<String> last) {
   static final RewriteMessages NONE = new RewriteMessages(List.of(), List.of());
 

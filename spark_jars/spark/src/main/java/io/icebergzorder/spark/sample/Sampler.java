@@ -31,13 +31,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/**
- * Draws the joint row samples of all file groups in one job that reads the clustering columns only, of large file
- * groups in some row groups only.
- *
- * <p>A row is drawn when {@code xxhash64(_file, _pos, seed)} falls below a threshold: the same rows for the same files,
- * however the scan is split.
- */
+/** Draws the samples of all file groups in one job, by hashes of file and position: the same however the scan is split. */
 public final class Sampler {
   private static final String DRAWN = "drawn";
 
