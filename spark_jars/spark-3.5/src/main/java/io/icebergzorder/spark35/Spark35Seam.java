@@ -22,13 +22,12 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
  * that Iceberg's jar has under a name of its own.)
  */
 public final class Spark35Seam implements Consumer<SparkSessionExtensions> {
-  private static final Pattern CALL_OF_ADDED =
-      Pattern.compile(
-          // Comments before it are skipped, as Iceberg skips them, and catalogs may have any name.
-          "(?:\\s|--[^\\n]*\\n|/\\*.*?\\*/)*+CALL\\b.*\\bsystem`?\\s*\\.\\s*`?("
-              + Procedures.ADDED.stream().map(Procedures.AddedProcedure::name).collect(Collectors.joining("|"))
-              + ")`?\\s*\\(.*",
-          Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
+  private static final Pattern CALL_OF_ADDED = Pattern.compile(
+      // Comments before it are skipped, as Iceberg skips them, and catalogs may have any name.
+      "(?:\\s|--[^\\n]*\\n|/\\*.*?\\*/)*+CALL\\b.*\\bsystem`?\\s*\\.\\s*`?("
+          + Procedures.ADDED.stream().map(Procedures.AddedProcedure::name).collect(Collectors.joining("|"))
+          + ")`?\\s*\\(.*",
+      Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
 
   private static final String COMMENT_WITH_KNOWN_NAME = "\n-- system." + RewriteDataFilesProcedure.NAME;
 

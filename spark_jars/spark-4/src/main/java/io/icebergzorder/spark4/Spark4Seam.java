@@ -17,11 +17,10 @@ public final class Spark4Seam implements Consumer<SparkSessionExtensions> {
   @Override
   public void accept(SparkSessionExtensions extensions) {
     extensions.injectHintResolutionRule(ProcedureRule::new);
-    extensions.injectParser(
-        (session, parser) ->
-            hasHiveSupport(session)
-                ? ParsedPlans.around(parser, new ProcedureRule(session)::apply, text -> null)
-                : parser);
+    extensions.injectParser((session, parser) ->
+        hasHiveSupport(session)
+            ? ParsedPlans.around(parser, new ProcedureRule(session)::apply, text -> null)
+            : parser);
   }
 
   private static boolean hasHiveSupport(SparkSession session) {

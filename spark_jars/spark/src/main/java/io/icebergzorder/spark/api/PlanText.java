@@ -38,13 +38,11 @@ final class PlanText {
     for (PredicateScan each : plan.predicates()) {
       lines.add(text("  predicted share read by %s: %s", each.predicate(), shares(each.predicted(), each.before())));
     }
-    plan.workload()
-        .ifPresent(
-            each ->
-                lines.add(
-                    text(
-                        "  predicted share read by the %,d queries of the workload on average: %s",
-                        each.queries(), shares(each.predicted(), each.before()))));
+    plan.workload().ifPresent(each ->
+        lines.add(
+            text(
+                "  predicted share read by the %,d queries of the workload on average: %s",
+                each.queries(), shares(each.predicted(), each.before()))));
     plan.expectedSeconds()
         .ifPresent(seconds -> lines.add(text("  expected to take %,.1f seconds, as long as rewrites before it", seconds)));
     return lines.stream().map(Printable::of).collect(Collectors.joining("\n"));

@@ -185,9 +185,7 @@ public final class RewritePlan {
   /** What the queries read that files are cut for; empty without option {@code workload}. */
   public Optional<WorkloadScan> workload() {
     List<FittedGroup> groups = fitted.map(each -> List.copyOf(each.groups().values())).orElse(List.of());
-    return plan.workload()
-        .map(workload -> FittedLayouts.read(workload, groups, List.of()))
-        .map(WorkloadScan::of);
+    return plan.workload().map(workload -> FittedLayouts.read(workload, groups, List.of())).map(WorkloadScan::of);
   }
 
   /** Whether option {@code dry-run} keeps {@link #execute} from writing. */

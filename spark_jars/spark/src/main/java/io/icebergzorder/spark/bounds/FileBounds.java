@@ -17,12 +17,11 @@ public final class FileBounds {
   public FileBounds(List<ClusteringColumn> columns, Schema schema, Consumer<Consumer<DataFile>> forEach) {
     List<BoundKeys> keys =
         columns.stream().map(column -> new BoundKeys(column, schema.findField(String.join(".", column.parts())))).toList();
-    forEach.accept(
-        file -> {
-          if (places.putIfAbsent(file.location(), places.size()) == null) {
-            keys.forEach(column -> column.add(file));
-          }
-        });
+    forEach.accept(file -> {
+      if (places.putIfAbsent(file.location(), places.size()) == null) {
+        keys.forEach(column -> column.add(file));
+      }
+    });
     this.columns = keys.stream().map(BoundKeys::bounds).toList();
   }
 

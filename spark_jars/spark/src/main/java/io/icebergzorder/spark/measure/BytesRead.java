@@ -16,13 +16,12 @@ public final class BytesRead {
   /** Adds up what is read of several sets of files by the same conditions. */
   public static BytesRead sum(int conditions, Stream<BytesRead> parts) {
     BytesRead sum = new BytesRead(conditions);
-    parts.forEach(
-        part -> {
-          sum.all += part.all;
-          for (int i = 0; i < conditions; i++) {
-            sum.read[i] += part.read[i];
-          }
-        });
+    parts.forEach(part -> {
+      sum.all += part.all;
+      for (int i = 0; i < conditions; i++) {
+        sum.read[i] += part.read[i];
+      }
+    });
     return sum;
   }
 

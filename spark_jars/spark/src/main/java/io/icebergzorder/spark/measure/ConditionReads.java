@@ -60,15 +60,13 @@ public final class ConditionReads {
       group.files().forEach(file -> byLocation.put(file.file().location(), group));
     }
     if (!conditions.isEmpty()) {
-      plan.forEachFileWithBounds(
-          columns,
-          file -> {
-            PlannedGroup group = byLocation.get(file.location());
-            if (group != null) {
-              add(read.get(group), file);
-              joined.get(group).add(file);
-            }
-          });
+      plan.forEachFileWithBounds(columns, file -> {
+        PlannedGroup group = byLocation.get(file.location());
+        if (group != null) {
+          add(read.get(group), file);
+          joined.get(group).add(file);
+        }
+      });
     }
     return read;
   }

@@ -18,15 +18,12 @@ public final class ScanFractions {
 
   /** Those that files of layouts are predicted to have; empty without a group. */
   public static Map<String, Double> predicted(KeptBounds kept, RowOrder order, List<ScanPrediction.SampledGroup> groups) {
-    return byColumn(
-        order,
-        groups.isEmpty(),
-        i -> {
-          ClusteringColumn column = order.all().get(i);
-          return kept.areKept(column)
-              ? ScanPrediction.of(groups, i, kept.kept(column))
-              : ScanPrediction.withoutBounds(groups, i);
-        });
+    return byColumn(order, groups.isEmpty(), i -> {
+      ClusteringColumn column = order.all().get(i);
+      return kept.areKept(column)
+          ? ScanPrediction.of(groups, i, kept.kept(column))
+          : ScanPrediction.withoutBounds(groups, i);
+    });
   }
 
   /** Those that files have by their bounds; empty without a group. */

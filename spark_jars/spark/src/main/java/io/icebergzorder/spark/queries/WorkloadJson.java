@@ -73,13 +73,11 @@ final class WorkloadJson {
       throw refused("%s is no object", place);
     }
     String before = place.equals("it") ? "" : place + ".";
-    json.fieldNames()
-        .forEachRemaining(
-            key -> {
-              if (!known.contains(key)) {
-                throw refused("%s%s is unknown: known are %s", before, key, String.join(", ", known));
-              }
-            });
+    json.fieldNames().forEachRemaining(key -> {
+      if (!known.contains(key)) {
+        throw refused("%s%s is unknown: known are %s", before, key, String.join(", ", known));
+      }
+    });
     for (String key : required) {
       if (!json.has(key)) {
         throw refused("%s%s is missing", before, key);

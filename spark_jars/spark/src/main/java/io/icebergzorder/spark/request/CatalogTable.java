@@ -79,8 +79,7 @@ public record CatalogTable(SparkSession session, TableCatalog catalog, Identifie
     try {
       parts = name == null ? List.of() : SparkInternals.parseName(session, name);
     } catch (AnalysisException e) {
-      throw new IllegalArgumentException(
-          "Cannot %s '%s', because it is no name of a table".formatted(act, name), e);
+      throw new IllegalArgumentException("Cannot %s '%s', because it is no name of a table".formatted(act, name), e);
     }
     if (parts.isEmpty()) {
       throw new IllegalArgumentException("Cannot %s a table, because argument table is empty".formatted(act));

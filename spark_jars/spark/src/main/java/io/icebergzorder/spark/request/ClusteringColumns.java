@@ -65,12 +65,10 @@ public final class ClusteringColumns {
     List<ClusteringColumn> prefix = new ArrayList<>();
     List<PrefixOrder> prefixOrders = new ArrayList<>();
     for (PrefixColumn column : sortOrder.prefix()) {
-      resolve(column.parts())
-          .ifPresent(
-              resolved -> {
-                prefix.add(resolved);
-                prefixOrders.add(column.order());
-              });
+      resolve(column.parts()).ifPresent(resolved -> {
+        prefix.add(resolved);
+        prefixOrders.add(column.order());
+      });
     }
     List<ClusteringColumn> columns = new ArrayList<>();
     List<String> ignored = new ArrayList<>();

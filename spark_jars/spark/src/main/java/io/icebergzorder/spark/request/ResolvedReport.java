@@ -80,12 +80,11 @@ public record ResolvedReport(
         .filter(SnapshotFacts::isLayout)
         .reduce((older, newer) -> newer)
         .map(layout -> sortOrder(table, layout).text())
-        .orElseThrow(
-            () ->
-                new IllegalArgumentException(
-                    ("Cannot report on %s, because no columns are named and no snapshot of it tells of a rewrite by any:"
-                            + " name the columns that queries filter on")
-                        .formatted(table.name())));
+        .orElseThrow(() ->
+            new IllegalArgumentException(
+                ("Cannot report on %s, because no columns are named and no snapshot of it tells of a rewrite by any:"
+                        + " name the columns that queries filter on")
+                    .formatted(table.name())));
   }
 
   /** Writes the sort order of a rewrite of ours, whose summary has the names that its columns had then. */

@@ -42,8 +42,7 @@ public record ResolvedRequest(
     RewriteOptions options = RewriteOptions.of(request.options());
     SortOrder sortOrder = sortOrder(target, request);
     String branch = branchToRewrite(target, request);
-    RowOrder order =
-        ClusteringColumns.resolve(target, sortOrder, options.layout(), outputSpec(table, options), false);
+    RowOrder order = ClusteringColumns.resolve(target, sortOrder, options.layout(), outputSpec(table, options), false);
     FileScope scope = new FileScope(filter(target, request.where()), target.isCaseSensitive());
     return new ResolvedRequest(target, request, options, branch, order, scope, workload(target, options.layout()));
   }

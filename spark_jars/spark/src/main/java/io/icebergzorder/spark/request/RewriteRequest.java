@@ -6,12 +6,7 @@ import java.util.Map;
 
 /** What a user asks for; what was not given is null, or an empty map of options. */
 public record RewriteRequest(
-    String table,
-    String sortOrder,
-    Map<String, String> options,
-    String where,
-    String branch,
-    boolean likeBuiltin) {
+    String table, String sortOrder, Map<String, String> options, String where, String branch, boolean likeBuiltin) {
   public RewriteRequest {
     options.forEach(RewriteRequest::checkGiven);
     // In the order as written, so that a plan is always told in the same words.

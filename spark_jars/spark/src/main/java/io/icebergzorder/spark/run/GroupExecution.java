@@ -68,14 +68,11 @@ final class GroupExecution {
     try {
       groups.run(
           options.maxConcurrentFileGroupRewrites(),
-          new FileGroupPool.Outcomes(
-              commits::offer,
-              (group, failure) -> {
-                LOG.error("Cannot rewrite file group {} of {}", group.info(), table.name(), failure);
-                reasons.add(failure);
-                failed.add(group);
-              },
-              false));
+          new FileGroupPool.Outcomes(commits::offer, (group, failure) -> {
+            LOG.error("Cannot rewrite file group {} of {}", group.info(), table.name(), failure);
+            reasons.add(failure);
+            failed.add(group);
+          }, false));
       commits.finish();
     } catch (Throwable e) {
       commits.abort();

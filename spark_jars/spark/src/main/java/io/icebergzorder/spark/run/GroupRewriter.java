@@ -32,8 +32,7 @@ record GroupRewriter(RewriteSession session, Table table, RowOrder order) {
     ReadPartitions partitions = ReadPartitions.of(session.spark(), table, job);
     try (FunctionScope scope = new FunctionScope(session);
         StagedScan scan = StagedScan.ofPartitions(session.spark(), table, partitions.tasks())) {
-      RowArrangement.Arranged arranged =
-          new RowArrangement(order, job, partitions.groups(), scope).of(scan.rows());
+      RowArrangement.Arranged arranged = new RowArrangement(order, job, partitions.groups(), scope).of(scan.rows());
       try (StagedWrite write = new StagedWrite(session, table, scan, arranged, scope.share(job.tasksOfFiles()))) {
         write.writer().options(options(job, scan.id())).append();
         List<Set<DataFile>> byGroup = byGroup(job, write.files());

@@ -61,16 +61,11 @@ public final class RewriteRun {
         (SparkWriteConf)
             SparkInternals.construct(SparkWriteConf.class, session.spark(), table, CaseInsensitiveStringMap.empty());
     RewriteCommit commit =
-        new RewriteCommit(
-            table,
-            plan.branch(),
-            plan.snapshotId().getAsLong(),
-            plan.options(),
-            groups -> {
-              Map<String, String> summary = new HashMap<>(settings.extraSnapshotMetadata());
-              summary.putAll(measurement.summary(groups));
-              return summary;
-            });
+        new RewriteCommit(table, plan.branch(), plan.snapshotId().getAsLong(), plan.options(), groups -> {
+          Map<String, String> summary = new HashMap<>(settings.extraSnapshotMetadata());
+          summary.putAll(measurement.summary(groups));
+          return summary;
+        });
     GroupRewriter rewriter = new GroupRewriter(session, table, plan.order());
     RewriteDataFiles.Result result =
         new GroupExecution(session.spark(), table, plan.options(), commit)

@@ -106,14 +106,12 @@ final class RunMeasurement {
   }
 
   private ScanMeasurement.MeasuredGroup measure(RewriteFileGroup group) {
-    return measured.computeIfAbsent(
-        group.info().globalIndex(),
-        index -> {
-          GroupBounds bounds = new GroupBounds(plan.target().table(), plan.order(), fitted.keyLengths());
-          group.addedFiles().forEach(bounds::add);
-          FittedGroup of = byIndex.get(index);
-          return bounds.measured(of.sampled().lookedFor(), of.sampled().rows());
-        });
+    return measured.computeIfAbsent(group.info().globalIndex(), index -> {
+      GroupBounds bounds = new GroupBounds(plan.target().table(), plan.order(), fitted.keyLengths());
+      group.addedFiles().forEach(bounds::add);
+      FittedGroup of = byIndex.get(index);
+      return bounds.measured(of.sampled().lookedFor(), of.sampled().rows());
+    });
   }
 
   private BytesRead read(RewriteFileGroup group) {
@@ -127,8 +125,7 @@ final class RunMeasurement {
             .toList();
     List<FittedGroup> groups = committed.stream().map(byIndex::get).toList();
     boolean isAll = groups.size() == fitted.groups().size();
-    Map<String, Double> actual =
-        ScanFractions.measured(plan.order(), committed.stream().map(measured::get).toList());
+    Map<String, Double> actual = ScanFractions.measured(plan.order(), committed.stream().map(measured::get).toList());
     return new RewriteRun.Outcome(
         result,
         isAll ? fitted.before() : FittedLayouts.before(plan.order(), groups),

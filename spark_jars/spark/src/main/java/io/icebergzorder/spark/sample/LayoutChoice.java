@@ -57,20 +57,19 @@ final class LayoutChoice {
     Map<PlannedGroup, FittedGroup> chosen = new LinkedHashMap<>();
     Map<PlannedGroup, String> left = new LinkedHashMap<>();
     List<FittedGroup> leftGroups = new ArrayList<>();
-    sampled.forEach(
-        (group, each) -> {
-          FittedGroup fitted =
-              withEnoughFiles(group, each, files.get(group).measured(each.lookedFor(), group.rows()), read.get(group));
-          if (mayBeLeft(group) && !isReadLess(fitted) && !isGathered(fitted)) {
-            left.put(
-                group,
-                "a rewrite is not predicted to read less: %s; rewrite-all rewrites it all the same"
-                    .formatted(text(new RewriteMessages.Means(fitted.meanBefore(), fitted.meanPredicted(), over()))));
-            leftGroups.add(fitted);
-          } else {
-            chosen.put(group, fitted);
-          }
-        });
+    sampled.forEach((group, each) -> {
+      FittedGroup fitted =
+          withEnoughFiles(group, each, files.get(group).measured(each.lookedFor(), group.rows()), read.get(group));
+      if (mayBeLeft(group) && !isReadLess(fitted) && !isGathered(fitted)) {
+        left.put(
+            group,
+            "a rewrite is not predicted to read less: %s; rewrite-all rewrites it all the same"
+                .formatted(text(new RewriteMessages.Means(fitted.meanBefore(), fitted.meanPredicted(), over()))));
+        leftGroups.add(fitted);
+      } else {
+        chosen.put(group, fitted);
+      }
+    });
     boolean isNothing = chosen.isEmpty() && failures.isEmpty();
     Map<String, Double> before = FittedLayouts.before(order, chosen.values());
     Map<String, Double> predicted = FittedLayouts.predicted(kept, order, chosen.values());

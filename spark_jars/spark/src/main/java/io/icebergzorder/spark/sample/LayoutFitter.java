@@ -101,8 +101,7 @@ public final class LayoutFitter {
 
     /** Whether the row groups that were read turn out to be clusters, so that more of them must be read. */
     boolean isOfClusters() {
-      return sample.scan().rowGroups().isPresent()
-          && Clusters.areClusters(layout, sample.fitted(), sample.rowGroups());
+      return sample.scan().rowGroups().isPresent() && Clusters.areClusters(layout, sample.fitted(), sample.rowGroups());
     }
 
     /** How its sampled rows lie in a column of strings or binaries. */

@@ -49,11 +49,10 @@ record RewriteMessages(List<String> first, List<String> last) {
     }
     plan.order().named().stream()
         .filter(column -> !groups.isEmpty() && groups.stream().allMatch(group -> group.layout().leftOut().contains(column.name())))
-        .forEach(
-            column ->
-                messages.add(
-                    "Left clustering column %s of %s out: it has one value only, only NULLs, or long values that begin alike."
-                        .formatted(column.name(), table)));
+        .forEach(column ->
+            messages.add(
+                "Left clustering column %s of %s out: it has one value only, only NULLs, or long values that begin alike."
+                    .formatted(column.name(), table)));
   }
 
   static String percent(double share) {

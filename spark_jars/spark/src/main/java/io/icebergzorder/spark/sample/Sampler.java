@@ -85,12 +85,10 @@ public final class Sampler {
   /** The bytes at which the keys of columns are cut; partitions are told apart by all of theirs. */
   static int[] keyLengths(KeptBounds kept, boolean isWhole, RowOrder order, long mostRows) {
     List<ClusteringColumn> columns = order.all();
-    return IntStream.range(0, columns.size())
-        .map(
-            i ->
-                i < order.partition().size()
-                    ? Integer.MAX_VALUE
-                    : Keys.sampledBytes(isWhole ? OptionalInt.empty() : kept.length(columns.get(i)), mostRows))
+    return IntStream.range(0, columns.size()).map(i ->
+        i < order.partition().size()
+            ? Integer.MAX_VALUE
+            : Keys.sampledBytes(isWhole ? OptionalInt.empty() : kept.length(columns.get(i)), mostRows))
         .toArray();
   }
 
@@ -98,15 +96,12 @@ public final class Sampler {
     int groups = scans.size();
     List<List<Row>> samples = Stream.generate(() -> (List<Row>) new ArrayList<Row>()).limit(SAMPLES * groups).toList();
     rows.forEach(row -> samples.get((int) row.getLong(0)).add(row));
-    return IntStream.range(0, groups)
-        .mapToObj(
-            group -> {
-              List<Row> fitted = samples.get(group);
-              int[] rowGroups = fitted.stream().mapToInt(row -> (int) (row.getLong(0) >> 32)).toArray();
-              List<long[]> tails = columns(place -> tails(fitted, place));
-              return new Drawn(scans.get(group), sample(fitted), sample(samples.get(groups + group)), rowGroups, tails);
-            })
-        .toList();
+    return IntStream.range(0, groups).mapToObj(group -> {
+      List<Row> fitted = samples.get(group);
+      int[] rowGroups = fitted.stream().mapToInt(row -> (int) (row.getLong(0) >> 32)).toArray();
+      List<long[]> tails = columns(place -> tails(fitted, place));
+      return new Drawn(scans.get(group), sample(fitted), sample(samples.get(groups + group)), rowGroups, tails);
+    }).toList();
   }
 
   private <T> List<T> columns(IntFunction<T> of) {
