@@ -38,7 +38,7 @@ public final class SessionCatalog implements FunctionCatalog, TableCatalog {
   }
 
   /** A name that no catalog, function or table of the user has. */
-  static String uniqueName() {
+  public static String uniqueName() {
     return "iceberg_zorder_" + UUID.randomUUID().toString().replace("-", "");
   }
 

@@ -1,6 +1,5 @@
 package io.icebergzorder.spark.internals;
 
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -43,16 +42,8 @@ public final class StagedScan implements AutoCloseable {
     this.session = session;
     this.table = table;
     this.planning = planning;
-    boolean isStaged = false;
-    try {
-      SparkTableCache.get().add(id, table);
-      ScanTaskSetManager.get().stageTasks(table, id, tasks);
-      isStaged = true;
-    } finally {
-      if (!isStaged) {
-        close();
-      }
-    }
+    SparkTableCache.get().add(id, table);
+    ScanTaskSetManager.get().stageTasks(table, id, tasks);
   }
 
   /** Names the tasks, and the files that a write of them produces, in Iceberg's registries. */
@@ -86,19 +77,6 @@ public final class StagedScan implements AutoCloseable {
           "Cannot rewrite %s, because this Iceberg does not read staged file groups as expected (it planned %s)"
               .formatted(table.name(), names));
     }
-  }
-
-  /** A name that no column of a data frame has, whether or not case counts. */
-  public static String unusedName(Dataset<Row> rows, String preferred) {
-    String name = preferred;
-    for (int i = 1; contains(rows, name); i++) {
-      name = preferred + "_" + i;
-    }
-    return name;
-  }
-
-  private static boolean contains(Dataset<Row> rows, String name) {
-    return Arrays.stream(rows.columns()).anyMatch(name::equalsIgnoreCase);
   }
 
   @Override

@@ -4,9 +4,9 @@ import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.LayoutColumn;
 import io.icebergzorder.core.PrefixOrder;
 import io.icebergzorder.spark.internals.FunctionScope;
+import io.icebergzorder.spark.internals.SessionCatalog;
 import io.icebergzorder.spark.internals.Shared;
 import io.icebergzorder.spark.internals.SparkInternals;
-import io.icebergzorder.spark.internals.StagedScan;
 import io.icebergzorder.spark.jobs.Destination;
 import io.icebergzorder.spark.jobs.GroupJob;
 import io.icebergzorder.spark.jobs.HashRouting;
@@ -43,7 +43,8 @@ final class RowArrangement {
     this.groups = scope.share(groups);
   }
 
-  record Arranged(Dataset<Row> rows, int columns, Optional<String> fileColumn) {}
+  /** Rows in order, with so many columns of the table; the next one has the number of the file, where tasks have several. */
+  record Arranged(Dataset<Row> rows, int columns, boolean hasFiles) {}
 
   Arranged of(Dataset<Row> rows) {
     List<Destination> destinations = Destination.of(job);
@@ -58,10 +59,11 @@ final class RowArrangement {
     int leading = changesSpec ? 0 : order.partition().size();
     if (job.isInPlace() && leading == order.leadingOrders().size()) {
       // A sort by one long evaluates it once for each row, and groups of one file have no ties to break.
-      return new Arranged(rows.sortWithinPartitions(place), rows.columns().length, Optional.empty());
+      return new Arranged(rows.sortWithinPartitions(place), rows.columns().length, false);
     }
-    Keyed keyed = new Keyed(rows);
-    Column number = keyed.with("_zorder_file", file);
+    List<Column> columns = new ArrayList<>();
+    Arrays.stream(rows.columns()).map(name -> rows.col(quoted(name))).forEach(columns::add);
+    Column number = added(columns, file);
     List<Column> key = new ArrayList<>();
     if (job.filesPerTask() > 1
         && !(leading == order.leadingOrders().size() && destinations.get(0).hasFilesInPlaces())) {
@@ -70,15 +72,14 @@ final class RowArrangement {
     for (int ordinal = leading; ordinal < order.leadingOrders().size(); ordinal++) {
       Column value = order.value(ordinal, scope);
       // Iceberg's writer has one file open at a time: the rows of a partition must come one after the other.
-      Column known = ordinal < order.partition().size() ? keyed.with("_zorder_partition_" + ordinal, value) : value;
+      Column known = ordinal < order.partition().size() ? added(columns, value) : value;
       key.add(directed(known, order.leadingOrders().get(ordinal)));
     }
-    key.add(keyed.with("_zorder_place", place));
-    Dataset<Row> found = located.select(keyed.columns());
+    key.add(added(columns, place));
+    Dataset<Row> found = located.select(columns.toArray(Column[]::new));
     Dataset<Row> routed = job.isInPlace() ? found : routed(found, number);
     Dataset<Row> sorted = routed.sortWithinPartitions(key.toArray(Column[]::new));
-    Optional<String> fileColumn = job.isInPlace() ? Optional.empty() : Optional.of(keyed.first());
-    return new Arranged(sorted, rows.columns().length, fileColumn);
+    return new Arranged(sorted, rows.columns().length, !job.isInPlace());
   }
 
   /** Rows that are alike in every clustering column are told apart by where they came from. */
@@ -94,32 +95,11 @@ final class RowArrangement {
     return rows.repartition(partitions, scope.call(new PositionFunctions.Route(routes), file));
   }
 
-  /** The columns of rows, and further ones under names that no column has. */
-  private static final class Keyed {
-    private final Dataset<Row> rows;
-    private final List<Column> columns = new ArrayList<>();
-    private final List<String> names = new ArrayList<>();
-
-    Keyed(Dataset<Row> rows) {
-      this.rows = rows;
-      Arrays.stream(rows.columns()).map(name -> rows.col(quoted(name))).forEach(columns::add);
-    }
-
-    /** Adds a column; returns a reference to it. */
-    Column with(String preferredName, Column column) {
-      String name = StagedScan.unusedName(rows, preferredName);
-      names.add(name);
-      columns.add(column.as(name));
-      return functions.col(name);
-    }
-
-    String first() {
-      return names.get(0);
-    }
-
-    Column[] columns() {
-      return columns.toArray(Column[]::new);
-    }
+  /** Adds a column under a name that no other has; returns a reference to it. */
+  private static Column added(List<Column> columns, Column column) {
+    String name = SessionCatalog.uniqueName();
+    columns.add(column.as(name));
+    return functions.col(name);
   }
 
   private static Column directed(Column column, PrefixOrder order) {

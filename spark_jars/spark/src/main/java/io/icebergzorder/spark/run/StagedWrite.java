@@ -56,7 +56,7 @@ final class StagedWrite implements AutoCloseable {
       RewriteSession session, Table table, StagedScan scan, RowArrangement.Arranged arranged, Shared<int[]> tasksOfFiles) {
     StructType rows = arranged.rows().schema();
     List<StructField> furtherColumns = Arrays.asList(rows.fields()).subList(arranged.columns(), rows.length());
-    int fileField = arranged.fileColumn().map(rows::fieldIndex).orElse(-1);
+    int fileField = arranged.hasFiles() ? arranged.columns() : -1;
     Job job = new Job(table, scan, arranged.columns(), furtherColumns, fileField, tasksOfFiles, written);
     this.session = session;
     this.arranged = arranged;
