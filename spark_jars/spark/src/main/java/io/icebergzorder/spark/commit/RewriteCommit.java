@@ -10,10 +10,12 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.function.BiConsumer;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.TableMetadata;
 import org.apache.iceberg.TableUtil;
+import org.apache.iceberg.UpdateProperties;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteDataFilesCommitManager;
 import org.apache.iceberg.actions.RewriteFileGroup;
@@ -119,5 +121,31 @@ public final class RewriteCommit {
   public void abort(Collection<RewriteFileGroup> groups) {
     RewriteDataFilesCommitManager manager = manager(table, Map.of());
     groups.forEach(manager::abortFileGroup);
+  }
+
+  /** Sets properties; the others stay as they are, those that somebody else sets at the same time among them. */
+  public static void setProperties(Table table, Map<String, String> properties) {
+    CommitAttempt attempt = new CommitAttempt(table, null, (base, replacement) -> {});
+    try {
+      UpdateProperties update = attempt.table().updateProperties();
+      properties.forEach(update::set);
+      update.commit();
+    } catch (RuntimeException e) {
+      String what =
+          properties.entrySet().stream()
+              .map(each -> each.getKey() + " = '" + each.getValue() + "'")
+              .collect(Collectors.joining(", "));
+      if (attempt.mayBeCommitted()) {
+        throw new UnknownCommitException(
+            ("Cannot tell whether %s was set on %s, because the catalog gave no clear answer. Nothing else was done: look at the"
+                    + " table's properties.")
+                .formatted(what, table.name()),
+            e);
+      }
+      throw new RuntimeException(
+          "Cannot set %s on %s, because %s. Nothing else was done."
+              .formatted(what, table.name(), Failures.rootMessage(e).strip().replaceFirst("\\.$", "")),
+          e);
+    }
   }
 }

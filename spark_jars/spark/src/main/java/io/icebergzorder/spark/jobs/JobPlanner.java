@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.jobs;
 
+import io.icebergzorder.spark.jobs.GroupJob.LaidOutGroup;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.measure;
 
+import io.icebergzorder.spark.measure.ConditionReads.BytesRead;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.ScanPrediction;

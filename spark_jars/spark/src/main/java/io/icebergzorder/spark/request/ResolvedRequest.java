@@ -1,7 +1,6 @@
 package io.icebergzorder.spark.request;
 
 import io.icebergzorder.core.SortOrder;
-import io.icebergzorder.core.ZOrderOptions;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.SupportedVersions;
@@ -44,7 +43,11 @@ public record ResolvedRequest(
     String branch = branchToRewrite(target, request);
     RowOrder order = ClusteringColumns.resolve(target, sortOrder, options.layout(), outputSpec(table, options), false);
     FileScope scope = new FileScope(filter(target, request.where()), target.isCaseSensitive());
-    return new ResolvedRequest(target, request, options, branch, order, scope, workload(target, options.layout()));
+    double share = options.layout().workloadShare();
+    Optional<Workload> workload =
+        options.layout().workload()
+            .map(text -> Workload.of(text, share, table, target.isCaseSensitive(), each -> filter(target, each)));
+    return new ResolvedRequest(target, request, options, branch, order, scope, workload);
   }
 
   /** Refuses names that Iceberg's metadata columns have: Spark reads those in place of the table's own. */
@@ -67,12 +70,6 @@ public record ResolvedRequest(
               .formatted(branch, target.name(), IcebergBuild.version(), SnapshotRef.MAIN_BRANCH));
     }
     return branch;
-  }
-
-  static Optional<Workload> workload(CatalogTable target, ZOrderOptions options) {
-    return options
-        .workload()
-        .map(text -> Workload.of(text, options.workloadShare(), target.table(), target.isCaseSensitive(), filter -> filter(target, filter)));
   }
 
   /** The options as they tell requests apart. */

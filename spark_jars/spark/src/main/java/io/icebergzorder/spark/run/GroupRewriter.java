@@ -6,7 +6,7 @@ import io.icebergzorder.spark.internals.RewriteSession;
 import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.internals.StagedScan;
 import io.icebergzorder.spark.jobs.GroupJob;
-import io.icebergzorder.spark.jobs.LaidOutGroup;
+import io.icebergzorder.spark.jobs.GroupJob.LaidOutGroup;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
 import java.util.HashSet;

@@ -10,7 +10,7 @@ import io.icebergzorder.spark.internals.SparkInternals;
 import io.icebergzorder.spark.jobs.Destination;
 import io.icebergzorder.spark.jobs.GroupJob;
 import io.icebergzorder.spark.jobs.HashRouting;
-import io.icebergzorder.spark.jobs.LaidOutGroup;
+import io.icebergzorder.spark.jobs.GroupJob.LaidOutGroup;
 import io.icebergzorder.spark.jobs.OfGroup;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;

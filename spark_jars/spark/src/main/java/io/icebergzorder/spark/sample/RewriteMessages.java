@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.sample;
 
+import io.icebergzorder.spark.sample.FittedLayouts.FittedGroup;
 import io.icebergzorder.core.report.SnapshotFacts;
 import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.request.RowOrder;
