@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -98,12 +99,20 @@ class Table:
         return {key: value for key, value in self.snapshots()[-1]["summary"].items() if key != "operation"}
 
     def orphans(self) -> set[str]:
-        """Files in the data directory that no snapshot knows."""
+        """Files in the data directory that no snapshot knows, once tasks that were told to stop have deleted theirs."""
+        tracker = self.spark.sparkContext._jsc.sc().statusTracker()
+        deadline = time.monotonic() + 30
+        while any(each.numRunningTasks() for each in tracker.getExecutorInfos()) and time.monotonic() < deadline:
+            time.sleep(0.05)
         table = StaticTable.from_metadata(self.metadata_location())
         known = self._paths(table, table.snapshots())
         data = Path(self.path()) / "data"
         found = {str(file) for file in data.rglob("*") if file.is_file() and file.suffix != ".crc"}
         return found - known
+
+    def leaves_little(self) -> bool:
+        """Whether a failed job left no more files than tasks may finish while it is being cancelled, one for each core."""
+        return len(self.orphans()) <= self.spark.sparkContext.defaultParallelism
 
     def path(self) -> str:
         """Where the table is on this machine."""

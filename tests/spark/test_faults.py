@@ -54,7 +54,7 @@ class TestFailingGroups:
         ):
             table.call("zorder(a)", options={"max-concurrent-file-group-rewrites": "2"})
         assert table.operations() == operations
-        assert table.orphans() == set()
+        assert table.leaves_little()
 
     def test_what_the_groups_before_it_have_written_is_deleted(self, spark: SparkSession) -> None:
         select = "SELECT id, cast(id > 30000 AS int) AS p, rand(1) AS a, uuid() AS payload FROM range(0, 40000, 1, 1)"
@@ -66,7 +66,7 @@ class TestFailingGroups:
         with pytest.raises(Exception, match="Nothing was committed, and the new files were deleted"):
             table.call("zorder(a)", options=options)
         assert table.operations() == ["append"]
-        assert table.orphans() == set()
+        assert table.leaves_little()
 
     def test_partial_progress_commits_the_others_and_counts_the_failed(self, spark: SparkSession) -> None:
         table = self.table(spark)
@@ -75,7 +75,7 @@ class TestFailingGroups:
         )
         assert (result.failed_data_files_count, result.rewritten_data_files_count) == (1, 3)
         assert table.operations() == ["append", "replace", "replace", "replace"]
-        assert table.orphans() == set()
+        assert table.leaves_little()
         healthy = spark.sql(f"SELECT count(*) FROM {table.full_name} WHERE p <> 2").collect()[0][0]
         assert healthy == 30_000
 
@@ -102,7 +102,7 @@ class TestFailingGroups:
         watcher.join()
         assert len(written) >= 4
         in_the_way.unlink()
-        assert table.orphans() == set()
+        assert table.leaves_little()
         assert table.operations() == ["append"]
 
 
@@ -357,7 +357,7 @@ def test_a_cancelled_call_leaves_the_table_as_it_was_and_the_next_one_works(spar
     failure = cancelled(table, table.target_for(8))
     assert "Cannot complete the rewrite of" in str(failure)
     assert (table.fingerprint(), table.operations()) == (before, operations)
-    assert table.orphans() == set()
+    assert table.leaves_little()
     with unchanged(table):
         table.call("zorder(a, b)", options=table.target_for(8))
 
@@ -375,4 +375,4 @@ def test_a_cancelled_call_with_partial_progress_begins_no_more_file_groups(spark
     jobs = [str(event["Properties"]) for event in events if event["Event"] == "SparkListenerJobStart"]
     assert len({number for number in range(1, 9) if any(f"file group {number}/8" in job for job in jobs)}) <= 2
     assert table.fingerprint() == before
-    assert table.orphans() == set()
+    assert table.leaves_little()

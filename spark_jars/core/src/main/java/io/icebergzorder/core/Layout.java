@@ -3,6 +3,7 @@ package io.icebergzorder.core;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Collectors;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 
@@ -156,5 +157,12 @@ public record Layout(List<LayoutColumn> columns, int leading, List<String> leftO
   /** The layout hash: SHA-256 of the UTF-8 bytes of {@link #toJson}, 64 lower-case hex digits. */
   public String hash() {
     return LayoutJson.hash(toJson());
+  }
+
+  /** The layout's own hash; of several, the SHA-256 of their hashes, sorted, one a line. */
+  public static String hash(List<Layout> layouts) {
+    return layouts.size() == 1
+        ? layouts.get(0).hash()
+        : LayoutJson.hash(layouts.stream().map(Layout::hash).sorted().collect(Collectors.joining("\n")));
   }
 }

@@ -34,7 +34,6 @@ final class CommitAttempt {
     this.check = check;
   }
 
-  /** The table to commit to. */
   Table table() {
     // Iceberg stages file groups of no other tables.
     TableOperations operations = ((HasTableOperations) table).operations();

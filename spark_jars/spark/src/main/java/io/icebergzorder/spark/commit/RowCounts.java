@@ -19,7 +19,6 @@ import org.apache.iceberg.util.ContentFileUtil;
  * knows how many rows it matches without reading them. There the count is an interval.
  */
 public record RowCounts(long least, long most) {
-  /** Checks the new files of a file group. */
   public static void check(Table table, RewriteFileGroup group, Collection<DataFile> added) {
     RowCounts expected = of(group.fileScanTasks());
     long rows = added.stream().mapToLong(DataFile::recordCount).sum();
@@ -33,7 +32,6 @@ public record RowCounts(long least, long most) {
     }
   }
 
-  /** The rows that are left of whole data files. */
   static RowCounts of(List<FileScanTask> tasks) {
     long least = 0;
     long most = 0;

@@ -14,7 +14,6 @@ public abstract class ColumnFunction<R> implements ScalarFunction<R> {
   private final DataType resultType;
   private final DataType[] inputTypes;
 
-  /** Takes the types of the result and of the arguments. */
   protected ColumnFunction(DataType resultType, DataType... inputTypes) {
     this.resultType = resultType;
     this.inputTypes = inputTypes;

@@ -46,7 +46,6 @@ public final class PhysicalTypeCheck {
 
   private PhysicalTypeCheck() {}
 
-  /** A column that some or all readers misread. */
   private record Mismatch(String file, String name, String physical, String type, Reading reading) implements Serializable {}
 
   /** Checks footers in a Spark job. Turns vectorized reads off in the session if only the row reader is correct. */
@@ -66,10 +65,9 @@ public final class PhysicalTypeCheck {
     String description = String.format(Locale.ROOT, "Reading the footers of %d files of %s", locations.size(), table.name());
     int tasks = (locations.size() + FILES_PER_TASK - 1) / FILES_PER_TASK;
     List<Mismatch> mismatches =
-        new JobDescription(session.spark())
-            .during(
-                description,
-                () -> context.parallelize(locations, tasks).mapPartitions(new Footers(SerializableTable.copyOf(table))).collect());
+        session.describing(
+            description,
+            () -> context.parallelize(locations, tasks).mapPartitions(new Footers(SerializableTable.copyOf(table))).collect());
     List<Mismatch> unreadable =
         mismatches.stream()
             .filter(each -> each.reading == Reading.NONE)
@@ -95,7 +93,6 @@ public final class PhysicalTypeCheck {
     }
   }
 
-  /** Reads footers on executors. */
   private static final class Footers implements FlatMapFunction<Iterator<String>, Mismatch> {
     private final Table table;
 

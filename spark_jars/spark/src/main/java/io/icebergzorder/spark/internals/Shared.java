@@ -36,7 +36,6 @@ public final class Shared<T extends Serializable> implements Serializable, AutoC
   /** Found once for each task, for it is asked for by each row. */
   private transient T first;
 
-  /** Broadcasts values, until it is closed. */
   Shared(SparkContext context, List<T> values) {
     byte[][] written = values.stream().map(Shared::written).toArray(byte[][]::new);
     this.bytes = JavaSparkContext.fromSparkContext(context).broadcast(written);

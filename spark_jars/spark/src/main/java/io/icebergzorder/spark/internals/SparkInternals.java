@@ -12,7 +12,6 @@ import org.apache.iceberg.MetadataColumns;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.spark.source.SparkTable;
-import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -35,8 +34,8 @@ import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
-import org.apache.spark.util.CollectionAccumulator;
 import scala.Product;
+import scala.collection.JavaConverters;
 import scala.collection.Seq;
 import scala.collection.immutable.Nil$;
 
@@ -70,7 +69,6 @@ public final class SparkInternals {
     return list(call(session.sessionState().sqlParser(), "parseMultipartIdentifier", name), String.class);
   }
 
-  /** Resolves a SQL predicate against a table. */
   public static Expression icebergExpression(SparkSession session, String quotedTable, String where) throws AnalysisException {
     Object resolved =
         callStatic(SparkExpressionConverter.class, "collectResolvedSparkExpression", session, quotedTable, where);
@@ -126,18 +124,6 @@ public final class SparkInternals {
     }
   }
 
-  /** What a task that has ended added to an accumulator. */
-  public static List<?> collected(TaskMetrics metrics, long id) {
-    for (Object accumulator : list(call(metrics, "accumulators"), Object.class)) {
-      // Spark's own have no id here unless they were added to.
-      if (accumulator instanceof CollectionAccumulator<?> collecting && collecting.isRegistered() && collecting.id() == id) {
-        return collecting.value();
-      }
-    }
-    return List.of();
-  }
-
-  /** The files that a task of Iceberg's write has finished. */
   public static List<DataFile> files(WriterCommitMessage message) {
     try {
       return List.of((DataFile[]) filesOfTask().invoke(message));
@@ -194,28 +180,13 @@ public final class SparkInternals {
     }
   }
 
-  /** A Scala sequence as a list. */
   public static <T> List<T> list(Object seq, Class<T> of) {
-    Seq<?> sequence = (Seq<?>) seq;
-    List<T> list = new ArrayList<>();
-    for (int i = 0; i < sequence.length(); i++) {
-      list.add(of.cast(sequence.apply(i)));
-    }
-    return list;
+    return JavaConverters.seqAsJavaList((Seq<?>) seq).stream().map(of::cast).toList();
   }
 
   /** A list as a Scala sequence of the kind that methods take: immutable, which serves 2.12 and 2.13. */
-  public static scala.collection.immutable.List<Object> seq(List<?> list) {
-    scala.collection.immutable.List<Object> seq = empty();
-    for (int i = list.size() - 1; i >= 0; i--) {
-      seq = seq.$colon$colon(list.get(i));
-    }
-    return seq;
-  }
-
-  @SuppressWarnings("unchecked")
-  private static scala.collection.immutable.List<Object> empty() {
-    return (scala.collection.immutable.List<Object>) (scala.collection.immutable.List<?>) Nil$.MODULE$;
+  public static scala.collection.immutable.List<?> seq(List<?> list) {
+    return JavaConverters.asScalaBuffer(list).toList();
   }
 
   /** Calls a method of an object, found by name and number of arguments. */
@@ -277,7 +248,8 @@ public final class SparkInternals {
 
   private static LinkageError missing(Class<?> owner, String name, Throwable cause) {
     return new LinkageError(
-        String.format("Cannot rewrite data files by zorder, because this %s has no %s as expected", owner.getName(), name), cause);
+        "Cannot rewrite data files by zorder, because this %s has no %s as expected"
+            .formatted(owner.getName(), name), cause);
   }
 
   /** What a method threw is thrown as it is, checked or not. */

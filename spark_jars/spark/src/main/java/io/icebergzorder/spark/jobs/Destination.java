@@ -9,7 +9,6 @@ import java.util.List;
 public record Destination(Placement placement, int firstFile, int filesPerTask, int indexBits) implements Serializable {
   private static final int BITS_OF_LONG = 63;
 
-  /** The destinations of a job, by group. */
   public static List<Destination> of(GroupJob job) {
     int indexBits =
         job.groups().stream().mapToInt(each -> each.layout().bits() * each.layout().columns().size()).max().orElse(0);
@@ -27,7 +26,6 @@ public record Destination(Placement placement, int firstFile, int filesPerTask, 
     return Integer.SIZE - Integer.numberOfLeadingZeros(filesPerTask - 1) <= BITS_OF_LONG - indexBits;
   }
 
-  /** The number of a row's file. */
   public int file(long packed, long tieBreaker) {
     return firstFile + placement.file(packed, tieBreaker);
   }

@@ -14,7 +14,6 @@ public final class HashRouting {
 
   private HashRouting() {}
 
-  /** Numbers by partition. */
   public static int[] numbers(int partitions) {
     int[] numbers = new int[partitions];
     boolean[] found = new boolean[partitions];

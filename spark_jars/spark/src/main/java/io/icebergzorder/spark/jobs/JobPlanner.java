@@ -1,14 +1,12 @@
 package io.icebergzorder.spark.jobs;
 
+import io.icebergzorder.spark.jobs.GroupJob.LaidOutGroup;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/**
- * Which file groups share a Spark job: neighbours in the plan, as many as fit the limits of a job, so that thousands of
- * small partitions cost as many tasks and not as many jobs. A group that is larger than that has a job of its own.
- */
+/** Decides which file groups share a Spark job: neighbours, as many as fit, because thousands of jobs would cost much. */
 public final class JobPlanner {
   /** The files that a task reads one after the other where others could read some of them meanwhile. */
   private static final int MOST_FILES_IN_A_ROW = 32;
@@ -27,7 +25,6 @@ public final class JobPlanner {
     this.limits = limits;
   }
 
-  /** How large a job of several groups may be. */
   public record Limits(int groups, int files, long shuffledBytes, int parallelism) {
     /** Limits that suit any cluster: a thousand tasks, and as many bytes as a few large files. */
     public static Limits of(int groups, int parallelism) {
@@ -61,7 +58,6 @@ public final class JobPlanner {
     }
   }
 
-  /** Shares out file groups. */
   public static List<GroupJob> jobs(List<LaidOutGroup> groups, Limits limits) {
     JobPlanner planner = new JobPlanner(limits);
     // With a group for each core, none is idle while another reads.

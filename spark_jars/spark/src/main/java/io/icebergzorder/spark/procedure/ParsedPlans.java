@@ -21,12 +21,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 public final class ParsedPlans {
   private ParsedPlans() {}
 
-  /** A parser whose plans have the rule applied. */
-  public static ParserInterface around(ParserInterface parser, UnaryOperator<LogicalPlan> rule) {
-    return around(parser, rule, text -> null);
-  }
-
-  /** A parser whose plans have the rule applied. */
+  /** A parser whose plans have the rule applied; {@code instead} has plans of statements that it is not to see, or null. */
   public static ParserInterface around(
       ParserInterface parser, UnaryOperator<LogicalPlan> rule, Function<String, LogicalPlan> instead) {
     Set<Class<?>> interfaces = new LinkedHashSet<>();

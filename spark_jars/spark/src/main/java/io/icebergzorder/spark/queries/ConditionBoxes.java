@@ -36,7 +36,6 @@ public final class ConditionBoxes {
     predicates = new PredicateRanges(schema);
   }
 
-  /** Finds the boxes of a condition. */
   public static List<KeyBox> of(Schema schema, Expression condition, boolean caseSensitive) {
     Expression bound = Binder.bind(schema.asStruct(), Expressions.rewriteNot(condition), caseSensitive);
     return new ConditionBoxes(schema).of(bound);

@@ -51,7 +51,6 @@ final class PredicateRanges {
     }
   }
 
-  /** Finds boxes of predicates on one column. */
   List<KeyBox> boxes(List<BoundPredicate<?>> predicates) {
     // Of what else partition transforms tell, keys do not.
     if (!(predicates.get(0).term() instanceof BoundReference<?> column) || !names.containsKey(column.fieldId())) {

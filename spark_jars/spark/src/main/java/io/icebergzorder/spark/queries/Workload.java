@@ -38,20 +38,16 @@ public record Workload(List<Query> queries, double share) {
 
   private static final Pattern SCHEME = Pattern.compile("[A-Za-z][A-Za-z0-9+.-]+:.*", Pattern.DOTALL);
 
-  /** A query. */
   public record Query(Condition condition, PositionBoxes.Query wanted) {
-    /** How often it is asked. */
     public double weight() {
       return wanted.weight();
     }
   }
 
-  /** Takes a copy of the list. */
   public Workload {
     queries = List.copyOf(queries);
   }
 
-  /** Reads a workload. */
   public static Workload of(String text, double share, Table table, boolean isCaseSensitive, Function<String, Expression> filters) {
     List<Query> queries = new ArrayList<>();
     for (WeightedFilter each : filters(text, table.io())) {
@@ -69,11 +65,12 @@ public record Workload(List<Query> queries, double share) {
     try {
       found = WorkloadJson.queries(isInline ? text : content(text, io));
     } catch (IOException | IllegalArgumentException e) {
-      throw new IllegalArgumentException(String.format("Cannot read workload %s, because %s", name, Failures.rootMessage(e)), e);
+      throw new IllegalArgumentException("Cannot read workload %s, because %s"
+          .formatted(name, Failures.rootMessage(e)), e);
     }
     if (found.isEmpty()) {
       throw new IllegalArgumentException(
-          String.format("Cannot use workload %s, because it has no query with a filter and a weight above 0", name));
+          "Cannot use workload %s, because it has no query with a filter and a weight above 0".formatted(name));
     }
     double total = 0;
     for (WeightedFilter each : found) {
@@ -81,7 +78,8 @@ public record Workload(List<Query> queries, double share) {
     }
     if (!(LEAST <= total && total <= MOST)) {
       throw new IllegalArgumentException(
-          String.format("Cannot use workload %s, because its weights add up to %s, and not to between %s and %s", name, total, LEAST, MOST));
+          "Cannot use workload %s, because its weights add up to %s, and not to between %s and %s"
+              .formatted(name, total, LEAST, MOST));
     }
     return found;
   }
@@ -116,12 +114,10 @@ public record Workload(List<Query> queries, double share) {
     }
   }
 
-  /** How often each query is asked. */
   public double[] weights() {
     return queries.stream().mapToDouble(Query::weight).toArray();
   }
 
-  /** The filters of the queries. */
   public List<Condition> conditions() {
     return queries.stream().map(Query::condition).toList();
   }

@@ -32,7 +32,7 @@ public record CatalogTable(SparkSession session, TableCatalog catalog, Identifie
       return load(session, tables, name);
     }
     throw new IllegalArgumentException(
-        String.format("Cannot rewrite data files of %s, because catalog %s has no tables", name, catalog.name()));
+        "Cannot rewrite data files of %s, because catalog %s has no tables".formatted(name, catalog.name()));
   }
 
   /** Loads a table by its name, as a CALL in a catalog writes it. */
@@ -48,15 +48,12 @@ public record CatalogTable(SparkSession session, TableCatalog catalog, Identifie
       loaded = catalog.loadTable(identifier);
     } catch (NoSuchTableException e) {
       throw new IllegalArgumentException(
-          String.format(
-              "Cannot %s %s, because there is no such table in catalog %s", act, identifier, catalog.name()),
-          e);
+          "Cannot %s %s, because there is no such table in catalog %s".formatted(act, identifier, catalog.name()), e);
     }
     if (loaded instanceof SparkTable found) {
       return new CatalogTable(session, catalog, identifier, found.table(), found.branch());
     }
-    throw new IllegalArgumentException(
-        String.format("Cannot %s %s, because it is not an Iceberg table", act, identifier));
+    throw new IllegalArgumentException("Cannot %s %s, because it is not an Iceberg table".formatted(act, identifier));
   }
 
   /** The table's identifier in the procedure's own catalog. */
@@ -67,9 +64,8 @@ public record CatalogTable(SparkSession session, TableCatalog catalog, Identifie
       parts = parts.subList(1, parts.size());
     } else if (parts.size() > 2 && session.sessionState().catalogManager().isCatalogRegistered(first)) {
       throw new IllegalArgumentException(
-          String.format(
-              "Cannot %s %s, because the procedure was called in catalog %s and the table is in catalog %s",
-              act, name, catalog.name(), first));
+          "Cannot %s %s, because the procedure was called in catalog %s and the table is in catalog %s"
+              .formatted(act, name, catalog.name(), first));
     }
     String[] namespace = parts.subList(0, parts.size() - 1).toArray(String[]::new);
     if (namespace.length == 0) {
@@ -83,11 +79,10 @@ public record CatalogTable(SparkSession session, TableCatalog catalog, Identifie
     try {
       parts = name == null ? List.of() : SparkInternals.parseName(session, name);
     } catch (AnalysisException e) {
-      throw new IllegalArgumentException(
-          String.format("Cannot %s '%s', because it is no name of a table", act, name), e);
+      throw new IllegalArgumentException("Cannot %s '%s', because it is no name of a table".formatted(act, name), e);
     }
     if (parts.isEmpty()) {
-      throw new IllegalArgumentException(String.format("Cannot %s a table, because argument table is empty", act));
+      throw new IllegalArgumentException("Cannot %s a table, because argument table is empty".formatted(act));
     }
     return parts;
   }
@@ -97,12 +92,10 @@ public record CatalogTable(SparkSession session, TableCatalog catalog, Identifie
     return manager.currentCatalog().equals(catalog) ? manager.currentNamespace() : catalog.defaultNamespace();
   }
 
-  /** The name that messages have. */
   public String name() {
     return table.name();
   }
 
-  /** Whether names differ by case in this session. */
   public boolean isCaseSensitive() {
     return Boolean.parseBoolean(session.conf().get("spark.sql.caseSensitive", "false"));
   }

@@ -36,11 +36,14 @@ public record FileScope(Expression filter, boolean caseSensitive) {
     forEach(at(table, snapshotId).newScan().includeColumnStats(columns), task -> visitor.accept(task.file()));
   }
 
-  /**
-   * How old data files must be for a rewrite to touch them. A file is as old as the snapshot of its data sequence
-   * number, which rewrites keep; where that is 0, as in tables of version 1, as the snapshot that added it. Files of
-   * snapshots that are not kept any more are old enough.
-   */
+  /** The same data files with both. */
+  public List<FileScanTask> filesWithBounds(Table table, long snapshotId, Collection<String> columns) {
+    List<FileScanTask> files = new ArrayList<>();
+    forEach(at(table, snapshotId).newScan().includeColumnStats(columns), files::add);
+    return files;
+  }
+
+  /** How old files must be, by the snapshot of their data sequence number, or of their addition in tables of version 1. */
   public record LeastAge(long seconds, long at) {
     private static final long MILLIS = 1000;
 

@@ -4,53 +4,42 @@ import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.SortOrder;
 import io.icebergzorder.core.report.SnapshotFacts;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.Snapshot;
 import org.apache.iceberg.Table;
-import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.types.Types;
 import org.apache.iceberg.util.SnapshotUtil;
 
 /** A report's request, resolved against a table. Everything that can be wrong with one is refused here. */
 public record ResolvedReport(
-    CatalogTable target,
-    String branch,
-    List<SnapshotFacts> snapshots,
-    RowOrder order,
-    RewriteOptions options,
-    String where,
-    Expression filter) {
+    CatalogTable target, List<SnapshotFacts> snapshots, RowOrder order, RewriteOptions options, String where, FileScope scope) {
   /** Resolves a request, in which all but the table may be null; columns the table or its snapshots may remember. */
   public static ResolvedReport of(CatalogTable target, String columns, String where, String branchArgument) {
     Table table = target.table();
     // A caching catalog hands out tables as they were when they were first loaded.
     table.refresh();
-    String branch = ResolvedRequest.branch(target, branchArgument, "report on");
-    List<SnapshotFacts> snapshots = snapshots(table, branch);
+    List<SnapshotFacts> snapshots = snapshots(table, ResolvedRequest.branch(target, branchArgument, "report on"));
     String sortOrder = columns == null ? remembered(target, snapshots) : columns;
     SortOrder parsed = SortOrder.parse(sortOrder);
-    RewriteOptions options = RewriteOptions.of(TableDefaults.options(target, parsed));
-    RowOrder order = ClusteringColumns.resolveForReport(table, parsed, options.layout(), target.isCaseSensitive());
-    Expression filter = ResolvedRequest.filter(target, where);
-    return new ResolvedReport(target, branch, snapshots, order, options, where, filter);
+    RewriteOptions options = RewriteOptions.of(TableDefaults.options(target, parsed, Map.of()));
+    RowOrder order = ClusteringColumns.resolve(target, parsed, options.layout(), table.spec(), true);
+    FileScope scope = new FileScope(ResolvedRequest.filter(target, where), target.isCaseSensitive());
+    return new ResolvedReport(target, snapshots, order, options, where, scope);
   }
 
   private static List<SnapshotFacts> snapshots(Table table, String branch) {
     List<SnapshotFacts> found = new ArrayList<>();
     if (table.refs().containsKey(branch)) {
       for (Snapshot each : SnapshotUtil.ancestorsOf(table.refs().get(branch).snapshotId(), table::snapshot)) {
-        found.add(facts(each));
+        found.add(0, facts(each));
       }
     }
-    Collections.reverse(found);
     return found;
   }
 
-  /** What a snapshot tells. */
   public static SnapshotFacts facts(Snapshot snapshot) {
     Map<String, String> summary = snapshot.summary() == null ? Map.of() : snapshot.summary();
     String operation = snapshot.operation() == null ? "append" : snapshot.operation();
@@ -75,7 +64,6 @@ public record ResolvedReport(
     return layout.isBy(renamed.sortOrder());
   }
 
-  /** The schema that a table had when a snapshot was made; null where that is not known. */
   private static Schema schemaOf(Table table, SnapshotFacts layout) {
     Snapshot snapshot = table.snapshot(layout.id());
     return snapshot == null || snapshot.schemaId() == null ? null : table.schemas().get(snapshot.schemaId());
@@ -92,13 +80,11 @@ public record ResolvedReport(
         .filter(SnapshotFacts::isLayout)
         .reduce((older, newer) -> newer)
         .map(layout -> sortOrder(table, layout).text())
-        .orElseThrow(
-            () ->
-                new IllegalArgumentException(
-                    String.format(
-                        "Cannot report on %s, because no columns are named and no snapshot of it tells of a rewrite by any:"
-                            + " name the columns that queries filter on",
-                        table.name())));
+        .orElseThrow(() ->
+            new IllegalArgumentException(
+                ("Cannot report on %s, because no columns are named and no snapshot of it tells of a rewrite by any:"
+                        + " name the columns that queries filter on")
+                    .formatted(table.name())));
   }
 
   /** Writes the sort order of a rewrite of ours, whose summary has the names that its columns had then. */
@@ -108,26 +94,16 @@ public record ResolvedReport(
   }
 
   private static List<String> nameOfToday(Table table, long snapshotId, Schema schema, List<String> parts) {
-    Types.NestedField field = schema == null ? null : field(schema.asStruct(), parts);
+    Types.NestedField field = schema == null ? null : schema.findField(String.join(".", parts));
     if (field == null) {
       return parts;
     }
     if (table.schema().findField(field.fieldId()) == null) {
       throw new IllegalArgumentException(
-          String.format(
-              "Cannot report on %s, because column '%s' of the last rewrite (snapshot %d) was dropped: name the columns that queries"
-                  + " filter on",
-              table.name(), String.join(".", parts), snapshotId));
+          ("Cannot report on %s, because column '%s' of the last rewrite (snapshot %d) was dropped: name the columns that queries"
+                  + " filter on")
+              .formatted(table.name(), String.join(".", parts), snapshotId));
     }
     return ClusteringColumns.parts(table.schema(), field.fieldId());
-  }
-
-  /** The field of a name, or null. Names differ by case, for summaries have them as the schema does. */
-  private static Types.NestedField field(Types.StructType struct, List<String> parts) {
-    Types.NestedField found = struct.field(parts.get(0));
-    if (parts.size() == 1 || found == null) {
-      return found;
-    }
-    return found.type().isStructType() ? field(found.type().asStructType(), parts.subList(1, parts.size())) : null;
   }
 }

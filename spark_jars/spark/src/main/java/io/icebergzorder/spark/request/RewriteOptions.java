@@ -45,7 +45,6 @@ public record RewriteOptions(
   /** Whether files of another partition spec than that of new files are rewritten whatever their size; false by default. */
   public static final String REWRITE_OLD_SPECS = "rewrite-old-specs";
 
-  /** Several commits. */
   public record PartialProgress(int maxCommits, int maxFailedCommits) {
     /** How many file groups a commit takes, of so many in all. */
     public int groupsPerCommit(int groups) {
@@ -87,64 +86,53 @@ public record RewriteOptions(
           Map.entry(MIN_AGE_SECONDS, LONG),
           Map.entry(REWRITE_OLD_SPECS, BOOLEAN));
 
-  /** Checks and reads options. */
   public static RewriteOptions of(Map<String, String> options) {
     Set<String> unknown = new TreeSet<>(options.keySet());
     unknown.removeAll(ICEBERG.keySet());
     unknown.removeAll(ZOrderOptions.NAMES);
     if (!unknown.isEmpty()) {
       throw new IllegalArgumentException(
-          String.format(
-              "Cannot use options %s, because they are not supported by the action or the rewriter zorder%s",
-              unknown, SpelledAlike.hint(unknown.iterator().next(), known(), "known are " + known())));
+          "Cannot use options %s, because they are not supported by the action or the rewriter zorder%s"
+              .formatted(unknown, SpelledAlike.hint(unknown.iterator().next(), known(), "known are " + known())));
     }
 
     Map<String, String> own = new HashMap<>(options);
     own.keySet().retainAll(ZOrderOptions.NAMES);
     options.forEach((name, value) -> checkType(name, value, ICEBERG.get(name)));
 
-    RewriteOptions result =
-        new RewriteOptions(
-            Map.copyOf(options),
-            ZOrderOptions.of(own),
-            PropertyUtil.propertyAsInt(
-                options,
-                RewriteDataFiles.MAX_CONCURRENT_FILE_GROUP_REWRITES,
-                RewriteDataFiles.MAX_CONCURRENT_FILE_GROUP_REWRITES_DEFAULT),
-            partialProgress(options),
-            PropertyUtil.propertyAsBoolean(
-                options,
-                RewriteDataFiles.USE_STARTING_SEQUENCE_NUMBER,
-                RewriteDataFiles.USE_STARTING_SEQUENCE_NUMBER_DEFAULT),
-            PropertyUtil.propertyAsBoolean(
-                options, RewriteDataFiles.REMOVE_DANGLING_DELETES, RewriteDataFiles.REMOVE_DANGLING_DELETES_DEFAULT));
-    checkPositive(
-        RewriteDataFiles.MAX_CONCURRENT_FILE_GROUP_REWRITES, result.maxConcurrentFileGroupRewrites(), "");
-    result
-        .partialProgress()
-        .ifPresent(
-            progress ->
-                checkPositive(
-                    RewriteDataFiles.PARTIAL_PROGRESS_MAX_COMMITS,
-                    progress.maxCommits(),
-                    " when " + RewriteDataFiles.PARTIAL_PROGRESS_ENABLED + " is true"));
-    return result;
+    int groups =
+        PropertyUtil.propertyAsInt(
+            options,
+            RewriteDataFiles.MAX_CONCURRENT_FILE_GROUP_REWRITES,
+            RewriteDataFiles.MAX_CONCURRENT_FILE_GROUP_REWRITES_DEFAULT);
+    checkPositive(RewriteDataFiles.MAX_CONCURRENT_FILE_GROUP_REWRITES, groups, "");
+    return new RewriteOptions(
+        Map.copyOf(options),
+        ZOrderOptions.of(own),
+        groups,
+        partialProgress(options),
+        PropertyUtil.propertyAsBoolean(
+            options,
+            RewriteDataFiles.USE_STARTING_SEQUENCE_NUMBER,
+            RewriteDataFiles.USE_STARTING_SEQUENCE_NUMBER_DEFAULT),
+        PropertyUtil.propertyAsBoolean(
+            options, RewriteDataFiles.REMOVE_DANGLING_DELETES, RewriteDataFiles.REMOVE_DANGLING_DELETES_DEFAULT));
   }
 
   private static Optional<PartialProgress> partialProgress(Map<String, String> options) {
-    int maxCommits =
+    if (!PropertyUtil.propertyAsBoolean(
+        options, RewriteDataFiles.PARTIAL_PROGRESS_ENABLED, RewriteDataFiles.PARTIAL_PROGRESS_ENABLED_DEFAULT)) {
+      return Optional.empty();
+    }
+    int commits =
         PropertyUtil.propertyAsInt(
             options,
             RewriteDataFiles.PARTIAL_PROGRESS_MAX_COMMITS,
             RewriteDataFiles.PARTIAL_PROGRESS_MAX_COMMITS_DEFAULT);
-    PartialProgress progress =
-        new PartialProgress(
-            maxCommits,
-            PropertyUtil.propertyAsInt(options, RewriteDataFiles.PARTIAL_PROGRESS_MAX_FAILED_COMMITS, maxCommits));
-    boolean isEnabled =
-        PropertyUtil.propertyAsBoolean(
-            options, RewriteDataFiles.PARTIAL_PROGRESS_ENABLED, RewriteDataFiles.PARTIAL_PROGRESS_ENABLED_DEFAULT);
-    return isEnabled ? Optional.of(progress) : Optional.empty();
+    String condition = " when " + RewriteDataFiles.PARTIAL_PROGRESS_ENABLED + " is true";
+    checkPositive(RewriteDataFiles.PARTIAL_PROGRESS_MAX_COMMITS, commits, condition);
+    int failed = PropertyUtil.propertyAsInt(options, RewriteDataFiles.PARTIAL_PROGRESS_MAX_FAILED_COMMITS, commits);
+    return Optional.of(new PartialProgress(commits, failed));
   }
 
   /** The options for Iceberg's planner: all but ours. */
@@ -168,14 +156,14 @@ public record RewriteOptions(
       kind.parse().apply(value);
     } catch (IllegalArgumentException e) {
       throw new IllegalArgumentException(
-          String.format("Cannot set %s to '%s', because it must be %s", name, value, kind.words()), e);
+          "Cannot set %s to '%s', because it must be %s".formatted(name, value, kind.words()), e);
     }
   }
 
   private static void checkPositive(String name, int value, String condition) {
     if (value < 1) {
       throw new IllegalArgumentException(
-          String.format("Cannot set %s to %s, because the value must be positive%s.", name, value, condition));
+          "Cannot set %s to %s, because the value must be positive%s.".formatted(name, value, condition));
     }
   }
 

@@ -6,16 +6,7 @@ import java.util.Map;
 
 /** What a user asks for; what was not given is null, or an empty map of options. */
 public record RewriteRequest(
-    String table,
-    String sortOrder,
-    Map<String, String> options,
-    String where,
-    String branch,
-    boolean likeBuiltin) {
-  /** The strategy's name, as written in a CALL. */
-  public static final String STRATEGY = "zorder";
-
-  /** Takes a copy of the options. */
+    String table, String sortOrder, Map<String, String> options, String where, String branch, boolean likeBuiltin) {
   public RewriteRequest {
     options.forEach(RewriteRequest::checkGiven);
     // In the order as written, so that a plan is always told in the same words.
@@ -24,7 +15,7 @@ public record RewriteRequest(
 
   private static void checkGiven(String name, String value) {
     if (value == null) {
-      throw new IllegalArgumentException(String.format("Cannot set %s to NULL, because an option needs a value", name));
+      throw new IllegalArgumentException("Cannot set %s to NULL, because an option needs a value".formatted(name));
     }
   }
 }

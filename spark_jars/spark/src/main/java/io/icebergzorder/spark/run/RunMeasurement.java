@@ -1,17 +1,17 @@
 package io.icebergzorder.spark.run;
 
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import io.icebergzorder.core.Curve;
+import io.icebergzorder.core.Layout;
 import io.icebergzorder.core.ScanMeasurement;
 import io.icebergzorder.core.upkeep.Settled;
-import io.icebergzorder.spark.commit.LayoutSummary;
-import io.icebergzorder.spark.measure.BytesRead;
+import io.icebergzorder.spark.measure.ConditionReads.BytesRead;
 import io.icebergzorder.spark.measure.ConditionReads;
 import io.icebergzorder.spark.measure.GroupBounds;
 import io.icebergzorder.spark.measure.ScanFractions;
-import io.icebergzorder.spark.measure.ScanMeans;
 import io.icebergzorder.spark.plan.RewriteHistory;
 import io.icebergzorder.spark.plan.TablePlan;
-import io.icebergzorder.spark.sample.FittedGroup;
+import io.icebergzorder.spark.sample.FittedLayouts.FittedGroup;
 import io.icebergzorder.spark.sample.FittedLayouts;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
@@ -19,10 +19,8 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.UUID;
-import java.util.stream.Collectors;
 import java.util.stream.StreamSupport;
 import org.apache.iceberg.actions.RewriteDataFiles;
 import org.apache.iceberg.actions.RewriteFileGroup;
@@ -51,13 +49,13 @@ final class RunMeasurement {
     this.plan = plan;
     this.fitted = fitted;
     this.since = since;
-    this.queries = ScanMeans.reads(plan);
+    this.queries = ConditionReads.ofWorkload(plan);
     fitted.groups().forEach((group, each) -> byIndex.put(group.info().globalIndex(), each));
   }
 
   /** What the summary of a snapshot says of the file groups in it. */
   synchronized Map<String, String> summary(Collection<RewriteFileGroup> groups) {
-    Map<String, String> summary = new HashMap<>(LayoutSummary.properties(plan.order(), fitted.layouts()));
+    Map<String, String> summary = ofLayouts();
     if (!plan.request().likeBuiltin()) {
       summary.put(RewriteHistory.TARGET_FILE_SIZE, plan.targetSize().bytes() + " " + plan.targetSize().origin());
       summary.put(Settled.REQUEST, plan.requestKey());
@@ -83,22 +81,30 @@ final class RunMeasurement {
     return summary;
   }
 
+  /** What the snapshot says about the layouts. */
+  private Map<String, String> ofLayouts() {
+    List<Layout> layouts = fitted.layouts();
+    Map<String, String> summary = new HashMap<>();
+    boolean isPlain = plan.order().curve() == Curve.ZORDER && plan.order().prefix().isEmpty();
+    summary.put("zorder.columns", isPlain ? plan.order().names(",") : plan.order().sortOrder());
+    summary.put("zorder.cuts", layouts.get(0).cuts().kind());
+    summary.put("zorder.layout-hash", Layout.hash(layouts));
+    return summary;
+  }
+
   private ScanMeasurement.MeasuredGroup measure(RewriteFileGroup group) {
-    return measured.computeIfAbsent(
-        group.info().globalIndex(),
-        index -> {
-          GroupBounds bounds = fitted.bounds().get();
-          group.addedFiles().forEach(bounds::add);
-          FittedGroup of = byIndex.get(index);
-          return bounds.measured(of.lookedFor(), of.rows());
-        });
+    return measured.computeIfAbsent(group.info().globalIndex(), index -> {
+      GroupBounds bounds = new GroupBounds(plan.target().table(), plan.order(), fitted.keyLengths());
+      group.addedFiles().forEach(bounds::add);
+      FittedGroup of = byIndex.get(index);
+      return bounds.measured(of.sampled().lookedFor(), of.sampled().rows());
+    });
   }
 
   private BytesRead read(RewriteFileGroup group) {
     return read.computeIfAbsent(group.info().globalIndex(), index -> queries.made(group.addedFiles()));
   }
 
-  /** What was read of the file groups that were committed, and is read now. */
   synchronized RewriteRun.Outcome outcome(RewriteDataFiles.Result result, List<String> messages) {
     List<Integer> committed =
         StreamSupport.stream(result.rewriteResults().spliterator(), false)
@@ -106,8 +112,7 @@ final class RunMeasurement {
             .toList();
     List<FittedGroup> groups = committed.stream().map(byIndex::get).toList();
     boolean isAll = groups.size() == fitted.groups().size();
-    Map<String, Double> actual =
-        ScanFractions.measured(plan.order(), committed.stream().map(measured::get).toList());
+    Map<String, Double> actual = ScanFractions.measured(plan.order(), committed.stream().map(measured::get).toList());
     return new RewriteRun.Outcome(
         result,
         isAll ? fitted.before() : FittedLayouts.before(plan.order(), groups),
@@ -117,13 +122,6 @@ final class RunMeasurement {
             .filter(workload -> !groups.isEmpty())
             .map(workload -> FittedLayouts.read(workload, groups, committed.stream().map(read::get).toList())),
         messages);
-  }
-
-  /** Fractions as people read them. */
-  static String percents(Map<String, Double> fractions) {
-    return fractions.entrySet().stream()
-        .map(entry -> String.format(Locale.ROOT, "%s %.1f%%", entry.getKey(), 100 * entry.getValue()))
-        .collect(Collectors.joining(", "));
   }
 
   private static BigDecimal rounded(double fraction) {

@@ -8,10 +8,7 @@ import java.util.HashMap;
 import java.util.List;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/**
- * Which rows are drawn, by their hashes: those of a file group's sample lie below the threshold of their row group,
- * those held out of it between that and another.
- */
+/** Which rows are drawn: those whose hashes lie below a threshold of their row group; the next ones are held out. */
 record Drawing(HashMap<UTF8String, SampledFile> files, SampledFile other, int groups, long last) implements Serializable {
   private static final BigInteger HASHES = BigInteger.ONE.shiftLeft(64);
   private static final BigInteger SMALLEST_HASH = BigInteger.valueOf(Long.MIN_VALUE);
@@ -58,7 +55,6 @@ record Drawing(HashMap<UTF8String, SampledFile> files, SampledFile other, int gr
     return hash <= file.heldOut()[place] ? (long) (file.first() + place) << 32 | groups + file.group() : -1;
   }
 
-  /** What is drawn of a data file. */
   private record SampledFile(int group, int first, long[] positions, long[] fitted, long[] heldOut) implements Serializable {
     static SampledFile whole(int group, GroupScan scan, int samples) {
       long rows = scan.group().rows();

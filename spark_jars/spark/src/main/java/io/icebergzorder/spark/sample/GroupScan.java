@@ -24,7 +24,6 @@ record GroupScan(PlannedGroup group, long wanted, Optional<List<List<RowGroup>>>
         .toList();
   }
 
-  /** How many rows are to be sampled, of all file groups. */
   static long rows(List<PlannedGroup> groups, ZOrderOptions options) {
     return options.sampleRows((int) Math.min(Integer.MAX_VALUE, outputFiles(groups)));
   }
@@ -38,12 +37,10 @@ record GroupScan(PlannedGroup group, long wanted, Optional<List<List<RowGroup>>>
     return new GroupScan(group, wanted, SampledRowGroups.of(files, wanted, group.expectedFiles(), seed, areClusters));
   }
 
-  /** The same sample of more row groups, which are known to be clusters. */
   GroupScan ofClusters(long seed) {
     return of(group, wanted, seed, true);
   }
 
-  /** The data files, or the parts of them, to read. */
   List<FileScanTask> tasks() {
     if (rowGroups.isEmpty()) {
       return group.files();

@@ -1,5 +1,7 @@
-package io.icebergzorder.spark.commit;
+package io.icebergzorder.spark.run;
 
+import io.icebergzorder.spark.commit.RewriteCommit;
+import io.icebergzorder.spark.commit.UnknownCommitException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -9,31 +11,31 @@ import org.apache.iceberg.actions.RewriteFileGroup;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * Commits file groups in batches as they are finished, and keeps account of what became of each batch. A thread of its
- * own commits, one batch after the other, so that those that rewrite go on while the catalog is slow.
- */
-public final class PartialCommits {
+/** Commits file groups in batches, in a thread of its own, so that others are rewritten while the catalog is slow. */
+final class PartialCommits {
   private static final Logger LOG = LoggerFactory.getLogger(PartialCommits.class);
 
   private final RewriteCommit commit;
   private final int groupsPerCommit;
   private final List<RewriteFileGroup> pending = new ArrayList<>();
-  private final List<RewriteFileGroup> committed = new ArrayList<>();
-  private final List<RewriteFileGroup> lost = new ArrayList<>();
-  private final List<Throwable> failures = new ArrayList<>();
-  private final List<RuntimeException> unknown = new ArrayList<>();
   private final ExecutorService committer = Executors.newSingleThreadExecutor();
   private CompletableFuture<Void> last = CompletableFuture.completedFuture(null);
-  private int succeeded;
 
-  public PartialCommits(RewriteCommit commit, int groupsPerCommit) {
+  // What became of file groups, to be looked at after finish or abort: those committed for certain, in how many commits;
+  // those whose commits failed for certain, with one failure a commit; and one failure for each commit in doubt.
+  final List<RewriteFileGroup> committed = new ArrayList<>();
+  final List<RewriteFileGroup> lost = new ArrayList<>();
+  final List<Throwable> failures = new ArrayList<>();
+  final List<RuntimeException> unknown = new ArrayList<>();
+  int succeeded;
+
+  PartialCommits(RewriteCommit commit, int groupsPerCommit) {
     this.commit = commit;
     this.groupsPerCommit = groupsPerCommit;
   }
 
   /** Takes a file group over, and has a batch committed if that is full. */
-  public synchronized void offer(RewriteFileGroup group) {
+  synchronized void offer(RewriteFileGroup group) {
     pending.add(group);
     if (pending.size() == groupsPerCommit) {
       commitPending();
@@ -41,7 +43,7 @@ public final class PartialCommits {
   }
 
   /** Has what is left committed, and waits for all commits. */
-  public void finish() {
+  void finish() {
     synchronized (this) {
       if (!pending.isEmpty()) {
         commitPending();
@@ -51,7 +53,7 @@ public final class PartialCommits {
   }
 
   /** Waits for all commits, and deletes the new files of what is left. */
-  public void abort() {
+  void abort() {
     await();
     commit.abort(pending);
     pending.clear();
@@ -81,30 +83,5 @@ public final class PartialCommits {
       lost.addAll(batch);
       failures.add(e);
     }
-  }
-
-  /** The file groups that were committed for certain; like all that follows, to be asked after {@link #finish} or {@link #abort}. */
-  public List<RewriteFileGroup> committed() {
-    return List.copyOf(committed);
-  }
-
-  /** The file groups whose commits failed for certain. */
-  public List<RewriteFileGroup> lost() {
-    return List.copyOf(lost);
-  }
-
-  /** How many commits the others took. */
-  public int succeeded() {
-    return succeeded;
-  }
-
-  /** Why commits failed, one failure a commit. */
-  public List<Throwable> failures() {
-    return List.copyOf(failures);
-  }
-
-  /** Why nobody knows whether other commits failed, one failure a commit. */
-  public List<RuntimeException> unknown() {
-    return List.copyOf(unknown);
   }
 }
