@@ -75,7 +75,7 @@ class SettledGoldenTest {
     rewrites.get("snapshots").forEach(each -> snapshots.add(snapshot(each)));
     Map<Long, String> found = MAPPER.convertValue(rewrites.get("found"), new TypeReference<Map<Long, String>>() {});
     long target = rewrites.get("target").longValue();
-    assertEquals(found, Gathering.rewritesLike(snapshots, target, each -> each.isBy("a,b", "", Curve.ZORDER), ""));
+    assertEquals(found, Gathering.rewritesLike(snapshots, target, each -> each.isBy("zorder(a, b)"), ""));
     assertEquals(10, document.get("small").size());
     for (JsonNode small : document.get("small")) {
       long[] sizes = MAPPER.convertValue(small.get("sizes"), long[].class);
