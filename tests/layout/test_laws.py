@@ -123,13 +123,6 @@ class TestKeys:
         with pytest.raises(pa.ArrowInvalid):
             encode(array, type_name)
 
-    @pytest.mark.parametrize("type_name", ORDERS)
-    def test_columns_without_a_value(self, type_name: str) -> None:
-        for rows in (0, 2):
-            for array in (arrow(type_name, [None] * rows), pa.nulls(rows)):
-                keys = encode(array, type_name)
-                assert (keys.rows, keys.domain, keys.states.tolist()) == (rows, domain(type_name), [NULL] * rows)
-
     def test_slices_of_decimals(self) -> None:
         values = pa.array([Decimal("1.5"), Decimal("-2.5"), None, Decimal("3.5")], pa.decimal128(10, 1))
         assert encode(values.slice(1), "decimal(10, 1)").keys.tolist() == [-25, 0, 35]

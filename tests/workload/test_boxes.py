@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 import struct
-from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal, localcontext
 from typing import Any
@@ -38,6 +37,7 @@ from iceberg_zorder.workload.boxes.box import Box
 from iceberg_zorder.workload.boxes.boxes import boxes_of
 from iceberg_zorder.workload.boxes.key_ranges import NOT_NULL, Edge
 from iceberg_zorder.workload.boxes.position_boxes import position_boxes
+from tests.workload.truth import truth
 
 UTC = timezone.utc
 
@@ -149,48 +149,6 @@ def part(chance: random.Random, depth: int) -> Predicate:
         if how < 0.98
         else Constant(chance.choice((True, False, None)))
     )
-
-
-def order(content: Any) -> Any:
-    """By what Spark compares a value: NaN equals itself, and lies above all; text is compared as bytes."""
-    if isinstance(content, float):
-        return (1, 0.0) if math.isnan(content) else (0, content)
-    return content.encode() if isinstance(content, str) else content
-
-
-def truth(predicate: Predicate, row: dict[str, Any]) -> bool | None:
-    """Evaluate a condition in SQL's three values, part by part, without keys."""
-    if isinstance(predicate, Constant):
-        return predicate.value
-    if isinstance(predicate, Not):
-        found = truth(predicate.predicate, row)
-        return None if found is None else not found
-    if isinstance(predicate, And | Or):
-        parts = [truth(each, row) for each in predicate.predicates]
-        decisive = isinstance(predicate, Or)
-        return decisive if decisive in parts else None if None in parts else not decisive
-    content = row[predicate.column[0]]
-    if isinstance(predicate, IsNull):
-        return content is None
-    if isinstance(predicate, IsNan):
-        return content is not None and math.isnan(content)
-    if isinstance(predicate, Comparison) and predicate.operator == "<=>":
-        return content is not None and order(content) == order(predicate.value.content)
-    if content is None:
-        return None
-    if isinstance(predicate, StartsWith):
-        return bool(content.startswith(predicate.prefix))
-    if isinstance(predicate, In):
-        return any(order(content) == order(each.content) for each in predicate.values)
-    compare: dict[str, Callable[[Any, Any], bool]] = {
-        "=": lambda a, b: a == b,
-        "<>": lambda a, b: a != b,
-        "<": lambda a, b: a < b,
-        "<=": lambda a, b: a <= b,
-        ">": lambda a, b: a > b,
-        ">=": lambda a, b: a >= b,
-    }
-    return compare[predicate.operator](order(content), order(predicate.value.content))
 
 
 def rows_of(chance: random.Random, count: int) -> list[dict[str, Any]]:
