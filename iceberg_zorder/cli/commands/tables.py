@@ -157,7 +157,6 @@ def history(table: NamedTable, branch: str | None, limit: int, output: Output) -
         loaded = table.load()
         head = branch_snapshot(loaded, branch or "main", "read the history")
         rewrites = rewrites_of(snapshots_to(loaded, head)) if head else []
-    newest = [each.to_dict() for each in rewrites[-limit:]]
-    found = {"table": table.name, "branch": branch or "main", "rewrites": newest}
+    found = {"table": table.name, "branch": branch or "main", "rewrites": rewrites[-limit:]}
     output.show(found, lambda console: console.print(history_renderable(found)))
     return 0
