@@ -20,13 +20,7 @@ OTHER_SPEC = (
 
 
 def reads_less(before: float, predicted: float) -> bool:
-    """Tell whether files are predicted to read less on average, by more than predictions may be off.
-
-    Examples
-    --------
-    >>> reads_less(0.5, 0.47), reads_less(0.5, 0.48)
-    (True, False)
-    """
+    """Tell whether files are predicted to read less on average, by more than predictions may be off."""
     return predicted <= (1 - ERROR) * before
 
 
@@ -42,26 +36,12 @@ def reads_no_more(before: float, after: float) -> bool:
 
 
 def why_left(before: float, predicted: float, *, over: str = COLUMNS) -> str:
-    """Say why a file group is left.
-
-    Examples
-    --------
-    >>> why_left(0.4, 1)
-    'a rewrite is not predicted to read less: scan fraction on average over the columns 40.0% today, 100.0% after; \
-rewrite-all rewrites it all the same'
-    """
+    """Say why a file group is left."""
     return f"a rewrite {_not_less(before, predicted, over)}; rewrite-all rewrites it all the same"
 
 
 def why_nothing(table: str, groups: int, before: float, predicted: float, *, over: str = COLUMNS) -> str:
-    """Say why all file groups are left.
-
-    Examples
-    --------
-    >>> why_nothing("lake.db.t", 2, 0.4, 1)
-    'Nothing to rewrite in lake.db.t: a rewrite of its 2 file groups is not predicted to read less: scan fraction on \
-average over the columns 40.0% today, 100.0% after. To rewrite them anyway, set option rewrite-all to true.'
-    """
+    """Say why all file groups are left."""
     return (
         f"Nothing to rewrite in {table}: a rewrite of its {groups:,} file groups "
         f"{_not_less(before, predicted, over)}. To rewrite them anyway, set option rewrite-all to true."
@@ -69,14 +49,7 @@ average over the columns 40.0% today, 100.0% after. To rewrite them anyway, set 
 
 
 def left_out(table: str, partitioned: Sequence[str], alike: Sequence[str]) -> list[str]:
-    """Say which clustering columns do not count: those that the table is partitioned by, and those of one value.
-
-    Examples
-    --------
-    >>> left_out("lake.db.t", ["day"], ["a"])
-    ['Ignored clustering column day of lake.db.t: the table is partitioned by it.', \
-'Left clustering column a of lake.db.t out: it has one value only, only NULLs, or long values that begin alike.']
-    """
+    """Say which clustering columns do not count: those that the table is partitioned by, and those of one value."""
     why = "it has one value only, only NULLs, or long values that begin alike"
     return [
         *(f"Ignored clustering column {each} of {table}: the table is partitioned by it." for each in partitioned),
@@ -166,38 +139,19 @@ its bytes'
 
 
 def not_counted(missing: Mapping[str, str]) -> str:
-    """Add to a scan fraction which columns it is not of, by name, with their metrics modes.
-
-    Examples
-    --------
-    >>> not_counted({"a": "none", "c": "counts"})
-    '; not counted are columns of which new files get no bounds: a (metrics mode none), c (metrics mode counts)'
-    """
+    """Add to a scan fraction which columns it is not of, by name, with their metrics modes."""
     return f"; not counted are columns of which new files get no bounds: {_modes(missing)}" if missing else ""
 
 
 def why_nothing_counts(missing: Mapping[str, str]) -> str:
-    """Say why no file is chosen where new files get no bounds of any column.
-
-    Examples
-    --------
-    >>> why_nothing_counts({"a": "none"})
-    'no rewrite would gain anything, because new files get no bounds of any clustering column: a (metrics mode none)'
-    """
+    """Say why no file is chosen where new files get no bounds of any column."""
     return (
         f"no rewrite would gain anything, because new files get no bounds of any clustering column: {_modes(missing)}"
     )
 
 
 def no_bounds_of(missing: Mapping[str, str]) -> str:
-    """Add to why nothing is rewritten which columns no file can be skipped by, and what would help.
-
-    Examples
-    --------
-    >>> no_bounds_of({"a": "none"})
-    ' New files get no bounds of a (metrics mode none), and no file can be skipped by what has none: to have them \
-kept, set option metrics-check to fix.'
-    """
+    """Add to why nothing is rewritten which columns no file can be skipped by, and what would help."""
     if not missing:
         return ""
     return (
@@ -211,25 +165,12 @@ def _modes(missing: Mapping[str, str]) -> str:
 
 
 def why_young(seconds: int) -> str:
-    """Say why data files are left that are too young.
-
-    Examples
-    --------
-    >>> why_young(3600)
-    'younger than min-age-seconds 3,600'
-    """
+    """Say why data files are left that are too young."""
     return f"younger than min-age-seconds {seconds:,}"
 
 
 def why_all_are_young(table: str, files: int, seconds: int) -> str:
-    """Say why nothing is rewritten where all data files are too young.
-
-    Examples
-    --------
-    >>> why_all_are_young("db.t", 1200, 3600)
-    'Nothing to rewrite in db.t: each of 1,200 data files is younger than min-age-seconds 3,600. To rewrite them \
-anyway, lower min-age-seconds.'
-    """
+    """Say why nothing is rewritten where all data files are too young."""
     return (
         f"Nothing to rewrite in {table}: each of {files:,} data files is {why_young(seconds)}. To rewrite them anyway, "
         "lower min-age-seconds."
@@ -237,13 +178,7 @@ anyway, lower min-age-seconds.'
 
 
 def added_why_young(files: int, seconds: int) -> str:
-    """Add to why nothing is rewritten that other data files are too young.
-
-    Examples
-    --------
-    >>> added_why_young(2, 3600)
-    ' 2 more data files are younger than min-age-seconds 3,600.'
-    """
+    """Add to why nothing is rewritten that other data files are too young."""
     return f" {files:,} more data files are {why_young(seconds)}."
 
 
@@ -256,13 +191,7 @@ def _against(today: float, attainable: float, ratio: float, how: str, over: str)
 
 
 def other_layout(table: str, last: str, ours: str, files: int, all_files: int) -> str:
-    """Say that a part of a table gets another layout than the whole has.
-
-    Examples
-    --------
-    >>> other_layout("lake.db.t", "zorder(a, b)", "zorder(b, c)", 3, 60)
-    'The last layout of lake.db.t was by zorder(a, b), this one of 3 of 60 data files is by zorder(b, c).'
-    """
+    """Say that a part of a table gets another layout than the whole has."""
     return f"The last layout of {table} was by {last}, this one of {files:,} of {all_files:,} data files is by {ours}."
 
 

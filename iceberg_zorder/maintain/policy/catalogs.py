@@ -24,15 +24,6 @@ _SHORTEST = 4
 class CatalogProperties:
     """A catalog as a policy has it.
 
-    Parameters
-    ----------
-    name : str
-        Its name.
-    properties : mapping of str to object
-        PyIceberg's properties: texts, or mappings of these; none where PyIceberg's configuration has the catalog.
-    secrets : frozenset of str
-        What is not to be shown: values from the environment, and those of properties named like credentials.
-
     Examples
     --------
     >>> CatalogProperties("lake", {"type": "rest", "s3.secret-access-key": "abcd"})
@@ -41,7 +32,9 @@ class CatalogProperties:
 
     name: str
     properties: Mapping[str, object] = field(default_factory=dict)
+    """PyIceberg's properties: texts, or mappings of these; none where PyIceberg's configuration has the catalog."""
     secrets: frozenset[str] = frozenset()
+    """What is not to be shown: values from the environment, and those of properties named like credentials."""
 
     def __repr__(self) -> str:
         shown = _shown(self.properties, self.secrets, "")

@@ -32,21 +32,14 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Document:
-    """What a YAML file says.
-
-    Parameters
-    ----------
-    value : object
-        Dictionaries with texts as keys, lists, texts, numbers, booleans and None.
-    lines : dict of path to int
-        The line of each value, from 1 on; that of its key, if it has one.
-    problems : Problems
-        Where what is wrong with it is noted.
-    """
+    """What a YAML file says."""
 
     value: object
+    """Dictionaries with texts as keys, lists, texts, numbers, booleans and None."""
     lines: dict[Path, int]
+    """The line of each value, from 1 on; that of its key, if it has one."""
     problems: Problems
+    """Where what is wrong with it is noted."""
 
 
 def read_document(text: str, name: str) -> Document:

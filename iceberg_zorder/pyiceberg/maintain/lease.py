@@ -49,16 +49,6 @@ _TIME = "%Y-%m-%dT%H:%M:%SZ"
 class Maintainer:
     """A process that maintains tables.
 
-    Parameters
-    ----------
-    host : str
-        The name of its machine.
-    process : int
-        Its number there.
-    instance : str
-        Where that number means this process, what tells the process from others that have had the number, and the
-        maintainer from others in the process, with ``-`` between them.
-
     Examples
     --------
     >>> one, before = Maintainer("a", 1, "e4-f0-1"), Maintainer("a", 1, "e4-07-1")
@@ -70,6 +60,8 @@ class Maintainer:
     host: str
     process: int
     instance: str
+    """Where that number means this process, what tells the process from others that have had the number, and the
+    maintainer from others in the process, with ``-`` between them."""
 
     @classmethod
     def here(cls) -> Maintainer:
@@ -114,15 +106,6 @@ def _is_running(process: int) -> bool:
 class Lease:
     """What the property of a table says.
 
-    Parameters
-    ----------
-    holder : Maintainer
-        Who rewrites the table.
-    write_id : str
-        What the names of the files that it writes have in common.
-    until : datetime.datetime
-        When the lease ends, to the second, in UTC.
-
     Examples
     --------
     >>> lease = Lease.of({"zorder.maintained-by": "worker-1 17 f00ba4 w77 2026-11-23T12:00:00Z"})
@@ -134,7 +117,9 @@ class Lease:
 
     holder: Maintainer
     write_id: str
+    """What the names of the files that it writes have in common."""
     until: datetime
+    """When the lease ends, to the second, in UTC."""
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Lease | None:
