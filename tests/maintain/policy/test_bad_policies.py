@@ -54,14 +54,6 @@ def test_a_missing_library_is_told_with_the_way_to_install_it(missing: str) -> N
         parse_policy(FULL, "policy.yaml", ENVIRONMENT)
 
 
-def test_a_bomb_of_aliases_is_refused() -> None:
-    bomb = "a0: &a0 [x]\n" + "".join(
-        f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]\n" for level in range(1, 10)
-    )
-    with pytest.raises(InvalidInputError, match="more than 100,000 values"):
-        parse_policy(bomb, "policy.yaml", {})
-
-
 @pytest.mark.parametrize(
     ("value", "why"),
     [
