@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
@@ -33,7 +34,6 @@ from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
 from iceberg_zorder.pyiceberg.commit.validation import LEASE
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_names import is_written_at, new_write_id
-from iceberg_zorder.pyiceberg.maintain.table_address import table_address
 from iceberg_zorder.pyiceberg.maintain.table_notes import change_notes, last_commit
 from iceberg_zorder.upkeep.settled import REWRITE_ID
 
@@ -43,6 +43,7 @@ _LEAST = timedelta(minutes=2)
 _BYTES_A_SECOND = 4_000_000
 _LEAST_PAUSE = 0.2
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
+_WHERE = ("type", "warehouse", "prefix", "glue.id", "glue.region", "client.region")
 
 
 @dataclass(frozen=True)
@@ -237,3 +238,15 @@ def _seen(notes: Notes, commit: int) -> Notes:
 
 def _write_of(snapshot: Snapshot) -> str | None:
     return snapshot.summary.additional_properties.get(REWRITE_ID) if snapshot.summary else None
+
+
+def table_address(table: Table) -> str:
+    """Write in short by which name, in which catalog and at which address of that a table was loaded.
+
+    Copies of its metadata, in other catalogs or by other names, share its files.
+    """
+    catalog = table.catalog
+    uri = urlsplit(catalog.properties.get("uri", ""))
+    host = uri.netloc.rpartition("@")[2]
+    known = [catalog.name, *table.name(), host, uri.path, *(catalog.properties.get(key, "") for key in _WHERE)]
+    return hashlib.sha256("\0".join(known).encode()).hexdigest()[:8]
