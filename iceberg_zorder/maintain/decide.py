@@ -14,6 +14,7 @@ from datetime import datetime, timezone, tzinfo
 from typing import Literal
 
 from iceberg_zorder.maintain.observation import FileGroupNeed, Observation, TableName
+from iceberg_zorder.maintain.policy.schedule import cron_due
 from iceberg_zorder.maintain.policy.settings import Budget, TableSettings, Triggers
 
 Action = Literal["rewrite", "leave"]
@@ -214,6 +215,6 @@ def _timed(found: Observation, triggers: Triggers, now: datetime, zone: tzinfo) 
         when = "no rewrite yet" if since is None else f"last rewrite {since:%Y-%m-%d %H:%M:%SZ}"
         told.append((is_over, f"interval {triggers.interval}: {when}"))
     if triggers.cron is not None:
-        is_due = since is None or triggers.cron_due(since, now, zone)
+        is_due = since is None or cron_due(triggers.cron, since, now, zone)
         told.append((is_due, f"cron {triggers.cron}: {'due' if is_due else 'not due'} since the last rewrite"))
     return told
