@@ -234,9 +234,6 @@ def report(
         typer.Option(help="Report only on data files that may hold rows for which this condition is true."),
     ] = None,
     predicate: Predicate = None,
-    predicates: Annotated[
-        Path | None, typer.Option(help="A file of such conditions, one a line; lines that begin with # are left out.")
-    ] = None,
     workload: Annotated[
         str | None,
         typer.Option(
@@ -269,7 +266,7 @@ def report(
 
         asked = tables.asked_for(by, where, {}, branch)
         del asked["options"]
-        asked |= {"predicates": tables.predicates_of(predicate or [], predicates), "workload": workload}
+        asked |= {"predicates": predicate or [], "workload": workload}
         chosen = engine_of(engine, named_table(table, "report on", catalog, uri, warehouse), _pairs("--conf", conf))
         return tables.report(chosen, asked, compare, html, shown)
 

@@ -19,15 +19,6 @@ _CODES: tuple[tuple[type[Exception], int], ...] = (
 class Failure:
     """Why a command failed.
 
-    Parameters
-    ----------
-    kind : str
-        The class of the error.
-    message : str
-        What happened, in one sentence.
-    exit_code : int
-        1 failed, 2 refused before anything was begun, 3 conflict, 4 unknown outcome, or 128 and the number of a signal.
-
     Examples
     --------
     >>> Failure.of(RewriteConflictError("Cannot commit rewrite of db.t, because it conflicted with a delete")).exit_code
@@ -37,6 +28,8 @@ class Failure:
     kind: str
     message: str
     exit_code: int
+    """1 failed, 2 refused before anything was begun, 3 conflict, 4 unknown outcome, or 128 and the number of a
+    signal."""
 
     @staticmethod
     def of(error: Exception) -> Failure:

@@ -35,17 +35,7 @@ _ORPHANS = "remove_orphan_files"
 
 @dataclass(frozen=True)
 class SparkEngine:
-    """Plans and rewrites through a Spark session of its own; see :class:`iceberg_zorder.cli.table.Engine`.
-
-    Parameters
-    ----------
-    table : str
-        The table's full name.
-    catalog : SparkCatalog
-        Its catalog, as Spark takes it.
-    conf : dict of str to str
-        Settings of Spark.
-    """
+    """Plans and rewrites through a Spark session of its own; see :class:`iceberg_zorder.cli.table.Engine`."""
 
     table: str
     catalog: SparkCatalog

@@ -28,15 +28,6 @@ from iceberg_zorder.request.result import RewriteResult
 class NamedTable:
     """A table that a command names.
 
-    Parameters
-    ----------
-    name : str
-        Its full name, the catalog in front.
-    identifier : tuple of str
-        Its name in the catalog: the namespace's parts, and its own.
-    catalog : CatalogConfiguration
-        Where it is.
-
     Examples
     --------
     >>> table = NamedTable("lake.db.t", ("db", "t"), CatalogConfiguration("lake", {}, ("--uri", "http://h")))
@@ -45,7 +36,9 @@ class NamedTable:
     """
 
     name: str
+    """Its full name, the catalog in front."""
     identifier: tuple[str, ...]
+    """Its name in the catalog: the namespace's parts, and its own."""
     catalog: CatalogConfiguration
 
     def load(self) -> Table:

@@ -16,17 +16,12 @@ class AbandonedWrite:
     """A write that nobody waits for any more.
 
     What it had asked the catalog for may still be granted, until something else is committed: it is harmless then.
-
-    Parameters
-    ----------
-    since : datetime.datetime
-        When that was noted, with a time zone.
-    commit : int or None
-        How far the table's commits had come when it could ask for nothing more; None where nobody has looked since.
     """
 
     since: AwareDatetime
+    """When that was noted, with a time zone."""
     commit: int | None = None
+    """How far the table's commits had come when it could ask for nothing more; None where nobody has looked since."""
 
     def seen(self, commit: int) -> AbandonedWrite:
         """Note how far the table's commits have come, if nobody has."""
@@ -35,34 +30,16 @@ class AbandonedWrite:
 
 @dataclass(frozen=True)
 class Conflicts:
-    """Conflicts with writers.
-
-    Parameters
-    ----------
-    count : int
-        How many there were in a row, at least 1.
-    until : datetime.datetime
-        Until when the table is left in peace, with a time zone.
-    """
+    """Conflicts with writers."""
 
     count: int
     until: AwareDatetime
+    """Until when the table is left in peace, with a time zone."""
 
 
 @dataclass(frozen=True)
 class Notes:
     """What a table remembers of its maintenance.
-
-    Parameters
-    ----------
-    abandoned : mapping of str to AbandonedWrite
-        Writes that may have left files, by their ids.
-    conflicts : Conflicts or None
-        Conflicts with writers since the last rewrite.
-    last_rewrite_ms : int or None
-        When maintenance has rewritten the table last, for when its snapshot has expired; in milliseconds since 1970.
-    advised_ms : int or None
-        When ``advise`` was last asked.
 
     Examples
     --------
@@ -74,9 +51,12 @@ class Notes:
     """
 
     abandoned: dict[str, AbandonedWrite] = field(default_factory=dict)
+    """Writes that may have left files, by their ids."""
     conflicts: Conflicts | None = None
     last_rewrite_ms: int | None = None
+    """When maintenance has rewritten the table last, for when its snapshot has expired; in milliseconds since 1970."""
     advised_ms: int | None = None
+    """When ``advise`` was last asked."""
 
     @staticmethod
     def of(properties: Mapping[str, str]) -> Notes:

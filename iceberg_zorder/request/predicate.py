@@ -30,20 +30,11 @@ class Constant:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A column compared with a value.
-
-    Parameters
-    ----------
-    column : tuple of str
-        The column.
-    operator : str
-        One of ``= <> < <= > >=``, which are NULL where the column is, or ``<=>``, which never is.
-    value : Value
-        The value.
-    """
+    """A column compared with a value."""
 
     column: Name
     operator: str
+    """One of ``= <> < <= > >=``, which are NULL where the column is, or ``<=>``, which never is."""
     value: Value
 
 

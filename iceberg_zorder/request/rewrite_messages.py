@@ -20,13 +20,7 @@ OTHER_SPEC = (
 
 
 def reads_less(before: float, predicted: float) -> bool:
-    """Tell whether files are predicted to read less on average, by more than predictions may be off.
-
-    Examples
-    --------
-    >>> reads_less(0.5, 0.47), reads_less(0.5, 0.48)
-    (True, False)
-    """
+    """Tell whether files are predicted to read less on average, by more than predictions may be off."""
     return predicted <= (1 - ERROR) * before
 
 
@@ -42,26 +36,12 @@ def reads_no_more(before: float, after: float) -> bool:
 
 
 def why_left(before: float, predicted: float, *, over: str = COLUMNS) -> str:
-    """Say why a file group is left.
-
-    Examples
-    --------
-    >>> why_left(0.4, 1)
-    'a rewrite is not predicted to read less: scan fraction on average over the columns 40.0% today, 100.0% after; \
-rewrite-all rewrites it all the same'
-    """
+    """Say why a file group is left."""
     return f"a rewrite {_not_less(before, predicted, over)}; rewrite-all rewrites it all the same"
 
 
 def why_nothing(table: str, groups: int, before: float, predicted: float, *, over: str = COLUMNS) -> str:
-    """Say why all file groups are left.
-
-    Examples
-    --------
-    >>> why_nothing("lake.db.t", 2, 0.4, 1)
-    'Nothing to rewrite in lake.db.t: a rewrite of its 2 file groups is not predicted to read less: scan fraction on \
-average over the columns 40.0% today, 100.0% after. To rewrite them anyway, set option rewrite-all to true.'
-    """
+    """Say why all file groups are left."""
     return (
         f"Nothing to rewrite in {table}: a rewrite of its {groups:,} file groups "
         f"{_not_less(before, predicted, over)}. To rewrite them anyway, set option rewrite-all to true."
@@ -69,14 +49,7 @@ average over the columns 40.0% today, 100.0% after. To rewrite them anyway, set 
 
 
 def left_out(table: str, partitioned: Sequence[str], alike: Sequence[str]) -> list[str]:
-    """Say which clustering columns do not count: those that the table is partitioned by, and those of one value.
-
-    Examples
-    --------
-    >>> left_out("lake.db.t", ["day"], ["a"])
-    ['Ignored clustering column day of lake.db.t: the table is partitioned by it.', \
-'Left clustering column a of lake.db.t out: it has one value only, only NULLs, or long values that begin alike.']
-    """
+    """Say which clustering columns do not count: those that the table is partitioned by, and those of one value."""
     why = "it has one value only, only NULLs, or long values that begin alike"
     return [
         *(f"Ignored clustering column {each} of {table}: the table is partitioned by it." for each in partitioned),
@@ -201,13 +174,7 @@ def _against(today: float, attainable: float, ratio: float, over: str) -> str:
 
 
 def other_layout(table: str, last: str, ours: str, files: int, all_files: int) -> str:
-    """Say that a part of a table gets another layout than the whole has.
-
-    Examples
-    --------
-    >>> other_layout("lake.db.t", "zorder(a, b)", "zorder(b, c)", 3, 60)
-    'The last layout of lake.db.t was by zorder(a, b), this one of 3 of 60 data files is by zorder(b, c).'
-    """
+    """Say that a part of a table gets another layout than the whole has."""
     return f"The last layout of {table} was by {last}, this one of {files:,} of {all_files:,} data files is by {ours}."
 
 

@@ -16,9 +16,8 @@ BY = ("db.events", "--by", "`user id`,ts")
 
 def test_text_and_json_say_how_well_the_table_is_clustered(home: Path, catalog: Catalog) -> None:
     table = catalog.load_table("db.events")
-    (home / "filters.txt").write_text("# those of the dashboard\nts < 20\n\n  `user id` = 3\n", encoding="utf-8")
     queries = '{"version": 1, "queries": [{"filter": "TRUE", "weight": 1}]}'
-    asked = ("--predicate", "ts >= 40", "--predicates", str(home / "filters.txt"), "--workload", queries)
+    asked = ("--predicate", "ts >= 40", "--predicate", "ts < 20", "--predicate", "`user id` = 3", "--workload", queries)
 
     done = run_without_spark(home, *BY, *asked, command="report")
     assert done.returncode == 0, done.stderr
@@ -46,7 +45,6 @@ def test_what_cannot_be_reported_on_is_refused(home: Path, catalog: Catalog) -> 
         (("events", "--by", "ts"), "because it names no namespace: write it as db.events"),
         ((*BY, "--predicate", "nope = 1"), "nope"),
         ((*BY, "--where", "ts <"), "ts <"),
-        ((*BY, "--predicates", "missing.txt"), "Cannot read --predicates missing.txt"),
         ((*BY, "--branch", "nope"), "has no such branch"),
     ):
         done = run_without_spark(home, *arguments, "--output", "json", command="report")

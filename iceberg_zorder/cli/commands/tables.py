@@ -125,17 +125,6 @@ def check_page(page: Path) -> None:
         raise InvalidInputError(f"Cannot write --html {page}, because there is no directory {page.parent}")
 
 
-def predicates_of(texts: list[str], file: Path | None) -> list[str]:
-    """Join predicates with those of a file: one a line, without empty lines and those that begin with #."""
-    if file is None:
-        return texts
-    try:
-        lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInputError(f"Cannot read --predicates {file}, because {error}") from error
-    return [*texts, *(line for line in lines if line and not line.startswith("#"))]
-
-
 def set_defaults(table: NamedTable, asked: Mapping[str, Any], output: Output) -> int:
     """Set the table's properties, if a rewrite would take them."""
     with failures(f"change {table.name}", output):
@@ -157,7 +146,6 @@ def history(table: NamedTable, branch: str | None, limit: int, output: Output) -
         loaded = table.load()
         head = branch_snapshot(loaded, branch or "main", "read the history")
         rewrites = rewrites_of(snapshots_to(loaded, head)) if head else []
-    newest = [each.to_dict() for each in rewrites[-limit:]]
-    found = {"table": table.name, "branch": branch or "main", "rewrites": newest}
+    found = {"table": table.name, "branch": branch or "main", "rewrites": rewrites[-limit:]}
     output.show(found, lambda console: console.print(history_renderable(found)))
     return 0

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
@@ -33,7 +34,6 @@ from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
 from iceberg_zorder.pyiceberg.commit.validation import LEASE
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_names import is_written_at, new_write_id
-from iceberg_zorder.pyiceberg.maintain.table_address import table_address
 from iceberg_zorder.pyiceberg.maintain.table_notes import change_notes, last_commit
 from iceberg_zorder.upkeep.settled import REWRITE_ID
 
@@ -43,21 +43,12 @@ _LEAST = timedelta(minutes=2)
 _BYTES_A_SECOND = 4_000_000
 _LEAST_PAUSE = 0.2
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
+_WHERE = ("type", "warehouse", "prefix", "glue.id", "glue.region", "client.region")
 
 
 @dataclass(frozen=True)
 class Maintainer:
     """A process that maintains tables.
-
-    Parameters
-    ----------
-    host : str
-        The name of its machine.
-    process : int
-        Its number there.
-    instance : str
-        Where that number means this process, what tells the process from others that have had the number, and the
-        maintainer from others in the process, with ``-`` between them.
 
     Examples
     --------
@@ -70,6 +61,8 @@ class Maintainer:
     host: str
     process: int
     instance: str
+    """Where that number means this process, what tells the process from others that have had the number, and the
+    maintainer from others in the process, with ``-`` between them."""
 
     @classmethod
     def here(cls) -> Maintainer:
@@ -114,15 +107,6 @@ def _is_running(process: int) -> bool:
 class Lease:
     """What the property of a table says.
 
-    Parameters
-    ----------
-    holder : Maintainer
-        Who rewrites the table.
-    write_id : str
-        What the names of the files that it writes have in common.
-    until : datetime.datetime
-        When the lease ends, to the second, in UTC.
-
     Examples
     --------
     >>> lease = Lease.of({"zorder.maintained-by": "worker-1 17 f00ba4 w77 2026-11-23T12:00:00Z"})
@@ -134,7 +118,9 @@ class Lease:
 
     holder: Maintainer
     write_id: str
+    """What the names of the files that it writes have in common."""
     until: datetime
+    """When the lease ends, to the second, in UTC."""
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Lease | None:
@@ -252,3 +238,15 @@ def _seen(notes: Notes, commit: int) -> Notes:
 
 def _write_of(snapshot: Snapshot) -> str | None:
     return snapshot.summary.additional_properties.get(REWRITE_ID) if snapshot.summary else None
+
+
+def table_address(table: Table) -> str:
+    """Write in short by which name, in which catalog and at which address of that a table was loaded.
+
+    Copies of its metadata, in other catalogs or by other names, share its files.
+    """
+    catalog = table.catalog
+    uri = urlsplit(catalog.properties.get("uri", ""))
+    host = uri.netloc.rpartition("@")[2]
+    known = [catalog.name, *table.name(), host, uri.path, *(catalog.properties.get(key, "") for key in _WHERE)]
+    return hashlib.sha256("\0".join(known).encode()).hexdigest()[:8]

@@ -12,11 +12,14 @@ from pathlib import Path
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.errors import (
     InvalidInputError,
+    RewriteConflictError,
     RewriteFailedError,
     StalePlanError,
+    TakenOverError,
     UnknownOutcomeError,
 )
 from iceberg_zorder.maintain.decide import Decision, within
@@ -32,20 +35,23 @@ from iceberg_zorder.maintain.policy.settings import RemoveOrphanFiles, TableSett
 from iceberg_zorder.pyiceberg.catalog.configuration import catalog_properties
 from iceberg_zorder.pyiceberg.catalog.retry import load_first, reaching
 from iceberg_zorder.pyiceberg.clustering.new_layout import NewLayouts
+from iceberg_zorder.pyiceberg.commit.batches import CommitManager
 from iceberg_zorder.pyiceberg.commit.markers import markers_of
 from iceberg_zorder.pyiceberg.compat.catalogs import configured, load_catalog
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
-from iceberg_zorder.pyiceberg.maintain.carry_out import carried_out
 from iceberg_zorder.pyiceberg.maintain.catalog_tables import FileLocations, list_tables
 from iceberg_zorder.pyiceberg.maintain.clean_up import clean_up
 from iceberg_zorder.pyiceberg.maintain.lease import Leases, Maintainer
 from iceberg_zorder.pyiceberg.maintain.observe import formats, observe
-from iceberg_zorder.pyiceberg.maintain.remembered_columns import with_remembered_columns
 from iceberg_zorder.pyiceberg.maintain.table_notes import change_notes
 from iceberg_zorder.pyiceberg.plan.planner import NEWEST_FORMAT
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.plan.row_order import last_sort_order
 from iceberg_zorder.pyiceberg.progress import Progress, silent
+from iceberg_zorder.pyiceberg.rewrite import execute_by
+from iceberg_zorder.pyiceberg.run.runner import RewriteRunner
+from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.write.file_writer import format_of_new_files
 from iceberg_zorder.request.rewrite_options import MEMORY_LIMIT, SPILL_DIRECTORY
 from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY, OPTIONS_PROPERTY, remembered_options
@@ -59,6 +65,11 @@ _DEFAULTS = {
     "partial-progress.max-commits": "100",
     "min-age-seconds": "600",
 }
+
+_NO_COLUMNS = (
+    f"nobody says by which columns: neither the policy (by), nor the table property {COLUMNS_PROPERTY}, nor a "
+    "rewrite before this: iceberg-zorder advise tells which to name"
+)
 
 
 def _now() -> datetime:
@@ -142,7 +153,7 @@ class PyIcebergTables:
             return settings
         options = {**_defaults(table, settings.options), **settings.options}
         self._names_columns[name] = settings.by is not None or COLUMNS_PROPERTY in table.properties
-        return with_remembered_columns(table, replace(settings, options=options))
+        return _with_remembered_columns(table, replace(settings, options=options))
 
     def observe(self, name: TableName, settings: TableSettings, now: datetime) -> Observation:
         """Find out what a table needs; a sample of it is read, once a day, where its queries are known."""
@@ -260,7 +271,7 @@ class PyIcebergTables:
                 more = {"rewrite-all": "true"} if files is None else {"max-scan-ratio": "1"}
                 settings = replace(settings, by=plan.request.sort_order, options={**settings.options, **more})
             return self._spark.rewrite(name, settings, _moment(plan), files, told)
-        return carried_out(replace(plan.with_groups(chosen), request=plan.request.with_summary(told)), work, goes_on)
+        return _carried_out(replace(plan.with_groups(chosen), request=plan.request.with_summary(told)), work, goes_on)
 
     def _plan(self, decision: Decision) -> RewritePlan:
         new = self._new_layouts.of(decision.table) if decision.is_new_layout else None
@@ -300,6 +311,51 @@ class PyIcebergTables:
         if name not in self._catalogs:
             self._catalogs[name] = load_catalog(name, **properties_of(self.policy, name))
         return self._catalogs[name]
+
+
+def _with_remembered_columns(table: Table, settings: TableSettings) -> TableSettings:
+    """Complete the settings of a table by the columns of its newest rewrite, where nobody names others."""
+    if settings.by is not None or COLUMNS_PROPERTY in table.properties or not settings.enabled:
+        return settings
+    head = table.snapshot_by_name(settings.branch or MAIN_BRANCH)
+    layout = next((each for each in reversed(snapshots_to(table, head)) if each.is_rewrite), None)
+    if layout is None and settings.workload is not None and settings.workload.relayout == "auto":
+        # Its queries choose them.
+        return settings
+    if layout is None:
+        return replace(settings, enabled=False, disabled_because=_NO_COLUMNS)
+    return replace(settings, by=last_sort_order(table, layout, "maintain"))
+
+
+def _carried_out(plan: RewritePlan, work: Progress, goes_on: Callable[[], bool]) -> Done:
+    """Execute a plan."""
+    runner, message = RewriteRunner(plan.request, work, goes_on), None
+    commits = runner.commits
+    try:
+        message = execute_by(runner, plan).message
+        if commits.lost or (commits.lost_in_all and not commits.rewritten_files):
+            raise RewriteConflictError(str(commits.conflicts[-1]) if commits.conflicts else message)
+    except StalePlanError as error:
+        # A writer came in this moment: it has won.
+        raise RewriteConflictError(str(error)) from error
+    except TakenOverError as error:
+        # The other one does it.
+        if not commits.count:
+            raise LeftForNowError(str(error)) from error
+        message = str(error)
+    except RewriteFailedError as error:
+        if commits.count:
+            raise PartlyDoneError(_done(commits, message), error) from error
+        raise
+    return _done(commits, message)
+
+
+def _done(commits: CommitManager, message: str | None) -> Done:
+    failed = commits.failed_files - sum(len(group.tasks) for group in commits.lost)
+    causes = [*commits.failed_commits, *([commits.failure] if commits.failure else [])]
+    why = f"{failed:,} data files could not be rewritten, the last of them because {causes[-1]}" if failed else None
+    counts = (commits.rewritten_files, commits.added_files, commits.rewritten_bytes, commits.failed_files)
+    return Done(*counts, message, why)
 
 
 def properties_of(policy: Policy, catalog: str) -> dict[str, str]:

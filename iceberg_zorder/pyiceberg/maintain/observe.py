@@ -9,7 +9,6 @@ from datetime import datetime
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
-from iceberg_zorder.maintain.new_layout import worthwhile
 from iceberg_zorder.maintain.notes import Notes
 from iceberg_zorder.maintain.observation import Arrivals, FileGroupNeed, Observation, TableName
 from iceberg_zorder.maintain.policy.settings import TableSettings
@@ -90,6 +89,23 @@ def _worthwhile(asked: RewritePlan, queries: float) -> tuple[RewritePlan, tuple[
     request = asked.request
     plan = plan_request(replace(request, written_options={**request.written_options, "max-scan-ratio": "Infinity"}))
     return plan, worthwhile(_needs(plan), queries)
+
+
+def worthwhile(groups: Sequence[FileGroupNeed], queries: float) -> tuple[FileGroupNeed, ...]:
+    """Leave file groups out that are rewritten only for what is read, and have not paid after so many queries.
+
+    As in OReO (SIGMOD 2024, arXiv 2405.04984), a rewrite is a cost that queries have to earn back: a group has paid
+    once they have saved twice its bytes, which a rewrite reads and writes.
+
+    Examples
+    --------
+    >>> def group(index, worth, is_for_reads):
+    ...     return FileGroupNeed(index, 1, 100, worth, False, "", is_for_reads)
+    >>> groups = [group(1, 0.01, True), group(2, 0.02, True), group(3, 0.0, False)]
+    >>> [each.index for each in worthwhile(groups, 100)]
+    [2, 3]
+    """
+    return tuple(each for each in groups if not each.is_for_reads or each.saved_bytes * queries >= 2 * each.size)
 
 
 def _since_last_rewrite(

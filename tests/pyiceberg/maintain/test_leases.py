@@ -28,7 +28,7 @@ from iceberg_zorder.maintain.policy.read import parse_policy
 from iceberg_zorder.pyiceberg.commit import attempts
 from iceberg_zorder.pyiceberg.commit.validation import LEASE
 from iceberg_zorder.pyiceberg.compat import catalogs
-from iceberg_zorder.pyiceberg.maintain import carry_out
+from iceberg_zorder.pyiceberg.maintain import maintained_tables
 from iceberg_zorder.pyiceberg.maintain.lease import Lease, Leases, Maintainer
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
 from iceberg_zorder.pyiceberg.rewrite import execute_by
@@ -379,7 +379,7 @@ def test_a_write_of_unknown_outcome_is_noted_and_what_was_committed_of_it_stays(
         execute_by(*args, **named)
         raise UnknownOutcomeError("Cannot tell whether the rewrite of lake.db.t was committed")
 
-    monkeypatch.setattr(carry_out, "execute_by", silent)
+    monkeypatch.setattr(maintained_tables, "execute_by", silent)
     assert run(policy).has_failed
     monkeypatch.undo()
     assert [each.since for each in Notes.of(loaded(catalog).properties).abandoned.values()] == [NOW]

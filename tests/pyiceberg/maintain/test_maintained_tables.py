@@ -28,7 +28,7 @@ from iceberg_zorder.maintain.policy.settings import Budget, TableSettings
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.commit import attempts
 from iceberg_zorder.pyiceberg.compat import catalogs
-from iceberg_zorder.pyiceberg.maintain import carry_out
+from iceberg_zorder.pyiceberg.maintain import maintained_tables
 from iceberg_zorder.pyiceberg.maintain.catalog_tables import FileLocations
 from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
@@ -146,7 +146,7 @@ def test_a_table_that_had_conflicts_is_left_in_peace_by_other_processes_too(
 
     pays = "scan-ratio 1.2: a rewrite pays", False
     with monkeypatch.context() as context:
-        context.setattr(carry_out, "execute_by", conflict)
+        context.setattr(maintained_tables, "execute_by", conflict)
         assert one_pass(0) == pays
         assert noted() == (Conflicts(1, NOW + timedelta(minutes=10)) if lease else None)
         if not lease:
