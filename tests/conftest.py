@@ -58,9 +58,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
     if config.getvalue("dist") != "loadfile":
         return None
 
-    class OneSpark(LoadFileScheduling):
+    class OneSpark(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            return LONG_ROOMS[0] if nodeid.startswith(LONG_ROOMS[0]) else super()._split_scope(nodeid)
+            scope: str = super()._split_scope(nodeid)
+            return LONG_ROOMS[0] if scope.startswith(LONG_ROOMS[0]) else scope
 
     return OneSpark(config, log)
 
