@@ -60,7 +60,7 @@ def test_both_engines_cut_alike(spark: SparkSession, catalog: Catalog, kind: str
     result = rewrite_without_spark(table, "a, b", options=dict(options))
     spark.sql(f"REFRESH TABLE {full}")
     commits = 1 if more else len(plan.groups)
-    ours = outcome(spark, full, commits)
+    ours = outcome(table, commits)
     spark.sql(f"CALL {CATALOG}.system.rollback_to_snapshot('db.same_regions', {before.snapshot_id})")
     assert counts(rewrite_data_files(spark, full, "a, b", options=options)) == counts(result)
-    assert outcome(spark, full, commits) == ours
+    assert outcome(table, commits) == ours
