@@ -60,7 +60,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
 
     class OneSpark(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return LONG_ROOMS[0] if nodeid.startswith(LONG_ROOMS[0]) else super()._split_scope(nodeid)
+            scope: str = super()._split_scope(nodeid)
+            return LONG_ROOMS[0] if scope.startswith(LONG_ROOMS[0]) else scope
 
     return OneSpark(config, log)
 

@@ -29,10 +29,6 @@ def planned(table: Table, options: Mapping[str, Any], predicates: Sequence[str] 
     return plan
 
 
-def hashes(plan: Mapping[str, Any]) -> list[str]:
-    return [group["layout"]["hash"] for group in plan["file_groups"]]
-
-
 def test_a_range_that_is_asked_for_is_read_less(spark: SparkSession) -> None:
     table = create(spark, ROWS)
     options = {"rewrite-all": "true", **table.target_for(16)}
@@ -47,13 +43,6 @@ def test_a_range_that_is_asked_for_is_read_less(spark: SparkSession) -> None:
         "WHERE readable_metrics.a.lower_bound < 560 AND readable_metrics.a.upper_bound >= 500"
     ).collect()[0][0]
     assert read / table.bytes() == pytest.approx(given["predicted"], abs=0.02)
-
-
-def test_a_share_of_nothing_is_as_no_workload(spark: SparkSession) -> None:
-    table = create(spark, ROWS)
-    options = {"rewrite-all": "true", "size-tolerance": "0.25", **table.target_for(8)}
-    nothing = {**options, "workload": workload(("a > 1 AND a < 2", 3.0))}
-    assert hashes(planned(table, nothing)) == hashes(planned(table, options))
 
 
 def test_gains_are_measured_by_the_queries(spark: SparkSession) -> None:
