@@ -128,24 +128,6 @@ def sampled_row_groups(
 ) -> list[tuple[SampledRowGroup, ...]] | None:
     """Choose the row groups that a sample is read from.
 
-    Parameters
-    ----------
-    files : sequence of ManifestFile
-        The data files of a file group.
-    rows : int
-        How many rows are wanted, at least 1.
-    output_files : int
-        How many files are to be written.
-    seed : int
-        On what it depends besides.
-    are_clusters : bool, optional
-        Whether the row groups are known to be clusters, by every column: then more of them are read.
-
-    Returns
-    -------
-    list of tuple of SampledRowGroup, or None
-        By data file, in the order of the files, those of its row groups that are read; None if all is to be read.
-
     Examples
     --------
     >>> files = [ManifestFile(f"{i:02}", i, 1000, 400, (4, 100, 200, 300)) for i in range(64)]
@@ -276,21 +258,6 @@ def cluster_effect(files: npt.NDArray[np.int64], row_groups: npt.NDArray[np.int6
     Each file was cut so that it has its share of the sampled rows. Where they come alike from one row group and the
     next, it has its share of the table's. Where they come from one and not from the next, nothing is known of the row
     groups in between.
-
-    Parameters
-    ----------
-    files : ndarray of int64
-        The output files of sampled rows, at least one row.
-    row_groups : ndarray of int64
-        The numbers of the row groups that they were read from.
-    output_files : int
-        How many output files there are.
-
-    Returns
-    -------
-    float
-        The variance of the rows of a file over their mean, squared: half the mean squared difference from one row group
-        to the next, less what chance makes of it.
 
     Examples
     --------
