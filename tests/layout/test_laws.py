@@ -14,11 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.layout.boundaries import find_boundaries
+from iceberg_zorder.layout.boundaries import Boundaries, find_boundaries
 from iceberg_zorder.layout.curve import HILBERT, curve_index, position_bits, zorder_index
 from iceberg_zorder.layout.cuts import even_cuts
 from iceberg_zorder.layout.keys import NAN, NULL, VALUE, KeyColumn, domain, encode
-from iceberg_zorder.layout.positions import bucket_positions
 from iceberg_zorder.layout.sample import cut, sampled_bytes
 from tests.golden.cases import ARROW
 from tests.layout import naive
@@ -164,17 +163,12 @@ class TestBoundaries:
             if keys.count(key) * maximum >= len(keys) or len(buckets) <= maximum:
                 assert [other for other in buckets if buckets[other] == bucket] == [key]
 
-    @pytest.mark.parametrize("maximum", [0, -1, 65_537])
-    def test_their_number_has_a_domain(self, maximum: int) -> None:
-        with pytest.raises(InvalidInputError, match="must be in"):
-            find_boundaries(long_column([1]), maximum)
-
 
 class TestPositions:
     @given(st.lists(st.integers(0, 9), min_size=1, max_size=50), st.integers(1, 16))
     def test_they_are_the_share_of_rows_below(self, buckets: list[int], bits: int) -> None:
-        found = bucket_positions(np.array(buckets), 10, bits).tolist()
-        assert found == naive.positions(buckets, 10, bits)
+        found = Boundaries(np.arange(1, 10)).positions(long_column(buckets), bits).tolist()
+        assert found == naive.positions(buckets, 12, bits)
         assert found == sorted(found)
         assert min(found) >= 0
         assert max(found) < 2**bits

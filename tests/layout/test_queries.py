@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.box_tree import BoxTree, Split
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.fit import LayoutRequest, fit
@@ -145,21 +143,6 @@ def test_a_query_of_several_boxes_weighs_as_much_as_one_of_one() -> None:
     one = [Query(({0: (0, 655)},), 1.0), Query(({1: (0, 655)},), 1.0)]
     split = [Query(({0: (0, 655)},) * 5, 1.0), Query(({1: (0, 655)},), 1.0)]
     assert grown(positions, 16, one) == grown(positions, 16, split)
-
-
-def test_boxes_that_do_not_fit_are_refused() -> None:
-    one, two = np.zeros((1, 1), np.int64), np.zeros((1, 2), np.int64)
-    for lower, upper, query, weights in [
-        (one, two, [0], [1.0]),
-        (two, two, [0], [1.0]),
-        (two, two, [0, 1], [1.0]),
-        (two, two, [0, -1], [1.0]),
-        (one, one, [0], [-1.0]),
-        (one, one, [0], [np.nan]),
-        (one, one, [0], [np.inf]),
-    ]:
-        with pytest.raises(InvalidInputError, match="Cannot take boxes of queries, because"):
-            QueryBoxes(lower, upper, np.array(query, np.int64), np.array(weights))
 
 
 def test_all_of_200_files_for_100_queries_are_there() -> None:
