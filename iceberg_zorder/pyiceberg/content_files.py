@@ -28,16 +28,7 @@ Partition = tuple[Hashable, ...]
 
 
 def partition_of(file: DataFile) -> Partition:
-    """Return a file's partition, so that it can be compared.
-
-    Examples
-    --------
-    >>> from pyiceberg.typedef import Record
-    >>> file = DataFile.from_args(partition=Record("a", None, float("nan")))
-    >>> file.spec_id = 3
-    >>> partition_of(file)
-    (3, 'a', None, 'nan')
-    """
+    """Return a file's partition, so that it can be compared."""
     values = file.partition
     return (file.spec_id, *[identity(values[place]) for place in range(len(values))])
 
@@ -51,13 +42,7 @@ def by_partition(files: Sequence[DataFile]) -> dict[Partition, list[int]]:
 
 
 def identity(value: Hashable) -> Hashable:
-    """Make a partition's value one that Python compares as Iceberg does: NaN is itself, and -0.0 is not 0.0.
-
-    Examples
-    --------
-    >>> identity(float("nan")) == identity(-float("nan")), identity(0.0) == identity(-0.0), identity(7)
-    (True, False, 7)
-    """
+    """Make a partition's value one that Python compares as Iceberg does: NaN is itself, and -0.0 is not 0.0."""
     return value.hex() if isinstance(value, float) else value
 
 
@@ -67,17 +52,7 @@ def is_unpartitioned(spec: PartitionSpec) -> bool:
 
 
 def single_path(delete_file: DataFile) -> str | None:
-    """Tell which one data file a position delete file names.
-
-    Examples
-    --------
-    >>> bounds = {2147483546: b"s3://lake/a.parquet"}
-    >>> kind = DataFileContent.POSITION_DELETES
-    >>> single_path(DataFile.from_args(content=kind, lower_bounds=bounds, upper_bounds=bounds))
-    's3://lake/a.parquet'
-    >>> other = {2147483546: b"s3://lake/b.parquet"}
-    >>> single_path(DataFile.from_args(content=kind, lower_bounds=bounds, upper_bounds=other))
-    """
+    """Tell which one data file a position delete file names."""
     if delete_file.content != DataFileContent.POSITION_DELETES:
         return None
     if path := referenced_data_file(delete_file):

@@ -1,20 +1,19 @@
-"""The names of the files that rewrites write."""
+"""The names of the files that rewrites write, and what deletes those that no snapshot has."""
 
 from __future__ import annotations
 
+import logging
 import re
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+
+from pyiceberg.table import Table
+
+_LOG = logging.getLogger("iceberg_zorder")
 
 
 def data_file_name(stem: str, write_id: str = "") -> str:
-    """Name a data file; no other has the name.
-
-    Examples
-    --------
-    >>> is_of_write(data_file_name("00001-0", "f00ba4"), {"f00ba4"}), is_of_write(data_file_name("00001-0"), {"f00ba4"})
-    (True, False)
-    """
+    """Name a data file; no other has the name."""
     return f"{stem}-{_tag(write_id)}{uuid.uuid4()}-zorder.parquet"
 
 
@@ -35,13 +34,7 @@ def is_of_write(name: str, write_ids: Collection[str]) -> bool:
 
 
 def new_write_id(address: str) -> str:
-    """Make an id that no other write has, for one of a table that is found at an address: 8 hexadecimal digits.
-
-    Examples
-    --------
-    >>> is_written_at(new_write_id("0badf00d"), "0badf00d"), is_written_at(new_write_id("0badf00d"), "f00dfeed")
-    (True, False)
-    """
+    """Make an id that no other write has, for one of a table that is found at an address: 8 hexadecimal digits."""
     return f"w{address}{uuid.uuid4().hex}"
 
 
@@ -59,6 +52,17 @@ def is_leased(write_id: str) -> bool:
 def is_written_at(write_id: str, address: str) -> bool:
     """Tell whether a write was one of the table at an address."""
     return re.fullmatch(f"w{re.escape(address)}[0-9a-f]{{32}}", write_id) is not None
+
+
+def delete_files(table: Table, paths: Iterable[str]) -> None:
+    """Delete files that no snapshot will have; what cannot be deleted is logged."""
+    for path in paths:
+        try:
+            table.io.delete(path)
+        except FileNotFoundError:  # noqa: PERF203 - it was to be written next
+            continue
+        except Exception:
+            _LOG.warning("Cannot delete %s, which is not needed: remove_orphan_files does", path, exc_info=True)
 
 
 def _tag(write_id: str) -> str:

@@ -28,17 +28,7 @@ _FULL = MetricsMode("full")
 
 @dataclass(frozen=True)
 class KeptBounds:
-    """What is kept of each of some columns, by their metrics modes.
-
-    Examples
-    --------
-    >>> url, number = ClusteringColumn(("url",), "string"), ClusteringColumn(("number",), "long")
-    >>> kept = KeptBounds((url, number), (MetricsMode("truncate", 20), MetricsMode("counts")))
-    >>> kept.lengths, kept.are_kept, kept.sampled_lengths(1_000_000)
-    ((20, None), (True, False), (84, None))
-    >>> kept.missing, kept.mended.missing, kept.mended.lengths
-    ({'number': 'counts'}, {}, (20, None))
-    """
+    """What is kept of each of some columns, by their metrics modes."""
 
     columns: tuple[ClusteringColumn, ...]
     modes: tuple[MetricsMode, ...]

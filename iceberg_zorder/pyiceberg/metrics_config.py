@@ -69,7 +69,7 @@ def metrics_config(table: Table) -> MetricsConfig:
     else:
         most = whole_number(properties, _INFERRED, 100)
         default = _TRUNCATED
-        if len(_all_ids(schema.as_struct())) > most:
+        if len(set(schema.field_ids)) > most:
             default = _NONE
             eligible = list(_eligible(schema.as_struct()))[:most]
             columns = {schema.find_column_name(each) or "": _TRUNCATED for each in eligible}
@@ -88,14 +88,6 @@ def _mode(text: str, otherwise: MetricsMode) -> MetricsMode:
         return mode
     _LOG.warning("Ignoring metrics mode %s, which is none of none, counts, truncate(n) and full", text)
     return otherwise
-
-
-def _all_ids(of: IcebergType) -> list[int]:
-    """Ids of all fields, those of structs, lists and maps included."""
-    found: list[int] = []
-    for field_id, kind in children(of):
-        found += [field_id, *_all_ids(kind)]
-    return found
 
 
 def _eligible(of: IcebergType) -> Iterator[int]:

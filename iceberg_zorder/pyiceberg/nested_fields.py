@@ -25,15 +25,7 @@ def children(of: IcebergType) -> list[tuple[int, IcebergType]]:
 
 
 def named_fields(struct: StructType, above: Name = ()) -> Iterator[tuple[Name, NestedField]]:
-    """Walk through the fields that have a name of their own: those of structs, each after the struct that it is in.
-
-    Examples
-    --------
-    >>> from pyiceberg.types import LongType
-    >>> inner = StructType(NestedField(2, "b", LongType(), required=False))
-    >>> [name for name, _ in named_fields(StructType(NestedField(1, "a", inner, required=False)))]
-    [('a',), ('a', 'b')]
-    """
+    """Walk through the fields that have a name of their own: those of structs, each after the struct that it is in."""
     for field in struct.fields:
         name = (*above, field.name)
         yield name, field

@@ -81,16 +81,7 @@ def rewrite_data_files(
 
     Examples
     --------
-    >>> import tempfile
-    >>> import pyarrow as pa
-    >>> from pyiceberg.catalog.sql import SqlCatalog
-    >>> directory = tempfile.TemporaryDirectory()
-    >>> catalog = SqlCatalog("lake", uri=f"sqlite:///{directory.name}/catalog.db", warehouse=directory.name)
-    >>> catalog.create_namespace("db")
-    >>> table = catalog.create_table("db.events", pa.schema([("user_id", pa.int64()), ("ts", pa.int64())]))
-    >>> for start in range(0, 5000, 1000):
-    ...     ids = pa.array(range(start, start + 1000))
-    ...     table.append(pa.table({"user_id": ids, "ts": ids}))
+    >>> table = lake.load_table("db.events")  # of five files
     >>> result = rewrite_data_files(table, ["user_id", "ts"], options={"rewrite-all": True})
     >>> result.rewritten_data_files_count, result.added_data_files_count, table.scan().count()
     (5, 1, 5000)
@@ -98,7 +89,6 @@ def rewrite_data_files(
     Traceback (most recent call last):
     iceberg_zorder.errors.InvalidInputError: Cannot cluster by column 'nope', because lake.db.events has no such \
 column: it has user_id, ts
-    >>> catalog.close(); directory.cleanup()
     """
     plan = plan_rewrite(table, columns, where=where, options=options, branch=branch, case_sensitive=case_sensitive)
     with renewed(table):
@@ -135,16 +125,7 @@ def plan_rewrite(
 
     Examples
     --------
-    >>> import tempfile
-    >>> import pyarrow as pa
-    >>> from pyiceberg.catalog.sql import SqlCatalog
-    >>> directory = tempfile.TemporaryDirectory()
-    >>> catalog = SqlCatalog("lake", uri=f"sqlite:///{directory.name}/catalog.db", warehouse=directory.name)
-    >>> catalog.create_namespace("db")
-    >>> table = catalog.create_table("db.events", pa.schema([("user_id", pa.int64()), ("ts", pa.int64())]))
-    >>> for start in range(0, 5000, 1000):
-    ...     ids = pa.array(range(start, start + 1000))
-    ...     table.append(pa.table({"user_id": ids, "ts": ids}))
+    >>> table = lake.load_table("db.events")  # of five files
     >>> plan = plan_rewrite(table, ["user_id", "ts"])
     >>> plan.groups[0].reason, plan.left
     ('5 files below min-file-size-bytes 12,582,912; no fewer than min-input-files 5', ())
@@ -159,7 +140,6 @@ on average over the columns 20.0% today, 20.6% after. To rewrite them anyway, se
     >>> execute(sampled)
     Traceback (most recent call last):
     iceberg_zorder.errors.StalePlanError: Cannot execute the plan of lake.db.events, because data file ...
-    >>> catalog.close(); directory.cleanup()
     """
     written = {name: option_text(name, value) for name, value in (options or {}).items()}
     by = None if columns is None else sort_order_text(display_name(table), columns)

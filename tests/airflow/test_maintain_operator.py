@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from iceberg_zorder.pyiceberg.commit.validation import LEASE
-from iceberg_zorder.pyiceberg.plan.summary import commit_properties
+from iceberg_zorder.pyiceberg.run.runner import commit_properties
 from tests.airflow.dags import run_tasks
 from tests.maintain.lake import POLICY, Lake, operations, rows_of
 

@@ -16,10 +16,9 @@ from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.layout_json import layout_hash
 from iceberg_zorder.pyiceberg import plan_rewrite
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
-from iceberg_zorder.pyiceberg.plan.group_scans import group_scans
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.plan.row_order import resolve
-from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, draw_samples
+from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, draw_samples, group_scans
 from iceberg_zorder.request.result import RewriteResult
 from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order

@@ -18,18 +18,7 @@ def given_table(
     metadata: tuple[str, bytes],
     read_manifests: Callable[[int], Mapping[str, bytes]],
 ) -> Table:
-    """Make a table that can be read, and neither refreshed nor written.
-
-    Examples
-    --------
-    >>> import json
-    >>> written = {"format-version": 2, "location": "/t", "last-column-id": 0, "schemas": [], "current-schema-id": 0}
-    >>> written |= {"table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1", "last-updated-ms": 0, "partition-specs": []}
-    >>> written |= {"default-spec-id": 0, "last-partition-id": 999, "schemas": [{"type": "struct", "fields": []}]}
-    >>> written |= {"last-sequence-number": 0, "partition-specs": [{"spec-id": 0, "fields": []}]}
-    >>> given_table("lake", ("db", "t"), ("/t/v1.json", json.dumps(written).encode()), lambda _: {}).name()
-    ('db', 't')
-    """
+    """Make a table that can be read, and neither refreshed nor written."""
     location, content = metadata
     parsed = TableMetadataUtil.parse_raw(content.decode())
     snapshots = {each.manifest_list: each.snapshot_id for each in parsed.snapshots}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
@@ -13,12 +15,12 @@ from iceberg_zorder.advice.advice import Advice
 from iceberg_zorder.advice.advise import LEAST_SAVING
 from iceberg_zorder.advice.advise import advise as advise_by
 from iceberg_zorder.advice.facts import Facts, JoinedColumn, QueriesToday, TableFacts, WorkloadFiles
+from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.advice.layouts.candidates import ExpectedFiles
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.keys import domain
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
-from iceberg_zorder.pyiceberg.clustering.judged_filters import queries_today
 from iceberg_zorder.pyiceberg.clustering.rewritten_rows import rewritten_rows
 from iceberg_zorder.pyiceberg.clustering.simulated_rows import sampled_table
 from iceberg_zorder.pyiceberg.display import display_name, sql_name
@@ -28,28 +30,34 @@ from iceberg_zorder.pyiceberg.nested_fields import named_fields
 from iceberg_zorder.pyiceberg.partitions import identity_sources, partition_fields
 from iceberg_zorder.pyiceberg.plan.plan_request import branch_snapshot
 from iceberg_zorder.pyiceberg.plan.planner import Plan, Planner
-from iceberg_zorder.pyiceberg.plan.row_order import last_sort_order, remembered_sort_order
+from iceberg_zorder.pyiceberg.plan.row_order import known_sort_order
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress, silent
 from iceberg_zorder.pyiceberg.scan.file_arrays import file_arrays
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.scan.listing import without_garbage_collection
+from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.scan.scanned_table import scanned_table
 from iceberg_zorder.report.history import SnapshotFacts
 from iceberg_zorder.report.scan_fraction import scan_fraction_of_rows
 from iceberg_zorder.report.spread_rows import spread_rows
 from iceberg_zorder.request.arguments import option_text
 from iceberg_zorder.request.metrics_check import least_mode, set_mode
-from iceberg_zorder.request.predicate import Name
-from iceberg_zorder.request.rewrite_options import RewriteOptions, rewrite_options
+from iceberg_zorder.request.predicate import Name, Predicate
+from iceberg_zorder.request.rewrite_options import rewrite_options
 from iceberg_zorder.request.sort_order import parse_sort_order
 from iceberg_zorder.request.table_defaults import WORKLOAD_PROPERTY
+from iceberg_zorder.workload.filtered_columns import filtered_columns
 from iceberg_zorder.workload.joined_columns import joined_columns
+from iceberg_zorder.workload.normal_form import normal_form
 from iceberg_zorder.workload.read import read_workload
 from iceberg_zorder.workload.workload import Workload
 
 _JOINED_ROWS = 20_000
 """Of how many rows, about, the values of columns that queries join by are looked for."""
+_MOST_QUERIES = 1_000
+"""Of so many different filters the data files of today are looked at; each takes a while."""
+_MOST_BOXES = 256
 
 
 def advise(
@@ -98,41 +106,40 @@ def advise(
 
     Examples
     --------
-    >>> import tempfile
     >>> import numpy as np
     >>> import pyarrow as pa
-    >>> from pyiceberg.catalog.sql import SqlCatalog
     >>> from iceberg_zorder.workload.workload import Query
-    >>> directory = tempfile.TemporaryDirectory()
-    >>> catalog = SqlCatalog("lake", uri=f"sqlite:///{directory.name}/catalog.db", warehouse=directory.name)
-    >>> catalog.create_namespace("db")
-    >>> table = catalog.create_table("db.events", pa.schema([("user_id", pa.int64()), ("ts", pa.int64())]))
-    >>> random = np.random.default_rng(1)
-    >>> table.append(pa.table({name: random.integers(0, 1000, 10_000) for name in ("user_id", "ts")}))
+    >>> table, random = lake.load_table("db.events"), np.random.default_rng(1)
+    >>> table.overwrite(pa.table({name: random.integers(0, 1000, 10_000) for name in ("user_id", "ts")}))
     >>> queries = [Query(f"{name} = {number}", 1.0) for name in ("user_id", "ts") for number in range(100, 900, 50)]
     >>> found = advise(table, Workload.of(queries), options={"target-file-size-bytes": 4096})
     >>> found.pick.columns, found.pick.bytes_per_query < found.today.bytes_per_query / 2
     (('user_id', 'ts'), True)
-    >>> catalog.close(); directory.cleanup()
     """
-    _check(days, least_saving)
+    if days is not None and not days > 0:
+        raise InvalidInputError(f"Cannot advise by a workload of {days} days, because it must be more than 0")
+    if not 0 <= least_saving <= 1:
+        raise InvalidInputError(f"Cannot advise to save {least_saving}, because it must be in [0, 1]")
     written = {name: option_text(name, value) for name, value in (options or {}).items()}
     with renewed(table), without_garbage_collection():
         refresh(table)
         asked = rewrite_options({**written, "rewrite-all": "true"})
         snapshot = branch_snapshot(table, branch or MAIN_BRANCH, "advise on data files")
-        planner = Planner(table, asked)
-        plan = None if snapshot is None else planner.plan(snapshot)
+        plan = None if snapshot is None else Planner(table, asked).plan(snapshot)
         if snapshot is None or plan is None or not plan.groups:
             raise InvalidInputError(f"Cannot advise on {display_name(table)}, because it has no data file")
         scanned = scanned_table(table, table.name())
-        paths = [] if isinstance(workload, Workload) else _paths(workload)
-        found = workload if isinstance(workload, Workload) else read_workload(paths, scanned)
-        filtered = sum(query.weight for query in found.queries if query.filter != "TRUE")
+        paths: list[Path] = []
+        if not isinstance(workload, Workload):
+            paths = [Path(each) for each in ([workload] if isinstance(workload, str | Path) else workload)]
+            workload = read_workload(paths, scanned)
+        filtered = sum(query.weight for query in workload.queries if query.filter != "TRUE")
         tasks = [task for group in plan.groups for task in group.tasks]
-        today = queries_today(table, found, tasks, per_day=None if days is None else filtered / days)
-        columns = list(_filtered(today, scanned.columns))
-        today = replace(today, joined=tuple(_joined(table, tasks, joined_columns(found, scanned), scanned.columns)))
+        today = queries_today(table, workload, tasks, per_day=None if days is None else filtered / days)
+        names = {name for query in today.queries for box in query.boxes for name, _ in box.ranges}
+        names |= {name for query in today.queries for name, _ in query.kinds}
+        columns = _with_keys(scanned.columns, names)
+        joined = _joined(table, tasks, joined_columns(workload, scanned), scanned.columns)
         facts = replace(
             _table_facts(table, plan, written, columns, snapshots_to(table, snapshot), snapshot.snapshot_id),
             workload=files or WorkloadFiles.of(paths),
@@ -144,42 +151,25 @@ def advise(
         rows = sampled_table(table, columns, plan.groups, asked.layout, progress)
 
         def expected_files(target: int) -> ExpectedFiles:
-            return _sizes(target, asked).expected_output_files
+            # Shares of the target, as Iceberg's defaults are.
+            return SizeRules(target, int(target * 0.75), int(target * 1.8), asked).expected_output_files
 
         files_to_write = max(1, expected_files(facts.target_file_size)(facts.bytes))
         rewritten = None if rows is None else rewritten_rows(table, tasks, count // files_to_write, files_to_write)
-        return advise_by(
-            Facts(facts, rows, today, expected_files, rewritten), least_saving=least_saving, progress=progress
-        )
-
-
-def _check(days: float | None, least_saving: float) -> None:
-    if days is not None and not days > 0:
-        raise InvalidInputError(f"Cannot advise by a workload of {days} days, because it must be more than 0")
-    if not 0 <= least_saving <= 1:
-        raise InvalidInputError(f"Cannot advise to save {least_saving}, because it must be in [0, 1]")
-
-
-def _paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
-    return [Path(each) for each in ([files] if isinstance(files, str | Path) else files)]
-
-
-def _sizes(target: int, options: RewriteOptions) -> SizeRules:
-    # Shares of the target, as Iceberg's defaults are.
-    return SizeRules(target, int(target * 0.75), int(target * 1.8), options)
+        found = Facts(facts, rows, replace(today, joined=joined), expected_files, rewritten)
+        return advise_by(found, least_saving=least_saving, progress=progress)
 
 
 def _joined(
     table: Table, tasks: Sequence[DataFileTask], weights: Mapping[Name, float], types: Mapping[Name, str]
-) -> Iterator[JoinedColumn]:
+) -> tuple[JoinedColumn, ...]:
     """Find what is read by an equality of each column that queries join by, as far as files have bounds of it."""
-    schema, spec = table.schema(), table.spec()
     # Whatever the order of the rows, partitions of one value stay.
-    kept = identity_sources(spec)
-    fields = {name: field for name, field in named_fields(schema.as_struct()) if field.field_id not in kept}
-    columns = list(_with_keys(types, weights.keys() & fields.keys()))
+    kept = identity_sources(table.spec())
+    fields = {name: field for name, field in named_fields(table.schema().as_struct()) if field.field_id not in kept}
+    columns = _with_keys(types, weights.keys() & fields.keys())
     if not columns:
-        return
+        return ()
     files = file_arrays([task.data_file for task in tasks], [fields[each.parts] for each in columns], columns)
     rows, _ = spread_rows(files, _JOINED_ROWS)
     found: list[JoinedColumn] = []
@@ -188,25 +178,17 @@ def _joined(
         if fraction is not None:
             name = bounds.column.parts
             found.append(JoinedColumn(".".join(name), weights[name], fraction))
-    yield from sorted(found, key=lambda each: -each.weight)
+    return tuple(sorted(found, key=lambda each: -each.weight))
 
 
-def _filtered(today: QueriesToday, types: Mapping[Name, str]) -> Iterator[ClusteringColumn]:
-    """List the columns that queries filter by and that have keys, in the order of the table."""
-    names = {name for query in today.queries for box in query.boxes for name, _ in box.ranges}
-    names |= {name for query in today.queries for name, _ in query.kinds}
-    return _with_keys(types, names)
-
-
-def _with_keys(types: Mapping[Name, str], names: Set[Name]) -> Iterator[ClusteringColumn]:
+def _with_keys(types: Mapping[Name, str], names: Set[Name]) -> list[ClusteringColumn]:
     """Find those of some columns that have keys, in the order of the table."""
-    for name, kind in types.items():
-        if name in names:
-            try:
-                domain(kind)
-            except InvalidInputError:
-                continue
-            yield ClusteringColumn(name, kind)
+    found = []
+    for name in (name for name in types if name in names):
+        with suppress(InvalidInputError):
+            domain(types[name])
+            found.append(ClusteringColumn(name, types[name]))
+    return found
 
 
 def _table_facts(
@@ -238,10 +220,7 @@ def _table_facts(
 def laid_out_by(table: Table, snapshots: Sequence[SnapshotFacts]) -> list[str]:
     """Find the columns that a table is clustered by, or sorted by when it is written."""
     try:
-        text = remembered_sort_order(table, case_sensitive=False)
-        if text is None:
-            layout = next((each for each in reversed(snapshots) if each.is_layout), None)
-            text = None if layout is None else last_sort_order(table, layout)
+        text = known_sort_order(table, snapshots, case_sensitive=False)
         if text is not None:
             return [".".join(parts) for parts in parse_sort_order(text).names]
     except InvalidInputError:
@@ -249,3 +228,38 @@ def laid_out_by(table: Table, snapshots: Sequence[SnapshotFacts]) -> list[str]:
         return []
     found = (table.schema().find_column_name(field.source_id) for field in table.sort_order().fields)
     return [name for name in found if name is not None]
+
+
+def queries_today(
+    table: Table, workload: Workload, tasks: Sequence[DataFileTask], *, per_day: float | None = None
+) -> QueriesToday:
+    """Find what the queries of a workload ask for, and what they read of data files, by manifests.
+
+    Of more than 1,000 as many are taken as stand for all. Raises InvalidInputError for filters of other tables.
+    """
+    queries = workload.sampled(_MOST_QUERIES).queries
+    asked = RequestedWorkload.of_queries(table, queries, most_boxes=_MOST_BOXES)
+    types = scanned_table(table, table.name()).columns
+    files = [task.data_file for task in tasks]
+    left = asked.may_match(files)
+    return QueriesToday(
+        tuple(
+            JudgedQuery(query.filter, query.weight, boxes, _kinds(condition, types))
+            for query, boxes, condition in zip(queries, asked.boxes, asked.conditions, strict=True)
+        ),
+        np.asarray(left @ np.array([file.file_size_in_bytes for file in files], np.float64), np.float64),
+        left.sum(axis=1),
+        sum(each.weight for each in workload.columns_only),
+        tuple(each for each in workload.not_understood if each.weight > 0),
+        per_day,
+    )
+
+
+def _kinds(condition: Predicate, types: Mapping[Name, str]) -> tuple[tuple[Name, str], ...]:
+    """Find how a condition filters by columns, as the schema writes their names, whatever the filter does."""
+    names = {tuple(part.lower() for part in name): name for name in types}
+    kinds = {
+        name if name in types else names[tuple(part.lower() for part in name)]: kind
+        for name, kind in filtered_columns(normal_form(condition)).items()
+    }
+    return tuple(sorted(kinds.items()))

@@ -92,8 +92,11 @@ class NewLayouts:
         need = WorkloadNeed(queries.queries, queries.per_day, queries.not_understood, _read(plan))
         if self._is_asked(name, table, now):
             return need
+        options = {key: value for key, value in settings.options.items() if key != _SHARE}
+        workload = from_json(queries.text, "of the policy")
+        days = sum(each.weight for each in workload.queries) / queries.per_day
         try:
-            said = self._advise(name, table, settings)
+            said = advise(table, workload, options=options, branch=settings.branch, days=days)
         except (InvalidInputError, RewriteFailedError) as error:
             # What has to be rewritten for other reasons goes on without.
             _LOG.warning("Cannot tell a better layout of %s, because %s", display_name(table), error)
@@ -104,13 +107,6 @@ class NewLayouts:
     def _is_asked(self, name: TableName, table: Table, now: datetime) -> bool:
         last = max(self._advised_at.get(name, 0), Notes.of(table.properties).advised_ms or 0)
         return 0 <= _ms(now) - last < _DAY_MS
-
-    def _advise(self, name: TableName, table: Table, settings: TableSettings) -> Advice:
-        queries = self._queries[name]
-        options = {key: value for key, value in settings.options.items() if key != _SHARE}
-        workload = from_json(queries.text, "of the policy")
-        days = sum(each.weight for each in workload.queries) / queries.per_day
-        return advise(table, workload, options=options, branch=settings.branch, days=days)
 
     def _judged(
         self, table: Table, settings: TableSettings, said: Advice, need: WorkloadNeed, now: datetime

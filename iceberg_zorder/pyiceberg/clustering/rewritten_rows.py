@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -96,21 +96,22 @@ def _read(table: Table, tasks: Sequence[DataFileTask], wanted: int) -> tuple[pa.
         missing = wanted - sum(each.num_rows for each in found)
         if missing <= 0:
             break
-        for rows in _first_rows(table, task.data_file.file_path, missing):
-            if found and rows.schema != found[0].schema:
-                # What was written before a change of the schema is not counted with what was written after it.
-                return found[0], size
-            found.append(rows)
-            size += task.data_file.file_size_in_bytes * rows.num_rows / max(1, task.data_file.record_count)
+        rows = _first_rows(table, task.data_file.file_path, missing)
+        if rows is None:
+            continue
+        if found and rows.schema != found[0].schema:
+            # What was written before a change of the schema is not counted with what was written after it.
+            return found[0], size
+        found.append(rows)
+        size += task.data_file.file_size_in_bytes * rows.num_rows / max(1, task.data_file.record_count)
     return (pa.concat_tables(found) if found else pa.table({})), size
 
 
-def _first_rows(table: Table, path: str, rows: int) -> Iterator[pa.Table]:
+def _first_rows(table: Table, path: str, rows: int) -> pa.Table | None:
     with table.io.new_input(path).open() as stream, pq.ParquetFile(stream) as file:
-        for batch in file.iter_batches(batch_size=rows):
-            # Arrow neither takes nor counts values of views.
-            yield pa.Table.from_batches([batch]).cast(without_views(batch.schema))
-            return
+        batch = next(file.iter_batches(batch_size=rows), None)
+        # Arrow neither takes nor counts values of views.
+        return None if batch is None else pa.Table.from_batches([batch]).cast(without_views(batch.schema))
 
 
 def _written(settings: Mapping[str, Any], rows: pa.Table, sink: pa.BufferOutputStream | None = None) -> dict[str, int]:

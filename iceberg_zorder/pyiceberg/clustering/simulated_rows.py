@@ -16,13 +16,12 @@ from pyiceberg.types import IntegerType, LongType, PrimitiveType, StringType, UU
 from iceberg_zorder.advice.sampled_table import Hashes, SampledTable
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.curve import ZORDER
-from iceberg_zorder.layout.keys import KeyColumn
+from iceberg_zorder.layout.keys import KeyColumn, joined_keys
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
-from iceberg_zorder.pyiceberg.plan.group_scans import group_scans
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, draw_samples
+from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, draw_samples, group_scans
 from iceberg_zorder.pyiceberg.progress import Progress, silent
 from iceberg_zorder.pyiceberg.scan.file_arrays import bound
 from iceberg_zorder.report.ranks import Kept
@@ -50,7 +49,8 @@ def sampled_table(
     # Whether row groups are clusters of rows that are alike depends on the layout, and there are many of them.
     scans = [scan if scan.row_groups is None else scan.of_clusters(options.sample_seed) for scan in scans]
     drawn = draw_samples(context, scans)
-    sample = _joined([each.fitted for each in drawn])
+    parts = zip(*(each.fitted.columns for each in drawn), strict=True)
+    sample = Sample(tuple(joined_keys(each) for each in parts))
     if not sample.rows:
         return None
     kept = KeptBounds.of(table, columns)
@@ -79,17 +79,6 @@ def sampled_table(
 
 def _beginning(key: bytes, length: int) -> bytes:
     return key[:length]
-
-
-def _joined(samples: Sequence[Sample]) -> Sample:
-    columns = []
-    for parts in zip(*(sample.columns for sample in samples), strict=True):
-        keys = [part.keys for part in parts]
-        states = np.concatenate([part.states for part in parts])
-        columns.append(
-            KeyColumn(np.concatenate(keys) if isinstance(keys[0], np.ndarray) else pa.concat_arrays(keys), states)
-        )
-    return Sample(tuple(columns))
 
 
 def _hashes(kind: object, column: KeyColumn, kept: Kept | None) -> Hashes | None:

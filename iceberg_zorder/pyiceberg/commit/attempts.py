@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
@@ -22,11 +21,10 @@ from iceberg_zorder.pyiceberg.catalog.renewal import adopt
 from iceberg_zorder.pyiceberg.catalog.retry import is_not_committed, load, retry_commit
 from iceberg_zorder.pyiceberg.commit.head import AlreadyCommittedError
 from iceberg_zorder.pyiceberg.commit.snapshot import NewSnapshot, SnapshotWriter
-from iceberg_zorder.pyiceberg.commit.validation import ConflictError, check_lease, check_version, is_overtaken
+from iceberg_zorder.pyiceberg.commit.validation import ConflictError, check_lease, is_overtaken
 from iceberg_zorder.pyiceberg.compat.catalogs import submit
 from iceberg_zorder.pyiceberg.display import display_name
-
-logger = logging.getLogger("iceberg_zorder")
+from iceberg_zorder.pyiceberg.file_names import delete_files
 
 REFUSALS = (BadRequestError, ForbiddenError, NoSuchTableError, UnauthorizedError)
 """What a catalog answers when it has not even tried to commit."""
@@ -71,7 +69,7 @@ class CommitAttempts:
                     "deleted. Look at the table's latest snapshot: if it is not this rewrite, run it again and let "
                     "remove_orphan_files collect what is left over."
                 ) from (self._unclear or error)
-            self._delete_paths([*self._writer.written, *(file.file_path for file in added)])
+            delete_files(self._table, [*self._writer.written, *(file.file_path for file in added)])
             if isinstance(error, ConflictError | CommitFailedException):
                 raise RewriteConflictError(conflict(error)) from error
             raise
@@ -82,27 +80,20 @@ class CommitAttempts:
         landed = self._landed()
         if landed is None:
             name, metadata = display_name(self._table), self._table.metadata
-            check_version(name, metadata)
             check_lease(name, metadata, self._writer.write_id)
-            head = self._head()
-            new = self._still_pending(head) or self._prepare(head)
+            ref = metadata.refs.get(self._branch)
+            head = metadata.snapshot_by_id(ref.snapshot_id) if ref else None
+            if head is None:
+                raise ConflictError(f"branch {self._branch} is no longer there")
+            again = (new for new in self._pending if new.snapshot.parent_snapshot_id == head.snapshot_id)
+            new = next(again, None) or self._prepare(head)
             if new is None:
                 return None
             self._attempts[new.snapshot.manifest_list] = new
             landed = self._submit(new)
         new = self._attempts[landed]
-        self._delete_paths(set(self._writer.written) - new.files)
+        delete_files(self._table, set(self._writer.written) - new.files)
         return new.snapshot
-
-    def _head(self) -> Snapshot:
-        ref = self._table.metadata.refs.get(self._branch)
-        snapshot = self._table.metadata.snapshot_by_id(ref.snapshot_id) if ref else None
-        if snapshot is None:
-            raise ConflictError(f"branch {self._branch} is no longer there")
-        return snapshot
-
-    def _still_pending(self, head: Snapshot) -> NewSnapshot | None:
-        return next((new for new in self._pending if new.snapshot.parent_snapshot_id == head.snapshot_id), None)
 
     def _submit(self, new: NewSnapshot) -> str:
         """Ask the catalog to commit; return the manifest list it took."""
@@ -151,12 +142,3 @@ class CommitAttempts:
             raise ConflictError("the table was dropped and another one has its name")
         adopt(self._table, fresh)
         self._pending = [new for new in self._pending if not is_overtaken(new.snapshot, fresh.metadata)]
-
-    def _delete_paths(self, paths: Iterable[str]) -> None:
-        for path in paths:
-            try:
-                # A file that is not there was to be written next.
-                with suppress(FileNotFoundError):
-                    self._table.io.delete(path)
-            except Exception:  # noqa: PERF203 - one failure must not keep the others
-                logger.warning("Cannot delete %s, which is not needed any more", path, exc_info=True)

@@ -27,28 +27,12 @@ def markers_of(format_version: int) -> dict[str, str]:
 
     A catalog that rolls a rewrite back does not give the ids free that it has taken. Polaris then answers to the writer
     that its commit is wrong (400, up to 1.7), where it would else try again; Lakekeeper does not roll back.
-
-    Examples
-    --------
-    >>> len(markers_of(2)), len(markers_of(3))
-    (2, 0)
     """
     return dict(MARKERS) if format_version < _ROW_IDS_SINCE else {}
 
 
 def is_marked(snapshot: Snapshot) -> bool:
-    """Tell whether a catalog may roll a snapshot back.
-
-    Examples
-    --------
-    >>> from pyiceberg.table.snapshots import Summary
-    >>> def snapshot(operation, **summary):
-    ...     return Snapshot(snapshot_id=1, manifest_list="", summary=Summary(operation, **summary))
-    >>> is_marked(snapshot(Operation.REPLACE, **MARKERS)), is_marked(snapshot(Operation.REPLACE))
-    (True, False)
-    >>> is_marked(snapshot(Operation.APPEND, **MARKERS))
-    False
-    """
+    """Tell whether a catalog may roll a snapshot back."""
     summary = snapshot.summary
     if summary is None or summary.operation != Operation.REPLACE:
         return False

@@ -16,23 +16,19 @@ from pyiceberg.manifest import (
 )
 from pyiceberg.table import Table, TableProperties
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.snapshots import Operation, Snapshot, SnapshotSummaryCollector, Summary
+from pyiceberg.table.snapshots import (
+    Operation,
+    Snapshot,
+    SnapshotSummaryCollector,
+    Summary,
+    update_snapshot_summaries,
+)
 
 from iceberg_zorder.pyiceberg.commit.head import DataManifest, EntryKey, Head, entry_key
 from iceberg_zorder.pyiceberg.compat.manifests import write_entries, write_list
 from iceberg_zorder.pyiceberg.file_names import manifest_list_name, manifest_name
 from iceberg_zorder.pyiceberg.properties import whole_number
 from iceberg_zorder.upkeep.settled import REWRITE_ID
-
-_TOTALS = {
-    "total-data-files": ("added-data-files", "deleted-data-files"),
-    "total-delete-files": ("added-delete-files", "removed-delete-files"),
-    "total-records": ("added-records", "deleted-records"),
-    "total-files-size": ("added-files-size", "removed-files-size"),
-    "total-position-deletes": ("added-position-deletes", "removed-position-deletes"),
-    "total-equality-deletes": ("added-equality-deletes", "removed-equality-deletes"),
-}
-"""By total, what adds to it and what takes from it, as Iceberg names them in a snapshot's summary."""
 
 
 @dataclass(frozen=True)
@@ -156,21 +152,14 @@ class SnapshotWriter:
             collector.remove_file(file, metadata.schema(), metadata.specs()[file.spec_id])
         changes = collector.build()
         before = head.snapshot.summary.additional_properties if head.snapshot.summary else {}
-        return Summary(Operation.REPLACE, **{**self._properties, **changes, **_totals(before, changes)})
+        # A total that the last summary does not have, or that cannot be right, is left out: PyIceberg would start from
+        # 0 where it has none. It knows no replacements, whose totals are those of any change.
+        known = {"operation": "", **{key: text for key, text in before.items() if text.isdecimal()}}
+        totals = update_snapshot_summaries(Summary(Operation.OVERWRITE, **changes), known).additional_properties
+        return Summary(Operation.REPLACE, **{**self._properties, **totals})
 
 
 def partition_summary_limit(metadata: TableMetadata) -> int:
     """Tell for how many partitions at most a snapshot's summary says what has changed."""
     default = TableProperties.WRITE_PARTITION_SUMMARY_LIMIT_DEFAULT
     return whole_number(metadata.properties, TableProperties.WRITE_PARTITION_SUMMARY_LIMIT, default)
-
-
-def _totals(before: Mapping[str, str], changes: Mapping[str, str]) -> dict[str, str]:
-    """Carry totals on; one that the last summary does not have, or that cannot be right, is left out."""
-    totals = {}
-    for total, (plus, minus) in _TOTALS.items():
-        if (old := before.get(total, "")).isdecimal():
-            new = int(old) + int(changes.get(plus, "0")) - int(changes.get(minus, "0"))
-            if new >= 0:
-                totals[total] = str(new)
-    return totals

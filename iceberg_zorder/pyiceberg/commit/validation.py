@@ -15,7 +15,7 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table.metadata import TableMetadata, TableMetadataV1
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 
-from iceberg_zorder.errors import InvalidInputError, TakenOverError
+from iceberg_zorder.errors import TakenOverError
 from iceberg_zorder.pyiceberg.commit.head import Head
 from iceberg_zorder.pyiceberg.commit.markers import may_come_back
 from iceberg_zorder.pyiceberg.content_files import is_unpartitioned, partition_of, sequence_number, single_path
@@ -27,15 +27,6 @@ LEASE = "zorder.maintained-by"
 
 class ConflictError(Exception):
     """Another operation changed what the rewrite had read; the text says how, and is a part of a sentence."""
-
-
-def check_version(name: str, metadata: TableMetadata) -> None:
-    """Refuse a format version that PyIceberg does not write."""
-    if metadata.format_version > 2:
-        raise InvalidInputError(
-            f"Cannot rewrite {name}, because it is of format version {metadata.format_version}, which PyIceberg cannot"
-            " write: use the Spark engine"
-        )
 
 
 def check_lease(name: str, metadata: TableMetadata, write_id: str) -> None:

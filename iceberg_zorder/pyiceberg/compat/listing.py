@@ -18,17 +18,7 @@ from iceberg_zorder.errors import InvalidInputError
 
 
 def list_files(io: FileIO, root: str) -> Iterator[str]:
-    """List the files under a location.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as home:
-    ...     _ = (Path(home) / "a.parquet").write_text("")
-    ...     [path == f"file://{home}/a.parquet" for path in list_files(PyArrowFileIO(), f"file://{home}")]
-    [True]
-    """
+    """List the files under a location."""
     scheme, netloc, path = PyArrowFileIO.parse_location(root, io.properties)
     if isinstance(io, PyArrowFileIO):
         filesystem = cast(Any, io.fs_by_scheme)(scheme, netloc)

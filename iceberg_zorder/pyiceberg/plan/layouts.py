@@ -13,14 +13,12 @@ from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.kept_bounds import KeptBounds
-from iceberg_zorder.pyiceberg.plan.group_scans import group_scans
-from iceberg_zorder.pyiceberg.plan.sampling import DrawnSample, SampleContext, draw_samples
+from iceberg_zorder.pyiceberg.plan.sampling import DrawnSample, SampleContext, draw_samples, group_scans
 from iceberg_zorder.pyiceberg.plan.scan_fractions import MeasuredGroup, ScanFractions
-from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles
 from iceberg_zorder.pyiceberg.progress import silent
 from iceberg_zorder.report.scan_prediction import SampledGroup
 from iceberg_zorder.request.metrics_check import CheckedMetrics
-from iceberg_zorder.request.rewrite_messages import reads_less, reads_no_more, why_left
+from iceberg_zorder.request.rewrite_messages import reads_less, reads_no_more
 from iceberg_zorder.sample.sampled_row_groups import LARGEST_CLUSTER_EFFECT, cluster_effect
 from iceberg_zorder.upkeep.gathering import AS_PLANNED, MoreFiles, makes_few
 
@@ -79,10 +77,6 @@ class FittedGroup:
         """Whether it becomes few files, and filters are predicted to read no more, or do not count."""
         are_few = makes_few(len(self.group.tasks), self.planned.layout.files)
         return are_few and (self.is_by_size or self.means is None or reads_no_more(*self.means))
-
-    def as_left(self, over: str) -> SelectedFiles:
-        """Describe its files as left, because it does not gain."""
-        return SelectedFiles(self.group.key, self.group.tasks, why_left(*(self.means or (0.0, 0.0)), over=over))
 
 
 class FittedGroups(NamedTuple):

@@ -24,7 +24,6 @@ from iceberg_zorder.pyiceberg.plan.selection.least_age import now_ms
 from iceberg_zorder.pyiceberg.plan.selection.sizes import size_rules
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize
 from iceberg_zorder.pyiceberg.scan.history import snapshots_to
-from iceberg_zorder.pyiceberg.scan.listing import Listing
 from iceberg_zorder.pyiceberg.scan.requested_workload import RequestedWorkload
 from iceberg_zorder.pyiceberg.write.file_writer import check_honoured, check_writable
 from iceberg_zorder.request.arguments import option_text
@@ -117,10 +116,6 @@ class PlanRequest:
             workload=self.workload,
         )
 
-    def listing(self, condition: str | BooleanExpression) -> Listing:
-        """Prepare the listing of what another condition leaves; raises InvalidInputError."""
-        return Listing(self.table, condition, case_sensitive=self.case_sensitive)
-
     def row_order(self) -> RowOrder:
         """Resolve the sort order against the table as it is; raises InvalidInputError."""
         assert self.sort_order is not None  # noqa: S101
@@ -162,10 +157,6 @@ class PlanRequest:
             # New files are to have bounds that those have not.
             return None
         return Settled.by(self.key(order, target), snapshots_to(self.table, snapshot))
-
-    def newest_snapshot(self) -> Snapshot | None:
-        """Find the branch's newest snapshot; none if it is main and has none yet."""
-        return branch_snapshot(self.table, self.branch_name, "rewrite data files")
 
 
 def branch_snapshot(table: Table, name: str, act: str) -> Snapshot | None:

@@ -14,17 +14,17 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table.snapshots import Snapshot
 
-from iceberg_zorder.errors import StalePlanError
+from iceberg_zorder.errors import RewriteFailedError, StalePlanError
 from iceberg_zorder.layout.layout_json import layout_hash
 from iceberg_zorder.pyiceberg.catalog.renewal import refresh, renewed
 from iceberg_zorder.pyiceberg.content_files import Partition
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup, rows_of, size_of
 from iceberg_zorder.pyiceberg.plan.layouts import FittedGroup, PlannedLayout, fit_layouts
-from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
+from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest, branch_snapshot
 from iceberg_zorder.pyiceberg.plan.planner import nothing_in
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
-from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, told_failures
+from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.pyiceberg.plan.scan_fractions import ScanFractions, predicate_scan
 from iceberg_zorder.pyiceberg.plan.selection.selection import SelectedFiles
 from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize, given_target
@@ -35,7 +35,7 @@ from iceberg_zorder.report.history import SnapshotFacts, expected_seconds
 from iceberg_zorder.request.metrics_check import CheckedMetrics
 from iceberg_zorder.request.plan_text import plan_text
 from iceberg_zorder.request.result import PredicateScan
-from iceberg_zorder.request.rewrite_messages import left_out, other_layout, why_nothing
+from iceberg_zorder.request.rewrite_messages import left_out, other_layout, why_left, why_nothing
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.upkeep.gathering import MoreFiles
 
@@ -146,7 +146,8 @@ class RewritePlan:
             When a data file, or a delete file, cannot be read.
         """
         request, table = self.request, self.request.table
-        conditions = [(str(each), request.listing(each)) for each in predicates]
+        by_case = request.case_sensitive
+        conditions = [(str(each), Listing(table, each, case_sensitive=by_case)) for each in predicates]
         if self.is_sampled or not self.groups:
             return self.with_predicates(conditions) if conditions else self
         with renewed(table):
@@ -156,8 +157,11 @@ class RewritePlan:
             context = SampleContext(
                 table, self.order, request.options.layout, progress, budget=budget, workload=request.workload
             )
-            with told_failures(table):
+            try:
                 sampled = self.sampled_in(context)
+            except Exception as error:
+                why = f"{str(error).rstrip('.')}. Nothing was written."
+                raise RewriteFailedError(f"Cannot sample {display_name(table)}, because {why}") from error
         sampled.metrics.check()
         for intended in sampled.metrics.intended:
             _LOG.warning("%s", intended)
@@ -174,12 +178,17 @@ class RewritePlan:
         left: list[FittedGroup] = []
         for each in fitted.groups:
             (chosen if options.rewrite_all or each.group.is_due or each.gains else left).append(each)
+        over = fitted.measure.over
+        not_gaining = [
+            SelectedFiles(each.group.key, each.group.tasks, why_left(*(each.means or (0.0, 0.0)), over=over))
+            for each in left
+        ]
         groups = tuple(each.group for each in chosen)
         measured = [each.planned.measured for each in chosen]
         plan = replace(
             self,
             groups=groups,
-            left=(*self.left, *(each.as_left(fitted.measure.over) for each in left)),
+            left=(*self.left, *not_gaining),
             message=self._why_nothing(fitted.measure, left) if left and not chosen else self.message,
             layouts=tuple(each.planned for each in chosen),
             scan_fractions=fitted.measure.predicted(measured),
@@ -392,7 +401,7 @@ def plan_request(request: PlanRequest, lost: Sequence[FileGroup] = (), done: Col
     table = request.table
     refresh(table)
     request = request.completed()
-    snapshot = request.newest_snapshot()
+    snapshot = branch_snapshot(table, request.branch_name, "rewrite data files")
     planner = request.planner()
     order = request.row_order()
     request.check_may_write()

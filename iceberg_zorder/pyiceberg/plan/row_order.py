@@ -153,6 +153,13 @@ def remembered_sort_order(table: Table, *, case_sensitive: bool) -> str | None:
     return text
 
 
+def known_sort_order(table: Table, snapshots: Sequence[SnapshotFacts], *, case_sensitive: bool) -> str | None:
+    """Read the sort order that a table remembers, or write that of the newest rewrite of ours among its snapshots."""
+    text = remembered_sort_order(table, case_sensitive=case_sensitive)
+    layout = next((each for each in reversed(snapshots) if each.is_layout), None)
+    return text if text is not None or layout is None else last_sort_order(table, layout)
+
+
 def last_sort_order(table: Table, layout: SnapshotFacts, purpose: str = "report on") -> str:
     """Write the sort order of a rewrite of ours, whose summary has the names that its columns had then."""
     ids, today = _ids(_schema_of(table, layout)), _names(table.schema())

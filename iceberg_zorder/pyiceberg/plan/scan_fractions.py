@@ -96,8 +96,9 @@ class ScanFractions:
         if self.workload is None or measured.may_find is None:
             return replace(measured, planned=planned)
         new = new_data_files(planned, self.fields, [group.like])
-        read = self.workload.read_of_new(new, measured.may_find, are_placed=group.like is not None)
-        return replace(measured, planned=planned, reads={**measured.reads, _PLANNED: read})
+        size, read = self.workload.read_of(new, are_placed=group.like is not None)
+        found = BytesRead(size, np.where(measured.may_find, read, 0))
+        return replace(measured, planned=planned, reads={**measured.reads, _PLANNED: found})
 
     def with_written(self, measured: MeasuredGroup, files: Sequence[DataFile]) -> MeasuredGroup:
         """Take note of the new files of a group."""

@@ -99,10 +99,6 @@ class DeletedRows:
         self._positions.clear()
         self._marks.clear()
 
-    def type_of(self, field_id: int) -> pa.DataType:
-        """Tell the type of an equality field."""
-        return self._types[field_id]
-
     def _position_deletes(self, delete: DataFile) -> dict[str, npt.NDArray[np.int64]]:
         if delete.file_path in self._positions:
             return self._positions[delete.file_path]

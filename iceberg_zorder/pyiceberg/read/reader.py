@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
@@ -84,8 +85,8 @@ class Reader:
         self._mapping = table.name_mapping()
         self._fields = _all_fields(table)
         used = {each for task in tasks for delete in task.equality_deletes for each in delete.equality_ids or []}
-        types = {each: schema_to_pyarrow(self._fields[each].field_type) for each in used}
-        self._deletes = DeletedRows(table, tasks, types, self._keys, budget or MemoryBudget(sys.maxsize))
+        self._types = {each: schema_to_pyarrow(self._fields[each].field_type) for each in used}
+        self._deletes = DeletedRows(table, tasks, self._types, self._keys, budget or MemoryBudget(sys.maxsize))
 
     @property
     def schema(self) -> pa.Schema:
@@ -103,65 +104,54 @@ class Reader:
         ranges: Sequence[tuple[int, int]] | None = None,
         most: int = sys.maxsize,
     ) -> Iterator[Rows]:
-        """Read a data file."""
-        path = task.data_file.file_path
+        """Read a data file: selected rows of the row groups whose middle lies in one of some ranges of bytes."""
         deleted = self._deletes.of(task)
-        with opened(self._table, path) as stream:
-            file = _OpenFile(stream, self._batch_bytes)
+        with self._opened(task) as file:
             if file.rows != task.data_file.record_count:
                 raise InvalidInputError(
                     f"it has {file.rows:,} rows, and its manifest says {task.data_file.record_count:,}"
                 )
-            yield from self._of_file(file, task, deleted, select, ranges, most)
+            constants = self._constants(task)
+            columns = self._columns(file_fields(file.schema, self._mapping), deleted)
+            dictionaries = file.small_dictionaries(columns) if self._keep_dictionaries else []
+            project: Projection | None = None
+            for start, batch in file.batches(columns, dictionaries, ranges, most):
+                if project is None:
+                    fields = file_fields(batch.schema, self._mapping) if batch.num_columns else ()
+                    project = projection(
+                        self._wanted, fields, constants, names=self._names, keep_dictionaries=self._keep_dictionaries
+                    )
+                    paths = field_paths(fields)
+                positions = np.arange(start, start + batch.num_rows, dtype=np.int64)
+                if select:
+                    batch, positions = _filtered(batch, positions, select(task.data_file.file_path, positions))
+                batch, positions = _filtered(batch, positions, deleted.kept_by_position(positions))
+                if deleted.equal and len(positions):
+                    keys = {each: self._key(batch, each, paths.get(each), constants) for each in deleted.fields}
+                    batch, positions = _filtered(batch, positions, deleted.kept_by_equality(keys))
+                if len(positions):
+                    yield Rows(project(batch), positions)
+
+    @contextmanager
+    def _opened(self, task: DataFileTask) -> Iterator[_OpenFile]:
+        with opened(self._table, task.data_file.file_path) as stream:
+            yield _OpenFile(stream, self._batch_bytes)
 
     def _keys(self, task: DataFileTask, field_ids: Sequence[int]) -> Iterator[list[pa.Array]]:
         """Read equality fields of a data file."""
         constants = self._constants(task)
-        with opened(self._table, task.data_file.file_path) as stream:
-            file = _OpenFile(stream, self._batch_bytes)
+        with self._opened(task) as file:
             everything = {e.field_id: e for top in file_fields(file.schema, self._mapping) for e in top.walk()}
             columns = [".".join(everything[each].path) for each in field_ids if each in everything]
             for _, batch in file.batches(columns, []):
                 paths = field_paths(file_fields(batch.schema, self._mapping)) if batch.num_columns else {}
-                yield [self._key(batch, self._fields[each], paths.get(each), constants) for each in field_ids]
-
-    def _of_file(
-        self,
-        file: _OpenFile,
-        task: DataFileTask,
-        deleted: Deleted,
-        select: _Select | None,
-        ranges: Sequence[tuple[int, int]] | None,
-        most: int,
-    ) -> Iterator[Rows]:
-        fields = file_fields(file.schema, self._mapping)
-        constants = self._constants(task)
-        equality = [self._fields[each] for each in sorted(deleted.fields)]
-        columns = self._columns(fields, deleted)
-        dictionaries = file.small_dictionaries(columns) if self._keep_dictionaries else []
-        project: Projection | None = None
-        for start, batch in file.batches(columns, dictionaries, ranges, most):
-            if project is None:
-                fields = file_fields(batch.schema, self._mapping) if batch.num_columns else ()
-                project = projection(
-                    self._wanted, fields, constants, names=self._names, keep_dictionaries=self._keep_dictionaries
-                )
-                paths = field_paths(fields)
-            positions = np.arange(start, start + batch.num_rows, dtype=np.int64)
-            if select:
-                batch, positions = _filtered(batch, positions, select(task.data_file.file_path, positions))
-            batch, positions = _filtered(batch, positions, deleted.kept_by_position(positions))
-            if equality and len(positions):
-                keys = {each.field_id: self._key(batch, each, paths.get(each.field_id), constants) for each in equality}
-                batch, positions = _filtered(batch, positions, deleted.kept_by_equality(keys))
-            if len(positions):
-                yield Rows(project(batch), positions)
+                yield [self._key(batch, each, paths.get(each), constants) for each in field_ids]
 
     def _key(
-        self, batch: pa.RecordBatch, field: NestedField, path: tuple[int, ...] | None, constants: dict[int, Any]
+        self, batch: pa.RecordBatch, field_id: int, path: tuple[int, ...] | None, constants: dict[int, Any]
     ) -> pa.Array:
-        kind = self._deletes.type_of(field.field_id)
-        value = constants.get(field.field_id, field.initial_default)
+        kind = self._types[field_id]
+        value = constants.get(field_id, self._fields[field_id].initial_default)
         return key_column(batch, path, kind, None if value is None else constant(value, kind))
 
     def _columns(self, fields: tuple[FileField, ...], deleted: Deleted) -> list[str]:
@@ -329,16 +319,7 @@ def _filtered(
 
 
 def _all_fields(table: Table) -> dict[int, NestedField]:
-    """Every primitive field that the table has or had, as the newest schema that has it says."""
-    found: dict[int, NestedField] = {}
-    for schema in sorted(table.schemas().values(), key=lambda each: each.schema_id):
-        for field_id in schema.field_ids:
-            field = schema.find_field(field_id)
-            if isinstance(field.field_type, PrimitiveType):
-                found[field_id] = field
-    found.update(
-        (each, table.schema().find_field(each))
-        for each in table.schema().field_ids
-        if isinstance(table.schema().find_field(each).field_type, PrimitiveType)
-    )
-    return found
+    """Every primitive field that the table has or had, as the current or else the newest schema that has it says."""
+    schemas = [*sorted(table.schemas().values(), key=lambda each: each.schema_id), table.schema()]
+    found = (schema.find_field(each) for schema in schemas for each in schema.field_ids)
+    return {field.field_id: field for field in found if isinstance(field.field_type, PrimitiveType)}

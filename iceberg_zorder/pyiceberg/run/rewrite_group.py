@@ -19,12 +19,13 @@ from iceberg_zorder.errors import RewriteFailedError
 from iceberg_zorder.layout.box_tree import BoxTree
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.pyiceberg.file_groups import DataFileTask, FileGroup
+from iceberg_zorder.pyiceberg.file_names import delete_files
 from iceberg_zorder.pyiceberg.partitions import Partitions
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.progress import READ, Progress, silent
 from iceberg_zorder.pyiceberg.read.projection import field_paths, file_fields
 from iceberg_zorder.pyiceberg.read.reader import BATCH_BYTES, Reader, Rows
-from iceberg_zorder.pyiceberg.write.file_writer import FileSettings, FileWriter, delete_files
+from iceberg_zorder.pyiceberg.write.file_writer import FileSettings, FileWriter
 from iceberg_zorder.pyiceberg.write.parquet_settings import row_group_size
 from iceberg_zorder.request.rewrite_options import SMALLEST_MEMORY_LIMIT
 from iceberg_zorder.rows.bucket_sorter import BucketSorter, PrefixColumns

@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from copy import copy
+from dataclasses import replace
 from functools import partial
 
 from pyiceberg.manifest import DataFile
 
 from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError, UnknownOutcomeError
+from iceberg_zorder.layout.box_tree import ADAPTIVE, BoxTree
+from iceberg_zorder.layout.curve import ZORDER
+from iceberg_zorder.layout.cuts import EVEN
+from iceberg_zorder.layout.layout import Layout
+from iceberg_zorder.layout.layout_json import layout_hash
+from iceberg_zorder.maintain.past_rewrites import SCAN_FRACTIONS
 from iceberg_zorder.pyiceberg.catalog.retry import why
 from iceberg_zorder.pyiceberg.commit.batches import Batch, CommitManager
 from iceberg_zorder.pyiceberg.commit.replacement import remove_dangling_deletes
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup, size_of
+from iceberg_zorder.pyiceberg.file_names import delete_files
 from iceberg_zorder.pyiceberg.kept_bounds import fix_metrics
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
+from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.pyiceberg.plan.scan_fractions import MeasuredGroup
-from iceberg_zorder.pyiceberg.plan.summary import commit_properties, snapshot_properties
+from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress
-from iceberg_zorder.pyiceberg.run.file_group_pool import FileGroupPool
 from iceberg_zorder.pyiceberg.run.rewrite_group import RewriteContext, rewrite_group
-from iceberg_zorder.pyiceberg.write.file_writer import delete_files, try_to_write
+from iceberg_zorder.pyiceberg.write.file_writer import try_to_write
+from iceberg_zorder.report.history import COLUMNS, CUTS, DURATION, LAYOUT_HASH, TARGET
 from iceberg_zorder.request.result import ColumnScan, RewriteResult
 from iceberg_zorder.request.rewrite_messages import DRY_RUN
 from iceberg_zorder.rows.memory_budget import MemoryBudget
@@ -209,11 +222,12 @@ class RewriteRunner:
             available_cores(),
             write_id=properties[REWRITE_ID],
         )
-        pool = FileGroupPool(context, rewrite_group, self._options.max_concurrent_file_group_rewrites, self._goes_on)
+        most, fitted = self._options.max_concurrent_file_group_rewrites, list(zip(plan.groups, layouts, strict=True))
+        pool = _rewritten_groups(context, fitted, most, self._goes_on)
         batch: list[tuple[FileGroup, list[DataFile]]] = []
         self._has_written = True
         try:
-            with closing(pool.outcomes(list(zip(plan.groups, layouts, strict=True)))) as outcomes:
+            with closing(pool) as outcomes:
                 for group, outcome in outcomes:
                     wanted -= 1
                     if isinstance(outcome, Exception):
@@ -322,13 +336,7 @@ def _joined(*sentences: str | None) -> str | None:
 
 
 def _scan_fractions_text(scans: Sequence[ColumnScan]) -> str:
-    """Write scan fractions in a line.
-
-    Examples
-    --------
-    >>> _scan_fractions_text([ColumnScan("a", 0.5, 0.125, 0.13), ColumnScan("b", 1.0, 0.2, None)])
-    'a 50.0% before, 12.5% predicted, 13.0% actual; b 100.0% before, 20.0% predicted'
-    """
+    """Write scan fractions in a line."""
     return "; ".join(
         f"{scan.column} "
         + ", ".join(
@@ -338,3 +346,72 @@ def _scan_fractions_text(scans: Sequence[ColumnScan]) -> str:
         )
         for scan in scans
     )
+
+
+def _rewritten_groups(
+    context: RewriteContext,
+    fitted: Sequence[tuple[FileGroup, Layout]],
+    most: int,
+    goes_on: Callable[[], bool],
+) -> Generator[tuple[FileGroup, list[DataFile] | Exception], None, None]:
+    """Rewrite file groups, so many at a time at most, each in a thread of its own with some threads more.
+
+    The threads of the context are those of all that run at a time. It is asked before each is begun whether to go on;
+    all end when the generator is closed.
+    """
+    waiting, running = deque(fitted), dict[Future[list[DataFile]], tuple[FileGroup, int]]()
+    with ThreadPoolExecutor(min(most, max(1, len(fitted))), "iceberg-zorder-group") as pool:
+        try:
+            while True:
+                # Start file groups while there are threads for the next one.
+                while waiting and len(running) < most:
+                    # A thread for each new file, and its part of all.
+                    wanted = max(waiting[0][0].expected_output_files, context.threads // len(fitted), 1)
+                    share = min(context.threads, wanted)
+                    if sum(each for _, each in running.values()) + share > context.threads or not goes_on():
+                        break
+                    group, layout = waiting.popleft()
+                    running[pool.submit(rewrite_group, replace(context, threads=share), group, layout)] = group, share
+                if not running:
+                    return
+                finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in sorted(finished, key=lambda each: running[each][0].index):
+                    group, _ = running.pop(future)
+                    error = future.exception()
+                    if error is not None and not isinstance(error, Exception):
+                        raise error
+                    yield group, error or future.result()
+        finally:
+            context.stopped.set()
+            for future in running:
+                # Wait for a file group, and take its files if it has not failed.
+                if not future.exception():
+                    delete_files(context.table, [file.file_path for file in future.result()])
+
+
+def snapshot_properties(order: RowOrder, layouts: Sequence[Layout], target: TargetSize) -> dict[str, str]:
+    """Describe layouts for the summary of the snapshot that they were used for."""
+    hashes = sorted(layout_hash(layout) for layout in layouts)
+    is_plain = order.curve == ZORDER and not order.prefix
+    return {
+        COLUMNS: ",".join(column.name for column in order.columns) if is_plain else order.sort_order,
+        CUTS: ADAPTIVE if isinstance(layouts[0].cuts, BoxTree) else EVEN,
+        LAYOUT_HASH: hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest(),
+        TARGET: f"{target.size} {target.origin}",
+    }
+
+
+def commit_properties(
+    scan_fractions: Mapping[str, float], predicted: Mapping[str, float], seconds: float
+) -> dict[str, str]:
+    """Describe one commit of a rewrite.
+
+    Examples
+    --------
+    >>> commit_properties({"a": 0.125}, {"a": 0.12}, 1.5)
+    {'zorder.scan-fractions': '{"a": {"predicted": 0.12, "actual": 0.125}}', 'zorder.rewrite-duration-ms': '1500'}
+    """
+    told = (("predicted", predicted), ("actual", scan_fractions))
+    columns = dict.fromkeys((*predicted, *scan_fractions))
+    fractions = {name: {key: round(of[name], 6) for key, of in told if name in of} for name in columns}
+    return {SCAN_FRACTIONS: json.dumps(fractions), DURATION: str(round(1000 * seconds))}

@@ -7,7 +7,7 @@ Iceberg for Java, and both engines then choose the same files.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime, time, timezone
 from decimal import Decimal
 from fractions import Fraction
@@ -94,13 +94,19 @@ def file_filter(table: Table, where: str | BooleanExpression | None, *, case_sen
     """Find the expression for choosing the data files that may hold rows for which a condition is true."""
     if where is None:
         return AlwaysTrue()
+
+    def column(name: Name) -> _Column:
+        try:
+            field = found_fields(table, name, case_sensitive=case_sensitive)[-1]
+        except InvalidInputError as error:
+            raise InvalidInputError(f"of column '{'.'.join(name)}': {error}") from error
+        return _Column(table.schema().find_column_name(field.field_id) or "", field.field_type)
+
     try:
-        columns = _Columns(table, case_sensitive)
-        found = (
-            columns.expression(parse_predicate(where), negated=False, is_conjunct=True)
-            if isinstance(where, str)
-            else where
-        )
+        if isinstance(where, str):
+            found = _expression(column, parse_predicate(where), negated=False, is_conjunct=True)
+        else:
+            found = where
         # Binding tells of unknown columns and of values of another type.
         file_may_match(table.schema(), found, case_sensitive)
     except Exception as error:  # PyIceberg's own exceptions have no base class
@@ -110,47 +116,35 @@ def file_filter(table: Table, where: str | BooleanExpression | None, *, case_sen
     return found
 
 
-class _Columns:
-    """The columns of a table, as a predicate names them."""
+def _expression(
+    columns: Callable[[Name], _Column], predicate: Predicate, *, negated: bool, is_conjunct: bool
+) -> BooleanExpression:
+    """Find when a predicate is true, or when it is false if negated: NULL is neither.
 
-    def __init__(self, table: Table, case_sensitive: bool) -> None:
-        self._table = table
-        self._case_sensitive = case_sensitive
-
-    def expression(self, predicate: Predicate, *, negated: bool, is_conjunct: bool) -> BooleanExpression:
-        """Find when a predicate is true, or when it is false if negated: NULL is neither.
-
-        Spark infers that a column is not NULL where all rows must meet a condition of it, which is then a conjunct, and
-        from NOT IN of several values anywhere.
-        """
-        if isinstance(predicate, spark_sql.Not):
-            return self.expression(predicate.predicate, negated=not negated, is_conjunct=is_conjunct)
-        if isinstance(predicate, spark_sql.And | spark_sql.Or):
-            is_and = isinstance(predicate, spark_sql.And) != negated
-            parts = [
-                self.expression(each, negated=negated, is_conjunct=is_conjunct and is_and)
-                for each in predicate.predicates
-            ]
-            return And(*parts) if is_and else Or(*parts)
-        if isinstance(predicate, spark_sql.Constant):
-            return AlwaysTrue() if predicate.value is (not negated) else AlwaysFalse()
-        column = self._column(predicate.column)
-        if isinstance(predicate, spark_sql.IsNull):
-            return column.is_null(not negated)
-        if isinstance(predicate, spark_sql.Comparison) and predicate.operator == "<=>":
-            return column.null_safe_equals(predicate.value, negated)
-        found = column.matches(predicate, negated)
-        is_not_in = negated and isinstance(predicate, spark_sql.In) and column.distinct(predicate.values) > 1
-        # isnan() is never NULL.
-        infers = is_conjunct and not isinstance(predicate, spark_sql.IsNan)
-        return And(column.is_null(False), found) if infers or is_not_in else found
-
-    def _column(self, name: Name) -> _Column:
-        try:
-            field = found_fields(self._table, name, case_sensitive=self._case_sensitive)[-1]
-        except InvalidInputError as error:
-            raise InvalidInputError(f"of column '{'.'.join(name)}': {error}") from error
-        return _Column(self._table.schema().find_column_name(field.field_id) or "", field.field_type)
+    Spark infers that a column is not NULL where all rows must meet a condition of it, which is then a conjunct, and
+    from NOT IN of several values anywhere.
+    """
+    if isinstance(predicate, spark_sql.Not):
+        return _expression(columns, predicate.predicate, negated=not negated, is_conjunct=is_conjunct)
+    if isinstance(predicate, spark_sql.And | spark_sql.Or):
+        is_and = isinstance(predicate, spark_sql.And) != negated
+        parts = [
+            _expression(columns, each, negated=negated, is_conjunct=is_conjunct and is_and)
+            for each in predicate.predicates
+        ]
+        return And(*parts) if is_and else Or(*parts)
+    if isinstance(predicate, spark_sql.Constant):
+        return AlwaysTrue() if predicate.value is (not negated) else AlwaysFalse()
+    column = columns(predicate.column)
+    if isinstance(predicate, spark_sql.IsNull):
+        return column.is_null(not negated)
+    if isinstance(predicate, spark_sql.Comparison) and predicate.operator == "<=>":
+        return column.null_safe_equals(predicate.value, negated)
+    found = column.matches(predicate, negated)
+    is_not_in = negated and isinstance(predicate, spark_sql.In) and column.distinct(predicate.values) > 1
+    # isnan() is never NULL.
+    infers = is_conjunct and not isinstance(predicate, spark_sql.IsNan)
+    return And(column.is_null(False), found) if infers or is_not_in else found
 
 
 class _Column:

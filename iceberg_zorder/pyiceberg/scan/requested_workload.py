@@ -109,11 +109,6 @@ class RequestedWorkload:
         together = joined_file(files, fields.values())
         return np.array([each.values_may_match(together) for each in self.listings])
 
-    def read_of_new(self, files: Sequence[DataFile], may_find: npt.NDArray[np.bool_], *, are_placed: bool) -> BytesRead:
-        """Tell what they read of files that do not exist yet, by what :meth:`may_find` told of those they are of."""
-        found = self.read_of(files, are_placed=are_placed)
-        return BytesRead(found.all, np.where(may_find, found.read, 0))
-
     def asked_of(self, files: Sequence[DataFile], share: float) -> AskedQueries:
         """Tell how the queries, which are a share of all that are asked, are asked of data files."""
         first = [files[mine[0]] for mine in by_partition(files).values()]

@@ -32,15 +32,7 @@ def worth_a_dictionary(batches: Sequence[pa.RecordBatch], limit: int) -> list[st
 
 
 def compacted(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """Take out of dictionaries what no row has: Arrow writes all of them, and those of a file group are shared.
-
-    Examples
-    --------
-    >>> shared = pa.array(["a", "b", "c", "d"])
-    >>> rows = [pa.record_batch({"s": pa.DictionaryArray.from_arrays(each, shared)}) for each in ([3, 1], [1, None])]
-    >>> [(batch["s"].dictionary.to_pylist(), batch["s"].to_pylist()) for batch in compacted(rows)]
-    [(['b', 'd'], ['d', 'b']), (['b', 'd'], ['b', None])]
-    """
+    """Take out of dictionaries what no row has: Arrow writes all of them, and those of a file group are shared."""
     columns = [list(batch.columns) for batch in batches]
     for place in range(batches[0].num_columns):
         mine = [of for of in columns if pa.types.is_dictionary(of[place].type)]

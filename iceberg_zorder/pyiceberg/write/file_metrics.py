@@ -31,6 +31,8 @@ from iceberg_zorder.rows.nested import leaf
 
 # Arrow's Parquet writer keeps no bounds that are longer.
 _LONGEST_STATISTIC = 4096
+_COUNTS = ("value_counts", "null_value_counts", "nan_value_counts")
+_METRICS = ("column_sizes", *_COUNTS, "lower_bounds", "upper_bounds")
 
 
 @dataclass(frozen=True)
@@ -98,17 +100,7 @@ class FileMetrics:
 
     def arguments(self, footer: Any) -> dict[str, Any]:
         """Tell what a data file is made with, once its footer is known."""
-        found: dict[str, dict[int, Any]] = {
-            name: {}
-            for name in (
-                "column_sizes",
-                "value_counts",
-                "null_value_counts",
-                "nan_value_counts",
-                "lower_bounds",
-                "upper_bounds",
-            )
-        }
+        found: dict[str, dict[int, Any]] = {name: {} for name in _METRICS}
         groups = [footer.row_group(place) for place in range(footer.num_row_groups)]
         for place, column in enumerate(self._columns):
             if column.mode.kind == "none":
@@ -215,13 +207,7 @@ def _truncated(value: bytes, length: int | None, kind: PrimitiveType) -> bytes:
 
 
 def _incremented(value: bytes, length: int | None, kind: PrimitiveType) -> bytes | None:
-    r"""Cut an upper bound and make it larger than what was cut; nothing if there is no such value.
-
-    Examples
-    --------
-    >>> _incremented("abz".encode(), 2, StringType()), _incremented(b"a\xff\x00", 2, BinaryType())
-    (b'ac', b'b')
-    """
+    """Cut an upper bound and make it larger than what was cut; nothing if there is no such value."""
     if length is None:
         return value
     if not isinstance(kind, StringType):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import posixpath
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ from pyiceberg.typedef import Record
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
 from iceberg_zorder.pyiceberg.compat.schemas import partition_path, sanitize_column_names, schema_to_pyarrow
 from iceberg_zorder.pyiceberg.display import display_name
-from iceberg_zorder.pyiceberg.file_names import data_file_name
+from iceberg_zorder.pyiceberg.file_names import data_file_name, delete_files
 from iceberg_zorder.pyiceberg.metrics_config import metrics_config
 from iceberg_zorder.pyiceberg.progress import WRITE, Progress, silent
 from iceberg_zorder.pyiceberg.write.dictionaries import compacted, leaves, worth_a_dictionary
@@ -185,23 +185,6 @@ def _with_statistics(schema: pa.Schema, large: Collection[int]) -> list[str]:
     ]
 
 
-def delete_files(table: Table, paths: Iterable[str]) -> None:
-    """Delete files that no snapshot will have; what cannot be deleted is logged."""
-    for path in paths:
-        _delete_file(table, path)
-
-
-def _delete_file(table: Table, path: str) -> None:
-    try:
-        table.io.delete(path)
-    except FileNotFoundError:
-        return
-    except Exception:
-        _LOG.warning(
-            "Failed to delete %s of a file group that failed; remove_orphan_files collects it", path, exc_info=True
-        )
-
-
 def try_to_write(table: Table) -> None:
     """Write a small file where data files go, and delete it; raises RewriteFailedError where that cannot be done."""
     path = table.location_provider().new_data_location(f"zorder-{uuid4()}.tried")
@@ -216,7 +199,7 @@ def try_to_write(table: Table) -> None:
             f"Cannot rewrite {display_name(table)}, because no file can be written to {posixpath.dirname(path)}: "
             f"{error}. Nothing was begun."
         ) from error
-    _delete_file(table, path)
+    delete_files(table, [path])
 
 
 def format_of_new_files(table: Table) -> str:

@@ -24,7 +24,7 @@ from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, f
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.pyiceberg import advise, rewrite_data_files
-from iceberg_zorder.pyiceberg.clustering.judged_filters import queries_today
+from iceberg_zorder.pyiceberg.clustering.advice import queries_today
 from iceberg_zorder.pyiceberg.clustering.simulated_rows import sampled_table
 from iceberg_zorder.pyiceberg.plan.planner import Planner
 from iceberg_zorder.pyiceberg.scan.listing import Listing

@@ -7,18 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyiceberg.avro.decoder import BinaryDecoder, StreamingBinaryDecoder, new_decoder
-from pyiceberg.avro.reader import BinaryReader, DoubleReader, IntegerReader, MapReader, OptionReader
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.typedef import Record
 
-from iceberg_zorder.pyiceberg.compat.manifests import fast_read, read_entries
+from iceberg_zorder.pyiceberg.compat.manifests import read_entries
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, equality_delete, position_delete
-
-DECODERS = [new_decoder, StreamingBinaryDecoder]
-KINDS: tuple[Any, ...] = (IntegerReader, BinaryReader, DoubleReader)
-INTEGER, BINARY, DOUBLE = (kind() for kind in KINDS)
 
 
 def values(record: Any) -> Any:
@@ -63,24 +57,12 @@ def test_entries_are_those_that_pyiceberg_reads(catalog: SqlCatalog, version: in
             assert mine.data_file.spec_id == other.data_file.spec_id
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
-def test_blocks_of_maps_may_tell_their_size(decoder: Any) -> None:
-    # Two pairs in a block of four bytes, one in a block that does not tell, and the end.
-    integers = bytes([3, 8, 2, 4, 6, 8, 2, 10, 12, 0])
-    read = fast_read(MapReader(INTEGER, INTEGER))
-    assert read(decoder(integers + b"\x02")) == {1: 2, 3: 4, 5: 6}
-    kept = bytes([3, 8, 2, 2, 65, 4, 0, 2, 6, 2, 66, 0])
-    stream: BinaryDecoder = decoder(kept + b"\x02")
-    assert fast_read(OptionReader(MapReader(INTEGER, BINARY)))(decoder(b"\x02" + kept)) == {
-        1: b"A",
-        2: b"",
-        3: b"B",
-    }
-    assert fast_read(MapReader(INTEGER, BINARY))(stream) == {1: b"A", 2: b"", 3: b"B"}
-    assert stream.read_int() == 1, "and no byte more"
-
-
-@pytest.mark.parametrize("decoder", DECODERS)
-def test_doubles_keep_their_digits(decoder: Any) -> None:
-    encoded = bytes.fromhex("9a9999999999b93f")
-    assert fast_read(DOUBLE)(decoder(encoded)) == 0.1
+def test_doubles_keep_their_digits(catalog: SqlCatalog) -> None:
+    table = catalog.create_table("db.t", pa.schema([("x", pa.float64())]))
+    with table.update_spec() as spec:
+        spec.add_identity("x")
+    table.append(pa.table({"x": [0.1, None]}))
+    snapshot = table.refresh().current_snapshot()
+    assert snapshot is not None
+    entries = [entry for each in snapshot.manifests(table.io) for entry in read_entries(each, table.io)]
+    assert {entry.data_file.partition[0] for entry in entries} == {0.1, None}

@@ -14,10 +14,9 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
-from iceberg_zorder.pyiceberg.plan.group_scans import GroupScan, group_scans
 from iceberg_zorder.pyiceberg.plan.layouts import fit_layouts
 from iceberg_zorder.pyiceberg.plan.planner import Planner
-from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, draw_samples
+from iceberg_zorder.pyiceberg.plan.sampling import GroupScan, SampleContext, draw_samples, group_scans
 from iceberg_zorder.pyiceberg.read.deletes import opened
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.request.rewrite_options import rewrite_options
