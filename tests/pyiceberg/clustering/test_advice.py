@@ -117,7 +117,7 @@ def test_simulated_files_are_read_as_pyiceberg_reads_real_ones(catalog: Catalog,
     assert rows is not None
     assert rows.sample.rows == 1_200
     files = SimulatedFiles.of(rows, np.repeat(np.arange(60), [task.data_file.record_count for task in group.tasks]))
-    _, read = files_read(rows, files, RankedBoxes.of(rows, today.queries))
+    _, read = files_read(files, RankedBoxes.of(rows, today.queries))
     told = dict(zip((query.filter for query in today.queries), read.tolist(), strict=True))
     real = dict(zip((query.filter for query in today.queries), today.files.tolist(), strict=True))
     # Bounds of 16 characters are taken to be cut, though they may be values; and PyIceberg looks no closer at NOT LIKE.
@@ -208,7 +208,7 @@ def test_a_thousand_filters_stand_for_more(catalog: Catalog) -> None:
     assert set(found.pick.columns) == {"item", "user"}
 
 
-def test_gains_costs_and_sizes(catalog: Catalog) -> None:
+def test_costs_and_sizes(catalog: Catalog) -> None:
     table = made(catalog, grid(20_000))
     found = advise(table, workload(*QUERIES, "other = 7"), options={"target-file-size-bytes": 40_000}, days=2)
     cost, pick = found.cost, found.pick
@@ -222,9 +222,6 @@ def test_gains_costs_and_sizes(catalog: Catalog) -> None:
     reads = [each.bytes_per_query for each in found.file_sizes]
     assert reads == sorted(reads)
     assert len({each.files for each in found.file_sizes}) == len(reads) == 4
-    gains = {each.name: each for each in found.columns}
-    assert [name for name, each in gains.items() if each.is_in_best_set] == list(pick.columns)
-    assert all(gains[name].gain_bytes_per_query > 0 for name in pick.columns)  # type: ignore[operator]
     of_kind = {each.kind for each in found.candidates}
     assert {"sort", "zorder"} <= of_kind
     assert found.to_dict()["candidates"][0]["layout"] == found.candidates[0].layout
@@ -262,8 +259,6 @@ def test_warnings_have_reasons(catalog: Catalog) -> None:
         ("no-bounds", ("hidden",)),
         ("not-judged", ()),
     }
-    (pair,) = (each for each in found.warnings if each.kind == "correlated")
-    assert set(pair.columns) == {"user", "twin"}
     (missed,) = (each.message for each in found.warnings if "not understood" in each.message)
     assert missed.startswith("2 statements or parts of filters were not understood")
     assert "most often 'upper(x)', because it is not;" in missed
@@ -402,7 +397,7 @@ def test_joins_by_fields_of_structs_are_not_taken_for_columns_of_their_names(
     assert joined_columns(found, table) == {}
 
 
-def test_few_values_and_partitions(catalog: Catalog) -> None:
+def test_partitions(catalog: Catalog) -> None:
     rng = np.random.default_rng(4)
     start = datetime(2024, 1, 1)
     days = rng.integers(0, 8, 20_000)
@@ -428,8 +423,6 @@ def test_few_values_and_partitions(catalog: Catalog) -> None:
     partitions = {each.layout: each for each in found.candidates if each.kind == "partition"}
     assert {"day(at)", "region"} <= set(partitions)
     assert partitions["day(at)"].bytes_per_query < 0.2 * found.table_bytes
-    (few,) = (each.message for each in found.warnings if (each.kind, each.columns) == ("few-values", ("region",)))
-    assert few.startswith("region has at least 4 different values, as many as ")
     assert found.reason.startswith("queries, 11% of them with filters that also chose the layout, read 8")
     best = found.best("partition")
     assert best is not None
@@ -523,6 +516,6 @@ def test_what_is_screened_on_few_rows_is_advised_by_all(catalog: Catalog, monkey
     for name in stages:
         assert sum(rows for stage, rows, _ in told if stage == name) == 10_000
     assert sum(size for stage, _, size in told if stage == "screen") == screened.table_bytes
-    assert (screened.pick, screened.cost, screened.columns) == (by_all.pick, by_all.cost, by_all.columns)
+    assert (screened.pick, screened.cost) == (by_all.pick, by_all.cost)
     assert screened.candidates[:8] == by_all.candidates[:8]
     assert {each.layout for each in screened.candidates} == {each.layout for each in by_all.candidates}
