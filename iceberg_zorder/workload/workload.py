@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
-
-from iceberg_zorder.errors import InvalidInputError
 
 FULL_SCAN = "TRUE"
 """The filter of a query without one."""
@@ -208,22 +205,6 @@ class Gathered:
     def workload(self) -> Workload:
         """Make a workload of what was gathered."""
         return Workload.of(self._queries, self._columns_only, self._not_understood, self.elsewhere)
-
-
-def checked_weight(weight: object) -> float:
-    """Check a weight.
-
-    Examples
-    --------
-    >>> checked_weight(2)
-    2.0
-    >>> checked_weight(-1)
-    Traceback (most recent call last):
-    iceberg_zorder.errors.InvalidInputError: -1 is no number of at least 0
-    """
-    if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 <= weight <= sys.float_info.max:
-        raise InvalidInputError(f"{weight} is no number of at least 0")
-    return float(weight)
 
 
 def _priority(query: Query) -> float:

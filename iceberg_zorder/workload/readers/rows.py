@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +14,6 @@ from typing import Any
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.request.predicate_values import as_timestamp
-from iceberg_zorder.workload.workload import checked_weight
 
 QUERY = ("query", "querytext", "sql", "sqltext", "statement", "statementtext", "rawquery", "normalizedquery", "message")
 CONDITION = ("filter", "condition", "predicate", "where")
@@ -129,8 +129,10 @@ def _rows(records: Iterable[Mapping[str, Any]], wanted: tuple[str, ...], what: s
 def _row(fields: Mapping[str, Any], text: str) -> Row:
     given = next((fields[each] for each in _COUNT if fields.get(each) not in (None, "")), 1.0)
     try:
-        weight = checked_weight(float(given) if isinstance(given, str) else given)
-    except (InvalidInputError, ValueError):
+        weight = float(given)
+    except (TypeError, ValueError):
+        weight = -1.0
+    if not 0 <= weight < math.inf:
         return Row(text, refusal=f"its count is '{given}'")
     schema = next((str(fields[each]) for each in _NAMESPACE if fields.get(each)), "")
     at = next((found for each in _TIME if (found := _moment(fields.get(each))) is not None), None)

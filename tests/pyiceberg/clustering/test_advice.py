@@ -112,7 +112,7 @@ def test_simulated_files_are_read_as_pyiceberg_reads_real_ones(catalog: Catalog,
     assert rows is not None
     assert rows.sample.rows == 1_200
     files = SimulatedFiles.of(rows, np.repeat(np.arange(60), [task.data_file.record_count for task in group.tasks]))
-    _, read = files_read(rows, files, RankedBoxes.of(rows, today.queries))
+    _, read = files_read(files, RankedBoxes.of(rows, today.queries))
     told = dict(zip((query.filter for query in today.queries), read.tolist(), strict=True))
     real = dict(zip((query.filter for query in today.queries), today.files.tolist(), strict=True))
     # Bounds of 16 characters are taken to be cut, though they may be values; and PyIceberg looks no closer at NOT LIKE.
@@ -191,7 +191,7 @@ def test_cuts_from_the_workload_are_advised_and_come_true(catalog: Catalog, tmp_
     assert actual(table, queries) <= 1.05 * found.pick.bytes_per_query / found.pick.bytes
 
 
-def test_gains_costs_and_sizes(catalog: Catalog) -> None:
+def test_costs_and_sizes(catalog: Catalog) -> None:
     table = made(catalog, grid(20_000))
     found = advise(table, workload(*QUERIES, "other = 7"), options={"target-file-size-bytes": 40_000}, days=2)
     cost, pick = found.cost, found.pick
@@ -205,9 +205,6 @@ def test_gains_costs_and_sizes(catalog: Catalog) -> None:
     reads = [each.bytes_per_query for each in found.file_sizes]
     assert reads == sorted(reads)
     assert len({each.files for each in found.file_sizes}) == len(reads) == 4
-    gains = {each.name: each for each in found.columns}
-    assert [name for name, each in gains.items() if each.is_in_best_set] == list(pick.columns)
-    assert all(gains[name].gain_bytes_per_query > 0 for name in pick.columns)  # type: ignore[operator]
     of_kind = {each.kind for each in found.candidates}
     assert {"sort", "zorder"} <= of_kind
     assert found.to_dict()["candidates"][0]["layout"] == found.candidates[0].layout
@@ -245,8 +242,6 @@ def test_warnings_have_reasons(catalog: Catalog) -> None:
         ("no-bounds", ("hidden",)),
         ("not-judged", ()),
     }
-    (pair,) = (each for each in found.warnings if each.kind == "correlated")
-    assert set(pair.columns) == {"user", "twin"}
     (missed,) = (each.message for each in found.warnings if "not understood" in each.message)
     assert missed.startswith("2 statements or parts of filters were not understood")
     assert "most often 'upper(x)', because it is not;" in missed
