@@ -149,6 +149,22 @@ def test_only_the_guilty_of_a_shared_job_fail(spark: SparkSession, files_per_gro
     assert table.leaves_little()
 
 
+@pytest.mark.parametrize(("column", "jobs", "count"), [("a", "Sampling", 22), ("id", "Rewriting", 22)])
+def test_groups_that_fail_alike_in_a_row_stop_the_others(
+    spark: SparkSession, tmp_path: Path, column: str, jobs: str, count: int
+) -> None:
+    table = create(spark, "SELECT id, id % 32 AS p, hash(id) AS a FROM range(0, 320, 1, 1)", partitioned_by="p")
+    for path in table.data_paths():
+        corrupt(Path(path), column)
+    options = {"partial-progress.enabled": "true", "partial-progress.max-commits": "1"}
+    with event_log(spark, tmp_path) as events, pytest.raises(Exception, match="because all failed"):
+        table.call("zorder(a)", options=options)
+    assert table.operations() == ["append"]
+    # Ten groups alone, and the halves that they are in; 63 jobs would try all.
+    begun = [event["Properties"] for event in events if event["Event"] == "SparkListenerJobStart"]
+    assert sum(job.get("spark.job.description", "").startswith(jobs) for job in begun) == count
+
+
 def test_executors_that_may_come_count_as_cores(spark: SparkSession, tmp_path: Path) -> None:
     table = create(
         spark,

@@ -1,5 +1,6 @@
 package io.icebergzorder.spark.run;
 
+import io.icebergzorder.spark.internals.FailureStreak;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.jobs.GroupJob;
 import java.util.List;
@@ -32,6 +33,7 @@ final class FileGroupPool {
   private final int groups;
   private final SparkContext context;
   private final AtomicReference<Throwable> stopped = new AtomicReference<>();
+  private final FailureStreak streak = new FailureStreak();
   private final AtomicInteger finished = new AtomicInteger();
   private final String tag = "iceberg-zorder-" + UUID.randomUUID();
 
@@ -87,6 +89,10 @@ final class FileGroupPool {
   }
 
   private void rewrite(GroupJob job, Outcomes outcomes) throws Exception {
+    if (streak.isOver()) {
+      job.groups().forEach(each -> outcomes.failed.accept(each.group(), streak.why()));
+      return;
+    }
     // Whatever the caller has set for threads such as this one: see the setting of the session.
     context.setInterruptOnCancel(false);
     List<Set<DataFile>> files;
@@ -100,6 +106,7 @@ final class FileGroupPool {
       return;
     }
     LOG.info("Rewrote {} of {} file groups in {}", finished.addAndGet(files.size()), groups, rewriter.table().name());
+    streak.done();
     for (int i = 0; i < files.size(); i++) {
       RewriteFileGroup group = job.groups().get(i).group();
       group.setOutputFiles(files.get(i));
@@ -110,6 +117,7 @@ final class FileGroupPool {
   /** Only the group that is to blame fails: of a shared job nobody knows which one that is. */
   private void afterFailure(GroupJob job, Throwable failure, Outcomes outcomes) throws Exception {
     if (!job.isShared()) {
+      streak.failed(failure);
       outcomes.failed.accept(job.groups().get(0).group(), failure);
       return;
     }

@@ -8,6 +8,7 @@ import io.icebergzorder.core.Sample;
 import io.icebergzorder.core.ScanPrediction;
 import io.icebergzorder.core.upkeep.Regions;
 import io.icebergzorder.spark.bounds.KeptBounds;
+import io.icebergzorder.spark.internals.FailureStreak;
 import io.icebergzorder.spark.internals.Failures;
 import io.icebergzorder.spark.internals.PhysicalTypeCheck;
 import io.icebergzorder.spark.internals.RewriteSession;
@@ -54,8 +55,9 @@ public final class LayoutFitter {
   public FittedLayouts fitted() throws InterruptedException {
     Map<PlannedGroup, Throwable> failures = new LinkedHashMap<>();
     boolean failAlone = plan.options().partialProgress().isPresent();
+    FailureStreak streak = new FailureStreak();
     return fitted(
-        scans -> failAlone ? drawnApart(scans, failures) : drawn(scans),
+        scans -> failAlone ? drawnApart(scans, failures, streak) : drawn(scans),
         failures,
         "Cannot complete the rewrite of %s, because sampling failed: %s. Nothing was committed.");
   }
@@ -164,22 +166,29 @@ public final class LayoutFitter {
   }
 
   /** Draws samples of those that can be read: which of several is to blame for the failure of their job, nobody knows. */
-  private List<Sampler.Drawn> drawnApart(List<GroupScan> scans, Map<PlannedGroup, Throwable> failures) {
+  private List<Sampler.Drawn> drawnApart(List<GroupScan> scans, Map<PlannedGroup, Throwable> failures, FailureStreak streak) {
+    if (streak.isOver()) {
+      scans.forEach(scan -> failures.put(scan.group(), streak.why()));
+      return List.of();
+    }
     try {
-      return drawn(scans);
+      List<Sampler.Drawn> drawn = drawn(scans);
+      streak.done();
+      return drawn;
     } catch (Throwable e) {
       if (Failures.isCancellation(e) || e instanceof InterruptedException || Thread.currentThread().isInterrupted()) {
         throw e;
       }
       if (scans.size() == 1) {
         failures.put(scans.get(0).group(), e);
+        streak.failed(e);
         return List.of();
       }
       LOG.warn("Sampling {} file groups of {} apart, because one failed", scans.size(), table.name(), e);
     }
     int middle = scans.size() / 2;
-    List<Sampler.Drawn> drawn = new ArrayList<>(drawnApart(scans.subList(0, middle), failures));
-    drawn.addAll(drawnApart(scans.subList(middle, scans.size()), failures));
+    List<Sampler.Drawn> drawn = new ArrayList<>(drawnApart(scans.subList(0, middle), failures, streak));
+    drawn.addAll(drawnApart(scans.subList(middle, scans.size()), failures, streak));
     return drawn;
   }
 
