@@ -9,11 +9,11 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.sql.types.StructType;
 
-/** The arguments of a CALL by parameter name, so that their order is the procedure's own affair: NULL if not given. */
+/** The arguments of a CALL by parameter name: null for what was not given, and for what this Iceberg has no parameter. */
 public record CallArguments(StructType parameters, InternalRow row) {
   private Object value(String parameter) {
-    int place = parameters.fieldIndex(parameter);
-    return row.isNullAt(place) ? null : row.get(place, parameters.fields()[place].dataType());
+    int place = List.of(parameters.fieldNames()).indexOf(parameter);
+    return place < 0 || row.isNullAt(place) ? null : row.get(place, parameters.fields()[place].dataType());
   }
 
   String text(String parameter) {
