@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
@@ -34,8 +35,9 @@ public record CallArguments(StructType parameters, InternalRow row) {
     Map<String, String> texts = new LinkedHashMap<>();
     MapData map = (MapData) value(parameter);
     if (map != null) {
+      List<String> keys = texts(map.keyArray());
       List<String> values = texts(map.valueArray());
-      texts(map.keyArray()).forEach(key -> texts.put(key, values.get(texts.size())));
+      IntStream.range(0, keys.size()).forEach(i -> texts.put(keys.get(i), values.get(i)));
     }
     return texts;
   }
