@@ -1,6 +1,6 @@
 package io.icebergzorder.spark.commit;
 
-import java.lang.reflect.InvocationTargetException;
+import io.icebergzorder.spark.internals.SparkInternals;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.function.BiConsumer;
@@ -45,7 +45,7 @@ final class CommitAttempt {
                 (proxy, method, arguments) ->
                     method.getName().equals("commit")
                         ? commit(operations, method, arguments)
-                        : invoke(operations, method, arguments));
+                        : SparkInternals.invoke(operations, method, arguments));
     MetricsReporter reporter = table instanceof BaseTable base ? base.reporter() : LoggingMetricsReporter.instance();
     return new BaseTable(watched, table.name(), reporter) {
       @Override
@@ -66,18 +66,10 @@ final class CommitAttempt {
     check.accept((TableMetadata) arguments[0], (TableMetadata) arguments[1]);
     mayBeCommitted = true;
     try {
-      return invoke(operations, method, arguments);
+      return SparkInternals.invoke(operations, method, arguments);
     } catch (RuntimeException e) {
       mayBeCommitted = !(e instanceof CleanableFailure);
       throw e;
-    }
-  }
-
-  private static Object invoke(Object target, Method method, Object[] arguments) throws Throwable {
-    try {
-      return method.invoke(target, arguments);
-    } catch (InvocationTargetException e) {
-      throw e.getCause();
     }
   }
 }

@@ -246,6 +246,15 @@ public final class SparkInternals {
     return true;
   }
 
+  /** Calls a method, and throws what it throws. */
+  public static Object invoke(Object target, Method method, Object[] arguments) throws Throwable {
+    try {
+      return method.invoke(target, arguments);
+    } catch (InvocationTargetException e) {
+      throw e.getCause();
+    }
+  }
+
   private static LinkageError missing(Class<?> owner, String name, Throwable cause) {
     return new LinkageError(
         "Cannot rewrite data files by zorder, because this %s has no %s as expected"

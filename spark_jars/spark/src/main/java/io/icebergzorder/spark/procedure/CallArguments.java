@@ -4,16 +4,17 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.sql.types.StructType;
 
-/** The arguments of a CALL by parameter name, so that their order is the procedure's own affair: NULL if not given. */
+/** The arguments of a CALL by parameter name: null for what was not given, and for what this Iceberg has no parameter. */
 public record CallArguments(StructType parameters, InternalRow row) {
   private Object value(String parameter) {
-    int place = parameters.fieldIndex(parameter);
-    return row.isNullAt(place) ? null : row.get(place, parameters.fields()[place].dataType());
+    int place = List.of(parameters.fieldNames()).indexOf(parameter);
+    return place < 0 || row.isNullAt(place) ? null : row.get(place, parameters.fields()[place].dataType());
   }
 
   String text(String parameter) {
@@ -34,8 +35,9 @@ public record CallArguments(StructType parameters, InternalRow row) {
     Map<String, String> texts = new LinkedHashMap<>();
     MapData map = (MapData) value(parameter);
     if (map != null) {
+      List<String> keys = texts(map.keyArray());
       List<String> values = texts(map.valueArray());
-      texts(map.keyArray()).forEach(key -> texts.put(key, values.get(texts.size())));
+      IntStream.range(0, keys.size()).forEach(i -> texts.put(keys.get(i), values.get(i)));
     }
     return texts;
   }

@@ -1,7 +1,6 @@
 package io.icebergzorder.spark.procedure;
 
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Method;
+import io.icebergzorder.spark.internals.SparkInternals;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
 import java.util.LinkedHashSet;
@@ -40,16 +39,8 @@ public final class ParsedPlans {
             interfaces.toArray(Class<?>[]::new),
             (proxy, method, arguments) -> {
               LogicalPlan plan = method.getName().equals("parsePlan") ? instead.apply((String) arguments[0]) : null;
-              Object parsed = plan != null ? plan : invoke(parser, method, arguments);
+              Object parsed = plan != null ? plan : SparkInternals.invoke(parser, method, arguments);
               return parsed instanceof LogicalPlan parsedPlan ? rule.apply(parsedPlan) : parsed;
             });
-  }
-
-  private static Object invoke(ParserInterface parser, Method method, Object[] arguments) throws Throwable {
-    try {
-      return method.invoke(parser, arguments);
-    } catch (InvocationTargetException e) {
-      throw e.getCause();
-    }
   }
 }

@@ -96,17 +96,18 @@ final class FileGroupPool {
   }
 
   private void attempt(GroupJob job, Outcomes outcomes) {
-    if (stopped.get() == null) {
-      try {
-        rewrite(job, outcomes);
-      } catch (Throwable e) {
-        // Jobs that are running go on to their end: a failure of each that is cancelled could hide this one.
-        stopped.compareAndSet(null, e);
-      }
+    try {
+      rewrite(job, outcomes);
+    } catch (Throwable e) {
+      // Jobs that are running go on to their end: a failure of each that is cancelled could hide this one.
+      stopped.compareAndSet(null, e);
     }
   }
 
   private void rewrite(GroupJob job, Outcomes outcomes) throws Exception {
+    if (stopped.get() != null) {
+      return;
+    }
     if (streak.isOver()) {
       job.groups().forEach(each -> outcomes.failed.accept(each.group(), streak.why()));
       return;

@@ -33,19 +33,19 @@ record GroupRewriter(RewriteSession session, Table table, RowOrder order) {
     try (FunctionScope scope = new FunctionScope(session);
         StagedScan scan = StagedScan.ofPartitions(session.spark(), table, partitions.tasks())) {
       RowArrangement.Arranged arranged = new RowArrangement(order, job, partitions.groups(), scope).of(scan.rows());
-      try (StagedWrite write = new StagedWrite(session, table, scan, arranged, scope.share(job.tasksOfFiles()))) {
-        write.writer().options(options(job, scan.id())).append();
-        List<Set<DataFile>> byGroup = byGroup(job, write.files());
-        try {
-          for (int group = 0; group < byGroup.size(); group++) {
-            RowCounts.check(table, job.groups().get(group).group(), byGroup.get(group));
-          }
-        } catch (IllegalStateException e) {
-          StagedWrite.delete(table, write.files());
-          throw e;
+      List<List<DataFile>> files =
+          StagedWrite.write(
+              session, table, scan, arranged, scope.share(job.tasksOfFiles()), options(job, scan.id()));
+      List<Set<DataFile>> byGroup = byGroup(job, files);
+      try {
+        for (int group = 0; group < byGroup.size(); group++) {
+          RowCounts.check(table, job.groups().get(group).group(), byGroup.get(group));
         }
-        return byGroup;
+      } catch (IllegalStateException e) {
+        StagedWrite.delete(table, files);
+        throw e;
       }
+      return byGroup;
     }
   }
 

@@ -4,6 +4,7 @@ import io.icebergzorder.core.Boundaries;
 import io.icebergzorder.core.ClusteringColumn;
 import io.icebergzorder.core.KeyColumn;
 import io.icebergzorder.core.KeyDomain;
+import io.icebergzorder.core.Keys;
 import io.icebergzorder.core.LayoutColumn;
 import io.icebergzorder.spark.internals.ColumnFunction;
 import io.icebergzorder.spark.internals.FunctionScope;
@@ -130,23 +131,33 @@ public final class PositionFunctions {
     }
   }
 
-  public static final class LongPosition extends KeyFunctions.OfLongKey {
+  public static final class LongPosition extends ColumnFunction<Long> {
     private final OfGroup<Longs> positions;
 
     LongPosition(DataType type, OfGroup<Longs> positions) {
-      super(type);
+      super(DataTypes.LongType, type);
       this.positions = positions;
     }
 
-    @Override
-    protected long of(long key) {
-      return positions.value().of(key);
+    public long invoke(long value) {
+      return positions.value().of(value);
     }
 
-    @Override
-    protected long ofNan() {
+    public long invoke(int value) {
+      return positions.value().of(value);
+    }
+
+    public long invoke(boolean value) {
+      return positions.value().of(Keys.ofBoolean(value));
+    }
+
+    public long invoke(float value) {
+      return invoke((double) value);
+    }
+
+    public long invoke(double value) {
       Longs of = positions.value();
-      return of.packed[of.boundaries.nanBucket()];
+      return Double.isNaN(value) ? of.packed[of.boundaries.nanBucket()] : of.of(Keys.ofDouble(value));
     }
 
     public long invoke(Decimal value) {

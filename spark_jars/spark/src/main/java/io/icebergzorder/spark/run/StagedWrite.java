@@ -16,8 +16,7 @@ import java.util.stream.Stream;
 import org.apache.iceberg.CatalogUtil;
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.Table;
-import org.apache.spark.sql.DataFrameWriterV2;
-import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
@@ -34,14 +33,12 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** The write of a job's rows. Iceberg's staged write would not tell which task wrote a file; here files are kept by task. */
-final class StagedWrite implements AutoCloseable {
+final class StagedWrite {
   private static final String REWRITE = "org.apache.iceberg.spark.source.SparkWrite$RewriteFiles";
 
-  private final RewriteSession session;
-  private final RowArrangement.Arranged arranged;
-  private final String name;
-  private final AtomicReference<List<List<DataFile>>> written = new AtomicReference<>();
+  private StagedWrite() {}
 
+  /** What the parts of the write share; the files that were written go by task. */
   private record Job(
       Table table,
       StagedScan scan,
@@ -51,29 +48,28 @@ final class StagedWrite implements AutoCloseable {
       Shared<int[]> tasksOfFiles,
       AtomicReference<List<List<DataFile>>> written) {}
 
-  /** Opens a write of rows, which may come from the staged scan only, in the session of a rewrite. */
-  StagedWrite(
-      RewriteSession session, Table table, StagedScan scan, RowArrangement.Arranged arranged, Shared<int[]> tasksOfFiles) {
-    StructType rows = arranged.rows().schema();
-    List<StructField> furtherColumns = Arrays.asList(rows.fields()).subList(arranged.columns(), rows.length());
+  /** Writes rows, which may come from the staged scan only, and returns the new files by task. */
+  static List<List<DataFile>> write(
+      RewriteSession session,
+      Table table,
+      StagedScan scan,
+      RowArrangement.Arranged arranged,
+      Shared<int[]> tasksOfFiles,
+      Map<String, String> options)
+      throws NoSuchTableException {
+    List<StructField> fields = Arrays.asList(arranged.rows().schema().fields());
+    List<StructField> furtherColumns = fields.subList(arranged.columns(), fields.size());
     int fileField = arranged.hasFiles() ? arranged.columns() : -1;
+    AtomicReference<List<List<DataFile>>> written = new AtomicReference<>();
     Job job = new Job(table, scan, arranged.columns(), furtherColumns, fileField, tasksOfFiles, written);
-    this.session = session;
-    this.arranged = arranged;
-    this.name = SessionCatalog.register(new GroupTable((SupportsWrite) SparkInternals.stagedTable(table, scan.id()), job));
-  }
-
-  DataFrameWriterV2<Row> writer() {
-    return arranged.rows().writeTo(session.nameOf(name));
-  }
-
-  List<List<DataFile>> files() {
-    return Objects.requireNonNull(written.get());
-  }
-
-  @Override
-  public void close() {
-    SessionCatalog.forget(name);
+    SupportsWrite staged = (SupportsWrite) SparkInternals.stagedTable(table, scan.id());
+    String name = SessionCatalog.register(new GroupTable(staged, job));
+    try {
+      arranged.rows().writeTo(session.nameOf(name)).options(options).append();
+      return written.get();
+    } finally {
+      SessionCatalog.forget(name);
+    }
   }
 
   static void delete(Table table, Collection<List<DataFile>> files) {

@@ -27,51 +27,30 @@ public final class KeyFunctions {
     return Keys.ofWideDecimal(value.toJavaBigDecimal().unscaledValue());
   }
 
-  /** A function of the long keys of values. */
-  public abstract static class OfLongKey extends ColumnFunction<Long> {
-    protected OfLongKey(DataType type) {
+  /** Value to long key. A NaN has none: the caller asks for it apart. Spark wants each {@code invoke} in the class itself. */
+  public static final class LongKey extends ColumnFunction<Long> {
+    LongKey(DataType type) {
       super(DataTypes.LongType, type);
     }
 
-    protected abstract long of(long key);
-
-    protected abstract long ofNan();
-
-    public final long invoke(long value) {
-      return of(value);
+    public long invoke(long value) {
+      return value;
     }
 
-    public final long invoke(int value) {
-      return of(value);
+    public long invoke(int value) {
+      return value;
     }
 
-    public final long invoke(boolean value) {
-      return of(Keys.ofBoolean(value));
+    public long invoke(boolean value) {
+      return Keys.ofBoolean(value);
     }
 
-    public final long invoke(float value) {
+    public long invoke(float value) {
       return invoke((double) value);
     }
 
-    public final long invoke(double value) {
-      return Double.isNaN(value) ? ofNan() : of(Keys.ofDouble(value));
-    }
-  }
-
-  /** Value to long key. A NaN has none: the caller asks for it apart. */
-  public static final class LongKey extends OfLongKey {
-    LongKey(DataType type) {
-      super(type);
-    }
-
-    @Override
-    protected long of(long key) {
-      return key;
-    }
-
-    @Override
-    protected long ofNan() {
-      return 0;
+    public long invoke(double value) {
+      return Double.isNaN(value) ? 0 : Keys.ofDouble(value);
     }
 
     public Long invoke(Decimal value) {

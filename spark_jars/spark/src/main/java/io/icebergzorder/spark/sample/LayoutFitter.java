@@ -17,7 +17,6 @@ import io.icebergzorder.spark.plan.TablePlan;
 import io.icebergzorder.spark.queries.Workload;
 import io.icebergzorder.spark.request.RowOrder;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -66,13 +65,14 @@ public final class LayoutFitter {
   }
 
   /** Samples, looks at bounds, and chooses among the layouts; what is refused is no failure of any of it. */
-  private FittedLayouts fitted(Draw draw, Map<PlannedGroup, Throwable> failures, String stopped) throws InterruptedException {
+  private FittedLayouts fitted(Function<List<GroupScan>, List<Sampler.Drawn>> draw, Map<PlannedGroup, Throwable> failures, String stopped) throws InterruptedException {
     PhysicalTypeCheck.check(session, table, plan.inputFiles());
-    Collection<SampledLayout> layouts = orStopped(stopped, () -> layouts(draw));
+    Map<PlannedGroup, SampledLayout> layouts = orStopped(stopped, () -> layouts(draw));
     MetricsFindings metrics =
-        MetricsFindings.of(plan, kept, place -> layouts.stream().map(each -> each.keys(place)).iterator());
+        MetricsFindings.of(plan, kept, place -> layouts.values().stream().map(each -> each.keys(place)).iterator());
     LayoutChoice choice = new LayoutChoice(plan, metrics, this::fit);
-    Map<PlannedGroup, ScanPrediction.SampledGroup> sampled = byGroup(layouts, SampledLayout::toPredictFrom);
+    Map<PlannedGroup, ScanPrediction.SampledGroup> sampled = new LinkedHashMap<>();
+    layouts.forEach((group, each) -> sampled.put(group, each.toPredictFrom()));
     return orStopped(stopped, () -> choice.of(sampled, keyLengths, failures));
   }
 
@@ -87,12 +87,6 @@ public final class LayoutFitter {
       }
       throw new RuntimeException(String.format(message, table.name(), Failures.rootMessage(e)), e);
     }
-  }
-
-  private static <T> Map<PlannedGroup, T> byGroup(Collection<SampledLayout> layouts, Function<SampledLayout, T> value) {
-    Map<PlannedGroup, T> values = new LinkedHashMap<>();
-    layouts.forEach(each -> values.put(each.group(), value.apply(each)));
-    return values;
   }
 
   private record SampledLayout(Sampler.Drawn sample, Layout layout) {
@@ -116,12 +110,8 @@ public final class LayoutFitter {
     }
   }
 
-  private interface Draw {
-    List<Sampler.Drawn> of(List<GroupScan> scans);
-  }
-
-  private Collection<SampledLayout> layouts(Draw draw) {
-    Map<PlannedGroup, SampledLayout> layouts = layouts(draw.of(GroupScan.of(plan.groups(), plan.options().layout())));
+  private Map<PlannedGroup, SampledLayout> layouts(Function<List<GroupScan>, List<Sampler.Drawn>> draw) {
+    Map<PlannedGroup, SampledLayout> layouts = layouts(draw.apply(GroupScan.of(plan.groups(), plan.options().layout())));
     long seed = plan.options().layout().sampleSeed();
     List<GroupScan> clusters =
         layouts.values().stream()
@@ -129,11 +119,11 @@ public final class LayoutFitter {
             .map(layout -> layout.sample().scan().ofClusters(seed))
             .toList();
     if (!clusters.isEmpty()) {
-      Map<PlannedGroup, SampledLayout> again = layouts(draw.of(clusters));
+      Map<PlannedGroup, SampledLayout> again = layouts(draw.apply(clusters));
       // One that cannot be read this time has no layout any more.
       clusters.forEach(scan -> layouts.computeIfPresent(scan.group(), (group, sparse) -> again.get(group)));
     }
-    return layouts.values();
+    return layouts;
   }
 
   private Layout fit(PlannedGroup group, Sample sample, int files) {
@@ -148,11 +138,12 @@ public final class LayoutFitter {
   }
 
   private Map<PlannedGroup, SampledLayout> layouts(List<Sampler.Drawn> drawn) {
-    return byGroup(
-        drawn.stream()
-            .map(sample -> new SampledLayout(sample, fit(sample.scan().group(), sample.fitted(), sample.scan().group().expectedFiles())))
-            .toList(),
-        layout -> layout);
+    Map<PlannedGroup, SampledLayout> layouts = new LinkedHashMap<>();
+    for (Sampler.Drawn sample : drawn) {
+      PlannedGroup group = sample.scan().group();
+      layouts.put(group, new SampledLayout(sample, fit(group, sample.fitted(), group.expectedFiles())));
+    }
+    return layouts;
   }
 
   private List<Sampler.Drawn> drawn(List<GroupScan> scans) {
