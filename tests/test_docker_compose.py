@@ -48,39 +48,11 @@ def test_docker_compose_takes_it() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_the_stack_is_whole() -> None:
-    images = {name: service["image"].partition(":")[0] for name, service in SERVICES.items()}
-    assert images == {
-        "postgres": "postgres",
-        "s3": "chrislusf/seaweedfs",
-        "rest": "apache/iceberg-rest-fixture",
-        "spark": "apache/spark",
-        "maintainer": "python",
-    }
-    assert all(tag(name) for name in SERVICES)
-
-
 def test_ports_are_open_to_this_machine_only(service: dict[str, Any]) -> None:
     ports = service.get("ports", [])
     assert all(port.startswith("127.0.0.1:") and port.count(":") == 2 for port in ports)
     assert bool(ports) == (service is not SERVICES["maintainer"]), "nobody needs to reach the maintainer"
     assert "network_mode" not in service
-
-
-def test_health_is_checked(service: dict[str, Any]) -> None:
-    check = service["healthcheck"]
-    assert check["test"][0] == "CMD"
-    assert check["retries"] >= 30
-
-
-def test_a_service_starts_when_those_it_needs_are_healthy() -> None:
-    healthy = {"condition": "service_healthy"}
-    assert SERVICES["rest"]["depends_on"] == {"s3": healthy}
-    assert (
-        SERVICES["spark"]["depends_on"]
-        == SERVICES["maintainer"]["depends_on"]
-        == {"postgres": healthy, "rest": healthy}
-    )
 
 
 def test_spark_has_the_plugin() -> None:
@@ -130,27 +102,3 @@ def test_the_policy_finds_the_same_catalogs_as_spark() -> None:
         assert of_s3.pop("s3.region") == catalog(name)["client.region"]
         assert of_s3.items() <= catalog(name).items()
         assert len(of_s3) == 3
-
-
-def test_all_agree_on_s3() -> None:
-    rest = SERVICES["rest"]["environment"]
-    names = {
-        "CATALOG_" + key.replace("-", "__").replace(".", "_").upper(): value
-        for key, value in catalog("lake").items()
-        if key.startswith(("s3.", "io-impl", "client."))
-    }
-    assert names.items() <= rest.items()
-    assert {key: value for key, value in catalog("lake").items() if key.startswith("s3.")}.items() <= catalog(
-        "pg"
-    ).items()
-    assert SERVICES["s3"]["environment"] == {
-        "AWS_ACCESS_KEY_ID": rest["CATALOG_S3_ACCESS__KEY__ID"],
-        "AWS_SECRET_ACCESS_KEY": rest["CATALOG_S3_SECRET__ACCESS__KEY"],
-    }
-
-
-def test_both_sides_agree_on_postgresql() -> None:
-    postgres = SERVICES["postgres"]["environment"]
-    pg = catalog("pg")
-    assert pg["uri"] == f"jdbc:postgresql://postgres:5432/{postgres['POSTGRES_DB']}"
-    assert (pg["jdbc.user"], pg["jdbc.password"]) == (postgres["POSTGRES_USER"], postgres["POSTGRES_PASSWORD"])

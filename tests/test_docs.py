@@ -12,13 +12,8 @@ import iceberg_zorder.cli.app
 from iceberg_zorder.request.rewrite_options import RewriteOptions
 from iceberg_zorder.spark.session import ICEBERG_VERSIONS
 from tests.pages import PAGES, REPOSITORY, commands, rows, snippets
-from tests.test_import_direction import PACKAGE
-from tests.test_import_direction import STAGE_OF as PYTHON_ROOMS
-from tests.test_java_import_direction import CORE_STAGES
-from tests.test_java_import_direction import STAGES as JAVA_STAGES
 
 MAKEFILE = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
-PYPROJECT = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
 PATH = re.compile(r"`(?:\./)?([\w./-]+(?:\.(?:py|java|md|sh|toml|xml|yml)|/))`")
 
 
@@ -45,11 +40,6 @@ def test_links_lead_somewhere(page: str) -> None:
     assert broken_links(page, PAGES[page]) == []
 
 
-def test_a_broken_link_is_noticed() -> None:
-    text = "[a](docs/no.md) [b](docs/options.md#no) [c](docs/options.md#sort-orders) [d](#results) ![e](docs/boxes.png)"
-    assert broken_links("README.md", text) == ["docs/no.md", "docs/options.md#no"]
-
-
 def test_every_page_of_docs_is_linked_from_the_readme() -> None:
     linked = set(re.findall(r"\]\((docs/[\w-]+\.md)", PAGES["README.md"]))
     assert linked == {page for page in PAGES if page.startswith("docs/")}
@@ -74,14 +64,6 @@ def test_paths_exist(page: str) -> None:
     assert [path for path in named if not any(each.endswith(f"/{path}") for each in known)] == []
 
 
-def test_the_tables_of_rooms_have_all_rooms() -> None:
-    page = PAGES["docs/developing.md"].partition("## The rooms\n")[2].partition("\n## ")[0]
-    told = set(re.findall(r"`(?:\w+/)*(\w+)/`", page))
-    python = {room for room in PYTHON_ROOMS if (PACKAGE / room.replace(".", "/")).is_dir()}
-    java = set().union(*JAVA_STAGES, CORE_STAGES) - {"", "core"}
-    assert {room.rpartition(".")[2] for room in python | java} - told == set()
-
-
 def test_the_java_snippet_is_that_of_the_javadoc() -> None:
     (shown,) = snippets("java")
     (source,) = REPOSITORY.glob("spark_jars/spark/**/ZOrderRewrite.java")
@@ -99,17 +81,6 @@ def test_keys_of_a_plan_in_json_are_those_of_the_code() -> None:
     assert set(written) <= told
 
 
-def test_the_readme_is_read_in_five_minutes() -> None:
-    assert len(PAGES["README.md"].split()) <= 1_400
-
-
-def test_what_is_installed_exists() -> None:
-    extras = re.findall(r"pip install '\.\[(\w+)]'", PAGES["README.md"])
-    assert extras
-    assert all(re.search(rf"^{extra} = \[", PYPROJECT, flags=re.MULTILINE) for extra in extras)
-    assert f"dist/iceberg_zorder-{iceberg_zorder.__version__}-py3-none-any.whl" in PAGES["README.md"]
-
-
 def test_spark_and_iceberg_are_those_that_are_tested() -> None:
     newest = f"4.1, {minor(ICEBERG_VERSIONS[(4, 1), '2.13'])}"
     lines = re.search(r"^LINES := (.*)$", MAKEFILE, flags=re.MULTILINE)
@@ -124,13 +95,6 @@ def test_spark_and_iceberg_are_those_that_are_tested() -> None:
 
 def minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
-
-
-def test_common_options_are_told_as_in_the_full_table() -> None:
-    full = {row[0]: row[1] for row in rows("docs/options.md", "| option |")[1:]}
-    common = {row[0]: row[1] for row in rows("README.md", "| option |")[1:]}
-    assert len(common) == 10
-    assert {name: full[name][: len(default)] for name, default in common.items()} == common
 
 
 def test_defaults_are_those_of_the_code() -> None:
@@ -161,36 +125,3 @@ def test_exit_codes_are_those_of_the_command_line() -> None:
     told = {int(row[0]) for row in rows("docs/engines-and-limits.md", "| exit code |")[1:]}
     sentence = str(iceberg_zorder.cli.app.__doc__).partition("Exit codes:")[2]
     assert told == {int(code) for code in re.findall(r"\d+", sentence)}
-
-
-def test_results_are_those_of_the_benchmark() -> None:
-    layouts = {
-        "**iceberg-zorder**": "ours",
-        "Iceberg `sort`": "Iceberg<br>sort",
-        "Iceberg `zorder(...)`": "Iceberg<br>zorder",
-        "Iceberg `hilbert(...)`": "Iceberg<br>hilbert",
-        "Delta z-order": "Delta<br>zorder",
-        "Delta liquid clustering": "Delta<br>liquid",
-        "a k-d tree of all rows, which no engine builds": "k-d<br>tree",
-    }
-    headings = ("### Files, equality", "### Row groups, equality", "### Pages, equality")
-    averages = [averages_below(heading) for heading in headings]
-    told = {row[0]: row[1:] for row in rows("README.md", "| layout |")[1:]}
-    assert told == {
-        shown: [f"{average[name]}%" if name in average else "–" for average in averages]
-        for shown, name in layouts.items()
-    }
-
-
-def averages_below(heading: str) -> dict[str, str]:
-    part = PAGES["docs/benchmarks.md"].partition(f"{heading}\n")[2].partition("\n#")[0].splitlines()
-    names, values = (
-        [cell.strip(" *") for cell in next(line for line in part if line.startswith(start)).strip("|").split(" | ")]
-        for start in ("| set |", "| *average* |")
-    )
-    return dict(zip(names, values, strict=True))
-
-
-def test_shares_by_file_counts_are_computed() -> None:
-    for files, *shares in rows("README.md", "| files | by two columns")[1:]:
-        assert shares == [f"{int(files) ** (-1 / columns):.0%}" for columns in (2, 3, 4)]

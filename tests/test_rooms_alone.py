@@ -7,17 +7,17 @@ import sys
 from pathlib import Path
 
 ROOMS = ("advice", "layout", "maintain/policy", "render", "report", "request", "rows", "sample", "upkeep")
-COLLECT = """
-import sys
-import pytest
-code = pytest.main(["--collect-only", "-q", *sys.argv[1:]])
+IMPORT = """
+import importlib, pathlib, sys
+import tests.conftest
+for path in sorted(path for room in sys.argv[1:] for path in pathlib.Path("tests", room).rglob("*.py")):
+    importlib.import_module(".".join(path.with_suffix("").parts).removesuffix(".__init__"))
 heavy = sorted({"pyspark", "duckdb", "py4j"} & set(sys.modules))
-sys.exit(f"exit code {code}, imported: {heavy}" if code or heavy else 0)
+sys.exit(f"imported: {heavy}" if heavy else 0)
 """
 
 
 def test_rooms_without_an_engine_import_neither_spark_nor_duckdb() -> None:
-    rooms = [f"tests/{room}" for room in ROOMS]
-    command = [sys.executable, "-c", COLLECT, *rooms]
+    command = [sys.executable, "-c", IMPORT, *ROOMS]
     done = subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -20,7 +20,6 @@ from iceberg_zorder.layout.curve import position_bits
 from iceberg_zorder.layout.grow import grow
 from iceberg_zorder.layout.keys import NULL as NULL_STATE
 from iceberg_zorder.layout.keys import KeyColumn
-from iceberg_zorder.layout.positions import bucket_positions
 
 SAMPLE_SEED = 17
 TOLERANCE = 0.25
@@ -63,16 +62,16 @@ class ByColumns:
             of_sample = key_column(sampled_keys)
             boundaries = find_boundaries(of_sample, _BOUNDARIES)
             of_all = boundaries.bucket_of(key_column(keys[name]))
-            self._buckets[name] = boundaries.buckets, boundaries.bucket_of(of_sample), of_all
+            self._buckets[name] = boundaries, of_sample, of_all
 
     def file(self, columns: Sequence[str], weights: Sequence[float], files: int) -> Files:
         """Lay the table out, and find the file of every row."""
         bits = position_bits(len(columns))
         of_sample, of_all = [], []
         for name in columns:
-            count, sampled_rows, all_rows = self._buckets[name]
-            positions = bucket_positions(sampled_rows, count, bits)
-            of_sample.append(positions[sampled_rows])
+            boundaries, sampled, all_rows = self._buckets[name]
+            positions = boundaries.positions(sampled, bits)
+            of_sample.append(positions[boundaries.bucket_of(sampled)])
             of_all.append(positions[all_rows])
         tree = grow(of_sample, bits, files, tolerance=TOLERANCE, weights=weights)
         return tree.file(tree.leaf(of_all), np.arange(len(of_all[0])))

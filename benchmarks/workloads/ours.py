@@ -17,7 +17,6 @@ from iceberg_zorder.layout.box_tree import BoxTree
 from iceberg_zorder.layout.curve import MAX_POSITION_BITS, position_bits
 from iceberg_zorder.layout.grow import WORKLOAD_TOLERANCE, grow
 from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
-from iceberg_zorder.layout.positions import bucket_positions
 
 _BOUNDARIES = 4096
 
@@ -28,9 +27,8 @@ class _Column:
     def __init__(self, sample: Keys, bits: int) -> None:
         keys = key_column(sample)
         self._boundaries: Boundaries = find_boundaries(keys, _BOUNDARIES)
-        buckets = self._boundaries.bucket_of(keys)
-        self._positions = bucket_positions(buckets, self._boundaries.buckets, bits)
-        self.sampled = self._positions[buckets]
+        self._positions = self._boundaries.positions(keys, bits)
+        self.sampled = self._positions[self._boundaries.bucket_of(keys)]
 
     def of(self, keys: Keys) -> npt.NDArray[np.int64]:
         positions: npt.NDArray[np.int64] = self._positions[self._boundaries.bucket_of(key_column(keys))]

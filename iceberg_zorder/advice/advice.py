@@ -90,37 +90,14 @@ class FileSize:
 
 
 @dataclass(frozen=True)
-class ColumnGain:
-    """What a column is worth.
-
-    Parameters
-    ----------
-    name : str
-        The column.
-    alone_bytes_per_query : float
-        What a query reads where the table is sorted by it alone.
-    gain_bytes_per_query : float or None
-        What a query reads less with the column than without it among the columns of the best set; below 0 if more.
-        None where the set without it, or with it, is none that was simulated.
-    is_in_best_set : bool
-        Whether the best set has it.
-    """
-
-    name: str
-    alone_bytes_per_query: float
-    gain_bytes_per_query: float | None
-    is_in_best_set: bool
-
-
-@dataclass(frozen=True)
 class Caution:
     """A warning with its reason.
 
     Parameters
     ----------
     kind : str
-        ``never-filtered``, ``few-values``, ``correlated``, ``full-scans``, ``point-lookups``, ``no-bounds``,
-        ``small-table``, ``partitions-do-it`` or ``not-judged``.
+        ``never-filtered``, ``full-scans``, ``point-lookups``, ``no-bounds``, ``joined``, ``small-table``,
+        ``partitions-do-it`` or ``not-judged``.
     columns : tuple of str
         The columns that it is about, maybe none.
     message : str
@@ -167,8 +144,6 @@ class Advice:
         Of the pick; None to do nothing.
     file_sizes : tuple of FileSize
         The pick, or the best candidate, with files of several sizes.
-    columns : tuple of ColumnGain
-        The columns that were tried.
     warnings : tuple of Caution
         What else is to be known.
     statement, command : str or None
@@ -194,7 +169,6 @@ class Advice:
     reason: str
     cost: RewriteCost | None
     file_sizes: tuple[FileSize, ...]
-    columns: tuple[ColumnGain, ...]
     warnings: tuple[Caution, ...]
     statement: str | None
     command: str | None

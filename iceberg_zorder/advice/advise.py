@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from iceberg_zorder.advice.advice import Advice, ColumnGain, FileSize, JudgedLayout, RewriteCost
+from iceberg_zorder.advice.advice import Advice, FileSize, JudgedLayout, RewriteCost
 from iceberg_zorder.advice.cautions import cautions
 from iceberg_zorder.advice.facts import Facts
 from iceberg_zorder.advice.judged_queries import halves
-from iceberg_zorder.advice.layouts.candidates import Candidate, candidates_of, tried_columns
+from iceberg_zorder.advice.layouts.candidates import Candidate, candidates_of
 from iceberg_zorder.advice.layouts.workload_cuts import workload_cuts
 from iceberg_zorder.advice.simulation import Simulation, mean, more_of_full_scans
 from iceberg_zorder.advice.statements import named_workload, partition_statement, rewrite_command, rewrite_statement
@@ -102,7 +102,6 @@ class _Advisor:
         saving = 0.0 if best is None or not today.bytes_per_query else self._saved(best) / today.bytes_per_query
         pick = best if best is not None and saving >= least_saving and saving > 0 else None
         candidate = next((each for each, layout in found if layout is best), None)
-        tried = [] if facts.rows is None else tried_columns(facts.rows, self._choosing)
         return Advice(
             quoted_name((table.catalog, *table.identifier)),
             table.snapshot_id,
@@ -120,8 +119,7 @@ class _Advisor:
             self._reason(best, pick, saving, least_saving),
             None if pick is None else self._cost(pick),
             () if candidate is None or self._simulation is None else self._file_sizes(self._simulation, candidate),
-            tuple(self._gains(judged, tried)),
-            cautions(facts, tried, today, judged),
+            cautions(facts, today, judged),
             *self._pasted(pick),
         )
 
@@ -148,7 +146,7 @@ class _Advisor:
             return []
         target = facts.table.target_file_size
         files = facts.expected_files(target)(facts.table.bytes)
-        found = list(candidates_of(rows, self._choosing, target, files))
+        found = list(candidates_of(rows, self._choosing, target))
         # Cuts that are to be even take no workload.
         if facts.table.options.get("cuts") != EVEN:
             found += workload_cuts(rows, self._choosing, files, self._in_both)
@@ -232,24 +230,6 @@ class _Advisor:
         targets = (max(1, int(share * self._facts.table.target_file_size)) for share in _SIZES)
         found = {each.files: each for each in (simulation.sized(candidate, target) for target in targets)}
         return tuple(sorted(found.values(), key=lambda each: each.target_file_size_bytes))
-
-    def _gains(self, judged: Sequence[JudgedLayout], tried: Sequence[int]) -> list[ColumnGain]:
-        """Find what each column is worth beside those of the best set."""
-        rows = self._facts.rows
-        sets = {frozenset(each.columns): each.bytes_per_query for each in judged if each.is_set}
-        best = best_of([each for each in judged if each.is_set])
-        if rows is None or best is None:
-            return []
-        columns = frozenset(best.columns)
-        gains = []
-        for place in tried:
-            name = rows.columns[place].name
-            # Without any column, files span everything as they do today at worst.
-            without = sets.get(columns - {name}, float(rows.bytes) if columns == {name} else None)
-            with_it = sets.get(columns | {name})
-            gain = None if without is None or with_it is None else without - with_it
-            gains.append(ColumnGain(name, sets[frozenset({name})], gain, name in columns))
-        return gains
 
     def _pasted(self, pick: JudgedLayout | None) -> tuple[str | None, str | None, str | None]:
         """Write the statement, the command, and what is to be done before."""

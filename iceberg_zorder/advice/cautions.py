@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
-
-import numpy as np
-import numpy.typing as npt
 
 from iceberg_zorder.advice.advice import Caution, JudgedLayout
 from iceberg_zorder.advice.facts import Facts, QueriesToday
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.statements import bloom_filter_statement
 
-_FEW_VALUES = 16
-_CORRELATED = 0.9
 _MANY_FULL_SCANS = 0.2
 _MANY_JOINS = 0.2
 _NARROW = 0.5
@@ -25,9 +19,7 @@ _FEW_FILES = 8
 _AS_GOOD = 1.05
 
 
-def cautions(
-    facts: Facts, tried: Sequence[int], today: JudgedLayout, candidates: Sequence[JudgedLayout]
-) -> tuple[Caution, ...]:
+def cautions(facts: Facts, today: JudgedLayout, candidates: Sequence[JudgedLayout]) -> tuple[Caution, ...]:
     """Find what to warn of."""
     found = [
         *_of_workload(facts),
@@ -37,7 +29,7 @@ def cautions(
         *_small_table(facts),
     ]
     if facts.rows is not None:
-        found += [*_few_values(facts.rows, tried), *_correlated(facts.rows, tried), *_lookups(facts, facts.rows)]
+        found += _lookups(facts, facts.rows)
     return (*found, *_partitions(facts, today, candidates))
 
 
@@ -111,45 +103,6 @@ def _small_table(facts: Facts) -> Iterator[Caution]:
             f"at {facts.table.target_file_size:,} bytes a file the table comes to {files} of them, of which little can "
             "be skipped: files of fewer bytes may be, if their number does not matter",
         )
-
-
-def _few_values(rows: SampledTable, tried: Sequence[int]) -> Iterator[Caution]:
-    for place in tried:
-        distinct = len(rows.ranked[place].distinct)
-        if distinct <= _FEW_VALUES:
-            name = rows.columns[place].name
-            yield Caution(
-                "few-values",
-                (name,),
-                f"{name} has at least {distinct} different values, as many as {rows.sample.rows:,} sampled rows have: "
-                "about so many parts of the table can be told apart by it, as partitions do as well",
-            )
-
-
-def _correlated(rows: SampledTable, tried: Sequence[int]) -> Iterator[Caution]:
-    """Find pairs of columns whose ranks go together; source: Spearman's coefficient of rank correlation."""
-    for one, other in combinations(tried, 2):
-        pair = [rows.ranked[place].ranks for place in (one, other)]
-        both = (pair[0] >= 0) & (pair[1] >= 0)
-        ranks = [_mid_ranks(each[both]) for each in pair]
-        if both.sum() < 2 or not all(each.std() for each in ranks):
-            continue
-        coefficient = float(np.corrcoef(ranks[0], ranks[1])[0, 1])
-        if abs(coefficient) >= _CORRELATED:
-            names = rows.columns[one].name, rows.columns[other].name
-            yield Caution(
-                "correlated",
-                names,
-                f"{names[0]} and {names[1]} go together (rank correlation {coefficient:.2f} of sampled rows): files "
-                "that are narrow in one are narrow in the other, so take one of them",
-            )
-
-
-def _mid_ranks(ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Rank rows, equal ones by the mean of their ranks."""
-    _, places, counts = np.unique(ranks, return_inverse=True, return_counts=True)
-    found: npt.NDArray[np.float64] = (np.cumsum(counts) - (counts - 1) / 2)[places]
-    return found
 
 
 def _lookups(facts: Facts, rows: SampledTable) -> Iterator[Caution]:

@@ -96,33 +96,18 @@ class Compression:
         found, filled = self._rewritten, [each for each in files if len(each)]
         if found is None or not filled:
             return 1.0
-        size = float(np.mean([len(each) for each in filled]))
-        today, new = self._of_today(found.written, size), self._of(found.written, filled)
+        # Layouts have files of many sizes, and steps of a twentieth keep the number of those that are written low.
+        steps = np.round(np.log(np.mean([len(each) for each in filled])) / np.log(1.05))
+        size = min(self._rows.sample.rows, round(1.05**steps))
+        new, today = self._of(found.written, filled), self._of_today(found.written, size)
         changed = sum(of * (new[name] / today[name] - 1) for name, of in found.columns.items() if name in new)
         unsampled = {name: of for name, of in found.columns.items() if name not in new}
         return (found.whole + changed + _lost(found, unsampled, filled)) / found.today
 
-    def _of_today(self, written: Written, size: float) -> dict[str, float]:
-        """Find the bytes of a row in each column in files of so many sampled rows as they lie today.
-
-        Layouts have files of different sizes. Files are written of powers of two, and what lies between is taken to lie
-        on a line, as what a file has once, and what it has of each row, do.
-        """
-        end = self._rows.sample.rows
-        low = 1 << int(np.log2(size))
-        high = min(2 * low, end)
-        of_low, of_high = self._written_today(written, low), self._written_today(written, high)
-        share = (size - low) / (high - low) if high > low else 0.0
-        return {
-            name: (low * (1 - share) * of_low[name] + high * share * of_high[name]) / (low + share * (high - low))
-            for name in of_low
-        }
-
-    def _written_today(self, written: Written, size: int) -> dict[str, float]:
-        """Write files of so many sampled rows, no more than there are, as they lie today."""
+    def _of_today(self, written: Written, size: int) -> dict[str, float]:
+        """Find the bytes of a row in each column in files of so many sampled rows as they lie today."""
         if size not in self._today:
-            end = self._rows.sample.rows
-            starts = np.unique(np.linspace(0, end - size, WRITTEN_FILES).astype(np.int64)).tolist()
+            starts = np.unique(np.linspace(0, self._rows.sample.rows - size, WRITTEN_FILES).astype(np.int64)).tolist()
             self._today[size] = self._of(written, [np.arange(start, start + size) for start in starts])
         return self._today[size]
 
@@ -168,22 +153,16 @@ class _Column:
     def __init__(self, keys: KeyColumn) -> None:
         self._states = keys.states
         values = keys.values
-        if isinstance(values, np.ndarray):
-            self._ordered, ranks = np.sort(values), values
-        else:
-            encoded = values.dictionary_encode()
-            order = pa.compute.array_sort_indices(encoded.dictionary).to_numpy()
-            place = np.empty(len(order), np.int64)
-            place[order] = np.arange(len(order))
-            ranks = place[encoded.indices.to_numpy()]
-            self._ordered = np.sort(ranks)
-            self._texts = encoded.dictionary.take(pa.array(order))
+        self._is_text = not isinstance(values, np.ndarray)
+        column = pa.array(values) if isinstance(values, np.ndarray) else values
+        self._keys = column.unique().sort()
+        ranks = pa.compute.index_in(column, self._keys).to_numpy() if self._is_text else values
+        self._ordered = np.sort(ranks)
         # The first and the last place of each row's key among all of them.
         self._first, self._behind = np.zeros((2, keys.rows), np.int64)
         self._first[keys.states == VALUE] = np.searchsorted(self._ordered, ranks, side="left")
         self._behind[keys.states == VALUE] = np.searchsorted(self._ordered, ranks, side="right")
         distinct = int((np.diff(self._ordered) > 0).sum()) + 1
-        self._is_text = not isinstance(values, np.ndarray)
         self._has_between = not self._is_text and distinct >= _MANY_VALUES * max(1, len(ranks))
 
     def of(self, rows: npt.NDArray[np.int64], wanted: int) -> pa.Array:
@@ -218,7 +197,7 @@ class _Column:
         low = np.clip(places.astype(np.int64), 0, last)
         keys = self._ordered[low]
         if self._is_text:
-            return pa.compute.if_else(pa.array(missing), None, self._texts.take(pa.array(keys)))
+            return pa.compute.if_else(pa.array(missing), None, self._keys.take(pa.array(keys)))
         if self._has_between:
             # Keys may lie as far apart as 64 bits go.
             gaps = self._ordered[np.minimum(low + 1, last)].astype(np.float64) - keys.astype(np.float64)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -17,9 +17,6 @@ from iceberg_zorder.layout.keys import VALUE, KeyColumn
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.report.ranks import Kept
 from iceberg_zorder.workload.boxes.key_ranges import Edge
-
-Hashes = Callable[[Sequence[int | bytes]], npt.NDArray[np.int64]]
-"""From keys to what Iceberg's transform ``bucket`` takes the remainder of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +37,6 @@ class SampledTable:
         The number of each row's file group, from 0: what is written together, as the files of a partition are.
     group_rows, group_bytes : ndarray of int64, shape (groups,)
         Rows and bytes of each group, 1 or more.
-    hashes : mapping of int to callable, optional
-        By the place of a column that may be partitioned by ``bucket``, the hashes of its keys.
     """
 
     columns: tuple[ClusteringColumn, ...]
@@ -51,7 +46,6 @@ class SampledTable:
     groups: npt.NDArray[np.int64]
     group_rows: npt.NDArray[np.int64]
     group_bytes: npt.NDArray[np.int64]
-    hashes: Mapping[int, Hashes] = field(default_factory=dict)
 
     @property
     def bytes(self) -> int:

@@ -18,22 +18,6 @@ _MOST_CELLS = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
-class BucketedBy:
-    """A column by whose buckets rows are partitioned.
-
-    Parameters
-    ----------
-    column : int
-        Its place.
-    count : int
-        Number of buckets.
-    """
-
-    column: int
-    count: int
-
-
-@dataclass(frozen=True, eq=False)
 class SimulatedFiles:
     """Files that get sampled rows.
 
@@ -46,10 +30,6 @@ class SimulatedFiles:
         largest integer, and -1.
     with_nan, with_null : ndarray of bool, shape (files, columns)
         Whether rows have NaN, and NULL.
-    buckets : ndarray of int64, shape (files,), or None
-        The bucket of each file, if they are partitioned by any.
-    bucketed_by : BucketedBy or None
-        The column that is of.
     written : tuple of ndarray of int64
         Of some of the files the places of their sampled rows, in the order that these have there.
     """
@@ -59,8 +39,6 @@ class SimulatedFiles:
     upper: npt.NDArray[np.int64]
     with_nan: npt.NDArray[np.bool_]
     with_null: npt.NDArray[np.bool_]
-    buckets: npt.NDArray[np.int64] | None = None
-    bucketed_by: BucketedBy | None = None
     written: tuple[npt.NDArray[np.int64], ...] = ()
 
     @staticmethod
@@ -68,8 +46,6 @@ class SimulatedFiles:
         table: SampledTable,
         files: npt.NDArray[np.int64],
         *,
-        buckets: npt.NDArray[np.int64] | None = None,
-        bucketed_by: BucketedBy | None = None,
         written: Sequence[npt.NDArray[np.int64]] = (),
     ) -> SimulatedFiles:
         """Describe the files that rows go to."""
@@ -84,8 +60,7 @@ class SimulatedFiles:
             for flags, state in ((with_nan, NAN), (with_null, NULL)):
                 flags[:, place] = _with_state(column.states == state, file, scale)
         sizes = np.bincount(file, table.row_bytes, len(seen)).astype(np.float64)
-        of_files = None if buckets is None else buckets[first]
-        return SimulatedFiles(sizes, lower, upper, with_nan, with_null, of_files, bucketed_by, tuple(written))
+        return SimulatedFiles(sizes, lower, upper, with_nan, with_null, tuple(written))
 
     @property
     def count(self) -> int:
@@ -106,14 +81,11 @@ class RankedBoxes:
     limits : tuple of (int, ndarray of int64 of shape (boxes, 2), ndarray of bool of shape (boxes, 3))
         Of each column that limits boxes its place; the ranks between which, both included, files have to have a value;
         and whether the box limits it, holds NaN, holds NULL.
-    ranges : tuple of (dict of int to KeyRange)
-        The ranges of each box, by the column's place.
     """
 
     queries: npt.NDArray[np.int64]
     count: int
     limits: tuple[tuple[int, npt.NDArray[np.int64], npt.NDArray[np.bool_]], ...]
-    ranges: tuple[dict[int, KeyRange], ...]
 
     @staticmethod
     def of(table: SampledTable, queries: Sequence[JudgedQuery]) -> RankedBoxes:
@@ -133,22 +105,10 @@ class RankedBoxes:
                 ranks[at] = column.first(found.start), column.behind(found.stop) - 1
                 flags[at] = place in each, _holds_nan(found), not found.met(KeyRange((NULL,), (NULL + 1,))).is_empty
             limits.append((place, ranks, flags))
-        return RankedBoxes(np.array(owners, np.int64), len(queries), tuple(limits), tuple(ranges))
-
-    def buckets(self, table: SampledTable, by: BucketedBy) -> npt.NDArray[np.int64]:
-        """Find the bucket that each box asks for; -1 if it asks for more than one value."""
-        keys = [_only_key(each.get(by.column, EVERYTHING)) for each in self.ranges]
-        found = np.full(len(keys), -1, np.int64)
-        wanted = [place for place, key in enumerate(keys) if key is not None]
-        if wanted:
-            hashes = table.hashes[by.column]([key for key in keys if key is not None])
-            found[wanted] = hashes % by.count
-        return found
+        return RankedBoxes(np.array(owners, np.int64), len(queries), tuple(limits))
 
 
-def files_read(
-    table: SampledTable, files: SimulatedFiles, boxes: RankedBoxes
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+def files_read(files: SimulatedFiles, boxes: RankedBoxes) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Find what queries read of files, as the bounds in manifests let engines choose them.
 
     Examples
@@ -167,29 +127,26 @@ def files_read(
     >>> def query(text):
     ...     return JudgedQuery(text, 1.0, boxes_of(parse_predicate(text), {("a",): "long"}), ())
     >>> boxes = RankedBoxes.of(table, [query("a < 3"), query("a = 8"), query("a = 5"), query("TRUE")])
-    >>> size, count = files_read(table, SimulatedFiles.of(table, np.array([0, 0, 0, 1])), boxes)
+    >>> size, count = files_read(SimulatedFiles.of(table, np.array([0, 0, 0, 1])), boxes)
     >>> size.tolist(), count.tolist()
     ([75.0, 0.0, 75.0, 100.0], [1, 0, 1, 2])
     """
     size, count = np.zeros(boxes.count), np.zeros(boxes.count, np.int64)
-    for owners, of_query in _met(table, files, boxes):
+    for owners, of_query in _met(files, boxes):
         size[owners], count[owners] = of_query @ files.sizes, of_query.sum(axis=1)
     return size, count
 
 
-def files_met(table: SampledTable, files: SimulatedFiles, boxes: RankedBoxes) -> npt.NDArray[np.bool_]:
+def files_met(files: SimulatedFiles, boxes: RankedBoxes) -> npt.NDArray[np.bool_]:
     """Find which files queries read, by the arguments of :func:`files_read`."""
     found = np.zeros((boxes.count, files.count), np.bool_)
-    for owners, of_query in _met(table, files, boxes):
+    for owners, of_query in _met(files, boxes):
         found[owners] = of_query
     return found
 
 
-def _met(
-    table: SampledTable, files: SimulatedFiles, boxes: RankedBoxes
-) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]]:
+def _met(files: SimulatedFiles, boxes: RankedBoxes) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]]:
     """Find which files some of the queries read, and the places of these, for all of them in turn."""
-    bucket = None if files.bucketed_by is None else boxes.buckets(table, files.bucketed_by)
     for start, stop in _runs(boxes.queries, max(1, _MOST_CELLS // max(1, files.count))):
         some = slice(start, stop)
         read = np.ones((stop - start, files.count), np.bool_)
@@ -199,8 +156,6 @@ def _met(
             found = (files.upper[:, place] >= low) & (files.lower[:, place] <= high)
             found |= (nan & files.with_nan[:, place]) | (null & files.with_null[:, place])
             read &= found | ~limits
-        if bucket is not None:
-            read &= (bucket[some, None] < 0) | (bucket[some, None] == files.buckets)
         owners, begins = np.unique(boxes.queries[some], return_index=True)
         yield owners, np.logical_or.reduceat(read, begins)
 
@@ -230,12 +185,3 @@ def _holds_nan(wanted: KeyRange) -> bool:
     """Tell whether NaN is asked for: Iceberg does not read a file for it where all that is above a value is."""
     is_open = len(wanted.start) == 2 and wanted.stop > (NAN,)
     return not is_open and not wanted.met(KeyRange((NAN,), (NULL,))).is_empty
-
-
-def _only_key(wanted: KeyRange) -> int | bytes | None:
-    """Find the only key of a range; None if it may have others."""
-    if len(wanted.start) == 2 and len(wanted.stop) == 2:
-        key, behind = wanted.start[1], wanted.stop[1]
-        if behind == (key + b"\0" if isinstance(key, bytes) else key + 1):
-            return key
-    return None

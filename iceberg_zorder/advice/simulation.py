@@ -74,7 +74,7 @@ class Simulation:
     def judged(self, candidate: Candidate, target: int) -> JudgedLayout:
         """Judge a candidate whose files are to have a size."""
         files, share = self._files(candidate, target)
-        known = share * mean(self.choosing, files_read(self.rows, files, self._boxes[0])[0])
+        known = share * mean(self.choosing, files_read(files, self._boxes[0])[0])
         size = round(share * self.rows.bytes)
         return JudgedLayout(
             candidate.kind,
@@ -98,7 +98,7 @@ class Simulation:
 
         def read(of: Candidate) -> npt.NDArray[np.float64]:
             """Find what each of the queries reads, as if files kept the bytes of today."""
-            return files_read(rows, of.files(rows, expected_files), boxes)[0]
+            return files_read(of.files(rows, expected_files), boxes)[0]
 
         known = read(candidate)
         unknown = np.zeros(len(known))
@@ -114,7 +114,7 @@ class Simulation:
 
     def _read(self, files: SimulatedFiles, share: float) -> tuple[int, float, float]:
         """Count files, and the bytes and files that a query of the half that judges reads of them."""
-        read, count = files_read(self.rows, files, self._boxes[1])
+        read, count = files_read(files, self._boxes[1])
         return files.count, share * mean(self.judging, read), mean(self.judging, count)
 
     def best_first(self, candidates: Iterable[Candidate], target: int) -> list[tuple[Candidate, JudgedLayout]]:

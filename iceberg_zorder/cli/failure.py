@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
+from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, UnknownOutcomeError
 
 FAILED, REFUSED, CONFLICT, UNKNOWN = 1, 2, 3, 4
 
@@ -19,15 +19,6 @@ _CODES: tuple[tuple[type[Exception], int], ...] = (
 class Failure:
     """Why a command failed.
 
-    Parameters
-    ----------
-    kind : str
-        The class of the error.
-    message : str
-        What happened, in one sentence.
-    exit_code : int
-        1 failed, 2 refused before anything was begun, 3 conflict, 4 unknown outcome, or 128 and the number of a signal.
-
     Examples
     --------
     >>> Failure.of(RewriteConflictError("Cannot commit rewrite of db.t, because it conflicted with a delete")).exit_code
@@ -37,6 +28,8 @@ class Failure:
     kind: str
     message: str
     exit_code: int
+    """1 failed, 2 refused before anything was begun, 3 conflict, 4 unknown outcome, or 128 and the number of a
+    signal."""
 
     @staticmethod
     def of(error: Exception) -> Failure:
@@ -44,7 +37,6 @@ class Failure:
         code = next((code for kind, code in _CODES if isinstance(error, kind)), FAILED)
         return Failure(type(error).__name__, str(error).strip() or type(error).__name__, code)
 
-    @staticmethod
-    def of_data_files(count: int, table: str) -> Failure:
-        """Describe data files whose file groups failed, while others were committed."""
-        return Failure(RewriteFailedError.__name__, f"{count} data files of {table} could not be rewritten", FAILED)
+    def to_dict(self) -> dict[str, object]:
+        """Describe it by what JSON has."""
+        return {"error": {"class": self.kind, "message": self.message, "exit_code": self.exit_code}}

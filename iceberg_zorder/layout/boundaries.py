@@ -20,7 +20,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.keys import NAN, NULL, KeyColumn
 
 MAX_BOUNDARIES = 65_536
@@ -28,12 +27,7 @@ MAX_BOUNDARIES = 65_536
 
 @dataclass(frozen=True, eq=False)
 class Boundaries:
-    """Boundaries of one column.
-
-    Parameters
-    ----------
-    keys : ndarray of int64 or LargeBinaryArray, shape (size,)
-        The boundaries, strictly increasing.
+    """Boundaries of one column: strictly increasing keys.
 
     Examples
     --------
@@ -67,16 +61,6 @@ class Boundaries:
     def bucket_of(self, column: KeyColumn) -> npt.NDArray[np.int64]:
         """Find the bucket of every row.
 
-        Parameters
-        ----------
-        column : KeyColumn
-            Keys of the same domain as the boundaries.
-
-        Returns
-        -------
-        ndarray of int64, shape (rows,)
-            Buckets in [0, size + 2].
-
         Examples
         --------
         >>> column = KeyColumn(np.array([9, 10, 0]), np.array([0, 0, NULL], np.uint8))
@@ -96,29 +80,37 @@ class Boundaries:
         found[column.states == NULL] = self.null_bucket
         return found
 
+    def positions(
+        self, column: KeyColumn, bits: int, *, descending: bool = False, nulls_first: bool = False
+    ) -> npt.NDArray[np.int64]:
+        """Map every bucket to the share of sampled rows, one at least, in the buckets before it, scaled.
+
+        position(bucket) = min(2^bits - 1, floor(2^bits x rows before / all rows)), in integers. Weighted by rows, so a
+        heavy value takes one wide bucket. The buckets come in their own order, NaN and NULL last, unless asked
+        otherwise; ``descending`` turns all but the bucket of NULL around.
+
+        Examples
+        --------
+        >>> column = KeyColumn(np.array([1, 1, 1, 5, 9, 9, 9, 9]), np.zeros(8, np.uint8))
+        >>> boundaries = Boundaries(np.array([5, 9]))
+        >>> boundaries.positions(column, bits=3), boundaries.positions(column, bits=3, descending=True)
+        (array([0, 3, 4, 7, 7]), array([5, 4, 0, 0, 7]))
+        """
+        null = self.null_bucket
+        order = np.arange(null)[:: -1 if descending else 1]
+        order = np.concatenate(([null], order) if nulls_first else (order, [null]))
+        rows = np.bincount(self.bucket_of(column), minlength=self.buckets)[order]
+        before = (np.cumsum(rows) - rows).astype(np.int64)
+        positions = np.empty(self.buckets, np.int64)
+        positions[order] = np.minimum((1 << bits) - 1, (before << bits) // column.rows)
+        return positions
+
 
 def find_boundaries(column: KeyColumn, maximum: int) -> Boundaries:
-    """Choose the boundaries of a column from its sampled keys.
+    """Choose at most so many boundaries of a column, or twice the number of heavy keys, from its sampled keys.
 
     With no more distinct keys than ``maximum`` every key has a bucket of its own. Otherwise boundaries are the keys at
     evenly spaced ranks, and a heavy key, one that holds at least 1/maximum of the values, has a bucket of its own.
-
-    Parameters
-    ----------
-    column : KeyColumn
-        The sampled keys; rows that are NaN or NULL do not count.
-    maximum : int
-        The wanted number, in [1, 65536]. There are at most max(maximum, 2 x heavy keys).
-
-    Returns
-    -------
-    Boundaries
-        Never the smallest key, as nothing lies below it.
-
-    Raises
-    ------
-    InvalidInputError
-        When the wanted number is out of its domain.
 
     Examples
     --------
@@ -126,10 +118,6 @@ def find_boundaries(column: KeyColumn, maximum: int) -> Boundaries:
     >>> find_boundaries(KeyColumn(keys, np.zeros(1000, np.uint8)), 3).keys
     array([250, 500, 750])
     """
-    if not 1 <= maximum <= MAX_BOUNDARIES:
-        raise InvalidInputError(
-            f"Cannot lay out with {maximum} boundaries, because their number must be in [1, {MAX_BOUNDARIES}]"
-        )
     values = column.values
     if isinstance(values, np.ndarray):
         distinct, counts = np.unique(values, return_counts=True)

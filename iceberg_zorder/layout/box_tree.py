@@ -20,22 +20,13 @@ import numpy.typing as npt
 
 ADAPTIVE = "adaptive"
 
-_LAST = (1 << 16) - 1
 
 Positions = Sequence[npt.NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
 class Split:
-    """An inner node: rows whose position in a column lies below ``start`` go left.
-
-    Parameters
-    ----------
-    column : int
-        Place of the column among the active ones.
-    start : int
-        The first position on the right side, at least 1.
-    """
+    """An inner node: rows whose position in an active column lies below ``start``, at least 1, go left."""
 
     column: int
     start: int
@@ -43,14 +34,9 @@ class Split:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A box, and the files that its rows go to.
+    """A box, and how many files its rows go to: more than one where they are too alike to be told apart.
 
-    Parameters
-    ----------
-    files : int
-        Number of files, at least 1; more than one where rows are too alike to be told apart.
-    lower, upper : tuple of int
-        The smallest and largest sampled position in every column, both included; (0, 2^bits - 1) without a sampled row.
+    Its edges are the smallest and largest sampled position in every column; 0 and 2^bits - 1 without a sampled row.
     """
 
     files: int
@@ -60,12 +46,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class BoxTree:
-    """A tree of splits whose leaves are files.
-
-    Parameters
-    ----------
-    nodes : tuple of Split and Leaf
-        The nodes in preorder: a split, its left side, its right side. One whole tree.
+    """A tree of splits whose leaves are files, in preorder: a split, its left side, its right side.
 
     Examples
     --------
@@ -96,51 +77,8 @@ class BoxTree:
         """Whether some leaf has more than one file."""
         return self.files > len(self.leaves)
 
-    def regions(self, columns: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Find the positions of the rows that splits send to each file.
-
-        Parameters
-        ----------
-        columns : int
-            The number of active columns.
-
-        Returns
-        -------
-        first, last : ndarray of int64, shape (files, columns)
-            Positions from 0 on, both included; the last one there may be, or more, where nothing is split off.
-
-        Examples
-        --------
-        >>> tree = BoxTree((Split(0, 10), Leaf(1, (0,), (9,)), Leaf(2, (10,), (10,))))
-        >>> [each.tolist() for each in tree.regions(1)]
-        [[[0], [10], [10]], [[9], [65535], [65535]]]
-        """
-        found: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
-        waiting = [((0,) * columns, (_LAST,) * columns)]
-        for node in self.nodes:
-            first, last = waiting.pop()
-            if isinstance(node, Leaf):
-                found += [(first, last)] * node.files
-                continue
-            place = node.column
-            waiting.append(((*first[:place], node.start, *first[place + 1 :]), last))
-            waiting.append((first, (*last[:place], node.start - 1, *last[place + 1 :])))
-        edges = np.array(found, np.int64).reshape(len(found), 2, columns)
-        return edges[:, 0], edges[:, 1]
-
     def leaf(self, positions: Positions) -> npt.NDArray[np.int64]:
-        """Find the leaf of every row.
-
-        Parameters
-        ----------
-        positions : sequence of ndarray of int64
-            One array per active column, with one position per row.
-
-        Returns
-        -------
-        ndarray of int64
-            Numbers of leaves, left to right.
-        """
+        """Find the leaf of every row."""
         columns, starts, rights, numbers = self._arrays
         rows = len(positions[0]) if len(positions) else 0
         node = np.zeros(rows, np.int64)
@@ -154,21 +92,7 @@ class BoxTree:
         return numbers[node]
 
     def file(self, leaf: npt.NDArray[np.int64], tie_breakers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Find the file of every row.
-
-        Parameters
-        ----------
-        leaf : ndarray of int64
-            The rows' leaves.
-        tie_breakers : ndarray of int64
-            Numbers that spread the rows of a leaf over its files, by their remainder; they must depend on the row
-            alone.
-
-        Returns
-        -------
-        ndarray of int64
-            Files in [0, files).
-        """
+        """Find the file of every row, given its leaf, over whose files tie breakers spread rows by their remainder."""
         files = np.array([each.files for each in self.leaves], np.int64)
         first = np.cumsum(files) - files
         found: npt.NDArray[np.int64] = first[leaf] + tie_breakers % files[leaf]
@@ -177,23 +101,9 @@ class BoxTree:
     def rescaled(
         self, column: int, positions: npt.NDArray[np.int64], leaf: npt.NDArray[np.int64], bits: int
     ) -> npt.NDArray[np.int64]:
-        """Stretch the positions of one column over the boxes of the rows' leaves.
+        """Stretch the positions of one column over the boxes of the rows' leaves, from which none sticks out.
 
-        Parameters
-        ----------
-        column : int
-            Place of the column among the active ones.
-        positions : ndarray of int64
-            The rows' positions in it.
-        leaf : ndarray of int64
-            The rows' leaves.
-        bits : int
-            Bits of a position.
-
-        Returns
-        -------
-        ndarray of int64
-            floor((p - lower) * 2^bits / (upper - lower + 1)), in [0, 2^bits), p being the position moved into the box.
+        floor((p - lower) * 2^bits / (upper - lower + 1)), in [0, 2^bits), p being the position moved into the box.
 
         Examples
         --------

@@ -20,14 +20,9 @@ class ClusteringColumn:
     Parameters
     ----------
     parts : tuple of str
-        The column's name and, if it is nested, the names of the fields down to it; at least one.
+        The column's name and, if it is nested, the names of the fields down to it.
     type : str
         Its type as Iceberg writes it, such as ``"long"`` or ``"decimal(10, 2)"``.
-
-    Raises
-    ------
-    InvalidInputError
-        When there is no part.
 
     Examples
     --------
@@ -38,10 +33,6 @@ class ClusteringColumn:
     parts: tuple[str, ...]
     type: str
 
-    def __post_init__(self) -> None:
-        if not self.parts:
-            raise InvalidInputError("Cannot cluster by a column, because it has no name")
-
     @property
     def name(self) -> str:
         """The parts joined by dots, in backticks where a part is not a plain word."""
@@ -50,16 +41,6 @@ class ClusteringColumn:
 
 def quoted_name(parts: tuple[str, ...]) -> str:
     """Join the parts of a name, in backticks where a part is not a plain word.
-
-    Parameters
-    ----------
-    parts : tuple of str
-        The parts, each taken literally.
-
-    Returns
-    -------
-    str
-        A text that :func:`parse_name` reads back.
 
     Examples
     --------
@@ -95,21 +76,6 @@ def quoted_identifier(part: str) -> str:
 def parse_name(text: str) -> tuple[str, ...]:
     """Read the name of one column.
 
-    Parameters
-    ----------
-    text : str
-        The name, such as ``a.`b c```.
-
-    Returns
-    -------
-    tuple of str
-        Its parts.
-
-    Raises
-    ------
-    InvalidInputError
-        When the text is not one name.
-
     Examples
     --------
     >>> parse_name("a.`b.c`")
@@ -124,18 +90,8 @@ def parse_name(text: str) -> tuple[str, ...]:
 class NameReader:
     """Reads names of columns from left to right; what reads more than names extends it.
 
-    Parameters
-    ----------
-    text : str
-        What to read.
-    action : str
-        What the text is read for, as messages say it: ``parse sort_order``.
-
-    Raises
-    ------
-    InvalidInputError
-        By every method, when the text does not go on as it should; the message names the position as a number of
-        characters before it.
+    Where the text does not go on as it should, a message says which ``action`` fails, ``parse sort_order``, at which
+    position.
 
     Examples
     --------

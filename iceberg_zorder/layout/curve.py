@@ -32,21 +32,6 @@ MAX_POSITION_BITS = 16
 def position_bits(columns: int) -> int:
     """Bits of every column's positions.
 
-    Parameters
-    ----------
-    columns : int
-        Number of active clustering columns, in [0, 63].
-
-    Returns
-    -------
-    int
-        min(16, floor(63 / columns)), and 0 without columns.
-
-    Raises
-    ------
-    InvalidInputError
-        When there are more columns than the index has bits.
-
     Examples
     --------
     >>> [position_bits(columns) for columns in (0, 1, 3, 4, 63)]
@@ -65,22 +50,6 @@ def spread(positions: npt.NDArray[np.int64], column: int, columns: int, bits: in
     Bit i of column c (0 the least significant bit, and the first column) goes to bit ``i * columns + columns - 1 - c``:
     round robin from the most significant bit, first column first.
 
-    Parameters
-    ----------
-    positions : ndarray of int64
-        Positions in [0, 2^bits).
-    column : int
-        The column's place, in [0, columns).
-    columns : int
-        Number of columns.
-    bits : int
-        Bits of each position; ``bits * columns`` is at most 63.
-
-    Returns
-    -------
-    ndarray of int64
-        The column's share; the index is the OR of all columns' shares.
-
     Examples
     --------
     >>> [format(int(share), "06b") for share in spread(np.array([0b111, 0b100]), column=0, columns=2, bits=3)]
@@ -94,18 +63,6 @@ def spread(positions: npt.NDArray[np.int64], column: int, columns: int, bits: in
 
 def zorder_index(positions: Sequence[npt.NDArray[np.int64]], bits: int) -> npt.NDArray[np.int64]:
     """Interleave the positions of rows.
-
-    Parameters
-    ----------
-    positions : sequence of ndarray of int64
-        One array per column, first column first; each has one position per row, in [0, 2^bits).
-    bits : int
-        Bits of each position.
-
-    Returns
-    -------
-    ndarray of int64
-        One index per row, in [0, 2^(bits * columns)).
 
     Examples
     --------
@@ -122,20 +79,6 @@ def hilbert_index(zorder: npt.NDArray[np.int64], columns: int, bits: int) -> npt
     """Find where interleaved indexes lie on the Hilbert curve.
 
     Neighbours on the curve differ in one position, and there by one; the z-order curve jumps.
-
-    Parameters
-    ----------
-    zorder : ndarray of int64
-        Interleaved indexes, see :func:`zorder_index`, in [0, 2^(bits * columns)).
-    columns : int
-        Number of columns, in [1, 8].
-    bits : int
-        Bits of each position; ``bits * columns`` is at most 63.
-
-    Returns
-    -------
-    ndarray of int64
-        The Hilbert indexes, in the same domain.
 
     Examples
     --------
@@ -160,20 +103,6 @@ def hilbert_index(zorder: npt.NDArray[np.int64], columns: int, bits: int) -> npt
 
 def curve_index(curve: str, positions: Sequence[npt.NDArray[np.int64]], bits: int) -> npt.NDArray[np.int64]:
     """Find the index of rows on a curve.
-
-    Parameters
-    ----------
-    curve : str
-        ``"zorder"`` or ``"hilbert"``.
-    positions : sequence of ndarray of int64
-        One array per column, one or more, first column first; each in [0, 2^bits).
-    bits : int
-        Bits of each position.
-
-    Returns
-    -------
-    ndarray of int64
-        One index per row, in [0, 2^(bits * columns)).
 
     Examples
     --------

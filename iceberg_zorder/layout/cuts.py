@@ -12,12 +12,7 @@ EVEN = "even"
 
 @dataclass(frozen=True)
 class EvenCuts:
-    """Files of equal counts along the curve.
-
-    Parameters
-    ----------
-    starts : tuple of int
-        The first index of every file but the first, strictly increasing.
+    """Files of equal counts along the curve, by the first index of every file but the first, strictly increasing.
 
     Examples
     --------
@@ -33,18 +28,7 @@ class EvenCuts:
         return len(self.starts) + 1
 
     def file(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Find the files of rows.
-
-        Parameters
-        ----------
-        index : ndarray of int64
-            Indexes of rows.
-
-        Returns
-        -------
-        ndarray of int64
-            Their files, in [0, files). Equal indexes have one file.
-        """
+        """Find the files of rows."""
         return np.searchsorted(np.array(self.starts, np.int64), index, side="right").astype(np.int64)
 
 
@@ -53,18 +37,6 @@ def even_cuts(index: npt.NDArray[np.int64], files: int) -> EvenCuts:
 
     Where a cut would part equal indexes it moves to the nearer end of their run, so many equal indexes may leave
     fewer files than wanted.
-
-    Parameters
-    ----------
-    index : ndarray of int64
-        Indexes of the sampled rows, sorted.
-    files : int
-        Wanted number of files, at least 1.
-
-    Returns
-    -------
-    EvenCuts
-        At most ``files`` files, none of them empty of sampled rows.
 
     Examples
     --------

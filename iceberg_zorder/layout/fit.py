@@ -8,17 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow.compute as pc
 
-from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.boundaries import find_boundaries
 from iceberg_zorder.layout.box_tree import ADAPTIVE
 from iceberg_zorder.layout.columns import ClusteringColumn
-from iceberg_zorder.layout.curve import HILBERT, MAX_HILBERT_COLUMNS, ZORDER, position_bits
+from iceberg_zorder.layout.curve import HILBERT, ZORDER, position_bits
 from iceberg_zorder.layout.cuts import EvenCuts, even_cuts
 from iceberg_zorder.layout.grow import WORKLOAD_SHARE, grow, tighter_curve
 from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
-from iceberg_zorder.layout.keys import NAN, NULL, VALUE, KeyColumn, domain
+from iceberg_zorder.layout.keys import NAN, NULL, VALUE, KeyColumn
 from iceberg_zorder.layout.layout import Layout, LayoutColumn, global_index
-from iceberg_zorder.layout.positions import bucket_positions
 from iceberg_zorder.layout.sample import Sample
 
 
@@ -62,31 +60,10 @@ def fit(
     workload: Callable[[Layout], QueryBoxes] | None = None,
     workload_share: float = WORKLOAD_SHARE,
 ) -> Layout:
-    """Fit a layout to a sample.
+    """Fit a layout to a sample of the leading and the clustering columns, 63 at most.
 
-    Parameters
-    ----------
-    columns : sequence of ClusteringColumn
-        The leading columns and the clustering columns, between 1 and 63 in all.
-    sample : Sample
-        Their sampled keys, in the same order.
-    request : LayoutRequest
-        What the layout is to be like.
-    workload : callable, optional
-        Puts what queries want into the positions of a layout that has no cuts yet, by its columns in their order, for
-        adaptive cuts that have these queries read least.
-    workload_share : float, optional
-        The share of the queries that the workload knows, in [0, 1].
-
-    Returns
-    -------
-    Layout
-        With adaptive cuts, ``request.files`` files; with even cuts at most as many.
-
-    Raises
-    ------
-    InvalidInputError
-        When an argument lies outside its domain, or the sample does not fit the columns.
+    Adaptive cuts have the queries of a workload read least: ``workload`` puts what they want into the positions of a
+    layout without cuts, and ``workload_share`` of all queries are among them.
 
     Examples
     --------
@@ -100,7 +77,7 @@ def fit(
     array([[0, 2],
            [1, 3]])
     """
-    _check(columns, sample, request)
+    position_bits(len(columns))  # refuses too many
     active = [place for place, keys in enumerate(sample.columns) if _separates(keys)]
     bits = position_bits(len(active))
     leading = sum(place < len(request.leading_orders) for place in active)
@@ -134,33 +111,8 @@ def fit(
 def _fitted(place: int, column: ClusteringColumn, keys: KeyColumn, bits: int, request: LayoutRequest) -> LayoutColumn:
     boundaries = find_boundaries(keys, request.boundaries)
     descending, nulls_first = request.leading_orders[place] if place < len(request.leading_orders) else (False, False)
-    positions = bucket_positions(
-        boundaries.bucket_of(keys), boundaries.buckets, bits, descending=descending, nulls_first=nulls_first
-    )
+    positions = boundaries.positions(keys, bits, descending=descending, nulls_first=nulls_first)
     return LayoutColumn(place, column, boundaries, positions)
-
-
-def _check(columns: Sequence[ClusteringColumn], sample: Sample, request: LayoutRequest) -> None:
-    clustering = len(columns) - len(request.leading_orders)
-    if clustering < 1:
-        raise InvalidInputError("Cannot lay out rows, because there are no clustering columns")
-    if request.files < 1:
-        raise InvalidInputError(f"Cannot lay out rows in {request.files} files, because there must be at least 1")
-    if request.curve == HILBERT and clustering > MAX_HILBERT_COLUMNS:
-        raise InvalidInputError(
-            f"Cannot lay out {clustering} columns along a Hilbert curve, because it takes at most {MAX_HILBERT_COLUMNS}"
-        )
-    if len(columns) != len(sample.columns):
-        raise InvalidInputError(
-            f"Cannot lay out {len(columns)} clustering columns, because the sample has {len(sample.columns)}"
-        )
-    position_bits(len(columns))
-    for column, keys in zip(columns, sample.columns, strict=True):
-        if domain(column.type) != keys.domain:
-            raise InvalidInputError(
-                f"Cannot lay out column '{column.name}' of type '{column.type}', because its keys are "
-                f"{domain(column.type)} and the sample has {keys.domain}"
-            )
 
 
 def _separates(keys: KeyColumn) -> bool:

@@ -15,17 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from iceberg_zorder.layout.box_tree import BoxTree, Leaf, Positions, Split
 from iceberg_zorder.layout.curve import HILBERT, MAX_HILBERT_COLUMNS, ZORDER, curve_index
-from iceberg_zorder.layout.growth.costs import Costs, Ends
-from iceberg_zorder.layout.growth.extents import Extents
+from iceberg_zorder.layout.growth.extents import Costs, Ends, Extents
 from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
 from iceberg_zorder.layout.growth.query_costs import QueryCosts
-from iceberg_zorder.layout.growth.split_points import FileSizes, nearest_shares, without_repeats
 
 WORKLOAD_SHARE = 0.95
 """The share of the queries that a workload is taken to know."""
@@ -35,6 +34,19 @@ WORKLOAD_TOLERANCE = 0.5
 
 _RUNS = 8
 """Runs of rows in a leaf that the two curves are compared by."""
+
+_POINTS = 9
+"""Split points tried for each share of the files."""
+
+_PLACES = np.arange(1.0, _POINTS + 1.0)
+
+_ENDS = 12
+"""Ends of queries tried, the heaviest ones."""
+
+_FIRST = np.ones(1, np.bool_)
+
+_Integers = npt.NDArray[np.int64]
+_Edges = npt.NDArray[np.uint16]
 
 
 def grow(
@@ -48,33 +60,12 @@ def grow(
     workload: QueryBoxes | None = None,
     workload_share: float = WORKLOAD_SHARE,
 ) -> BoxTree:
-    """Grow a tree with a wanted number of files.
+    """Grow a tree with a wanted number of files on the positions of sampled rows, by active column.
 
-    Parameters
-    ----------
-    positions : sequence of ndarray of int64
-        Positions of the sampled rows, one array per active column, in [0, 2^bits).
-    bits : int
-        Bits of a position, in [0, 16].
-    files : int
-        Wanted number of files, at least 1; there are as many.
-    tolerance : float
-        How far a file's share of the sampled rows may lie from the mean, in [0, 1). Where no split keeps to it, the
-        most even one is taken.
-    weights : sequence of float
-        Weight of every active column, positive; the leading ones are not looked at.
-    leading : int
-        Number of leading columns that are split first, one after the other.
-    workload : QueryBoxes, optional
-        What queries want of the active columns.
-    workload_share : float, optional
-        The share of the queries that the workload knows, in [0, 1]; the others are taken to ask for values of rows, by
-        each column as often as its weight says.
-
-    Returns
-    -------
-    BoxTree
-        The tree. Equal rows are in one leaf; a leaf has several files where its sampled rows are all equal.
+    A file's share of the rows lies within ``tolerance`` of the mean; where no split keeps to it, the most even one is
+    taken. The leading columns are split first, one after the other. The ``workload`` has ``workload_share`` of the
+    queries; the others are taken to ask for values of rows, by each column as often as its weight says. Equal rows are
+    in one leaf; a leaf has several files where its sampled rows are all equal.
 
     Examples
     --------
@@ -104,26 +95,10 @@ def grow(
 
 
 def tighter_curve(tree: BoxTree, positions: Positions, bits: int, leading: int = 0) -> str:
-    """Choose the curve that orders the rows inside the leaves in tighter runs.
+    """Choose the curve that orders the rows inside the leaves in tighter runs, z-order of equal ones.
 
     Each leaf's sampled rows are put in the order of each curve and cut into 8 even runs; a curve's cost is the sum,
     over all runs and columns, of largest less smallest position, times the run's rows.
-
-    Parameters
-    ----------
-    tree : BoxTree
-        The tree.
-    positions : sequence of ndarray of int64
-        Positions of the sampled rows, one array per active column.
-    bits : int
-        Bits of a position.
-    leading : int
-        Number of leading columns that are no part of the curve.
-
-    Returns
-    -------
-    str
-        ``"zorder"`` or ``"hilbert"``; the former for equal costs, and where Hilbert has too many or too few columns.
 
     Examples
     --------
@@ -153,27 +128,111 @@ def _runs_cost(index: npt.NDArray[np.int64], leaf: npt.NDArray[np.int64], positi
     )
 
 
-@dataclass(frozen=True)
-class _Candidate:
+class _Candidate(NamedTuple):
     cost: float
     column: int
     start: int
     files: int
 
 
-@dataclass(frozen=True)
-class _Tried:
+class _Tried(NamedTuple):
     """Splits of a column: by split its column, start, and rows and files on the left side.
 
     The smallest and largest positions on both sides have shape (sides, columns, splits).
     """
 
-    columns: npt.NDArray[np.int64]
-    starts: npt.NDArray[np.uint16]
-    cuts: npt.NDArray[np.int64]
-    shares: npt.NDArray[np.int64]
-    lows: npt.NDArray[np.uint16]
-    highs: npt.NDArray[np.uint16]
+    columns: _Integers
+    starts: _Edges
+    cuts: _Integers
+    shares: _Integers
+    lows: _Edges
+    highs: _Edges
+
+
+@dataclass(frozen=True)
+class FileSizes:
+    """How many sampled rows a file may have: on average, and how far a file may lie from that, as a share of it."""
+
+    mean: float
+    tolerance: float
+
+    @property
+    def least(self) -> float:
+        """The fewest rows of a file."""
+        return (1.0 - self.tolerance) * self.mean
+
+    @property
+    def most(self) -> float:
+        """The most rows of a file."""
+        return (1.0 + self.tolerance) * self.mean
+
+    def tolerate(self, rows: _Integers, files: _Integers) -> npt.NDArray[np.bool_]:
+        """Find whether so many rows can be in so many files."""
+        tolerated: npt.NDArray[np.bool_] = (files * self.least <= rows) & (rows <= files * self.most)
+        return tolerated
+
+    def cuts(self, ordered: _Edges, files: int, ends: Ends) -> tuple[_Integers, _Integers]:
+        """List the rows to try on the left side of a split of sorted positions, and its files.
+
+        About a quarter, a half and three quarters of the files are tried with up to 9 evenly spread cuts each, and as
+        many files as fit with the cuts at the 12 heaviest ends.
+
+        Examples
+        --------
+        >>> ends = Ends(np.array([7]), np.array([1.0]))
+        >>> FileSizes(4.0, 0.25).cuts(np.arange(16, dtype=np.uint16), 4, ends)
+        (array([ 3,  4,  5,  6,  7,  8,  9, 10, 11, 12, 13,  7]), array([1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 2]))
+        """
+        rows = len(ordered)
+        starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+        half, quarter = files // 2, max(1, files // 4)
+        tried = [share for share in (half - quarter, half, half + quarter) if 1 <= share < files]
+        low = [max(share * self.least, rows - (files - share) * self.most) for share in tried]
+        high = [min(share * self.most, rows - (files - share) * self.least) for share in tried]
+        first = np.searchsorted(starts, low, side="left").tolist()
+        end = np.searchsorted(starts, high, side="right").tolist()
+        cuts, shares = [], []
+        for share, lowest, highest, begin, stop in zip(tried, low, high, first, end, strict=True):
+            allowed = starts[begin:stop]
+            if stop - begin > _POINTS:
+                targets = lowest + (highest - lowest) * _PLACES / 10.0
+                allowed = allowed[_without_repeats(_nearest(allowed, targets))]
+            cuts.append(allowed)
+            shares.append(np.full(len(allowed), share))
+        if len(ends.starts):
+            of_ends = self._cuts_at(ends, ordered, files)
+            cuts.append(of_ends)
+            shares.append(_nearest_shares(of_ends, rows, files))
+        return np.concatenate(cuts), np.concatenate(shares)
+
+    def _cuts_at(self, ends: Ends, ordered: _Edges, files: int) -> _Integers:
+        """List the rows on the left side of the heaviest ends; of equal ones the first."""
+        rows = len(ordered)
+        # A count by weight adds one after the other.
+        weights = np.bincount(np.searchsorted(ordered, ends.starts), weights=ends.weights, minlength=rows)
+        cuts = np.flatnonzero(weights[1:rows]) + 1
+        shares = _nearest_shares(cuts, rows, files)
+        cuts = cuts[self.tolerate(cuts, shares) & self.tolerate(rows - cuts, files - shares)]
+        return np.sort(cuts[np.argsort(-weights[cuts], kind="stable")[:_ENDS]])
+
+
+def _nearest_shares(cuts: _Integers, rows: int, files: int) -> _Integers:
+    """Round the files for so many of the rows to the nearest number, in integers."""
+    return np.minimum(np.maximum((2 * files * cuts + rows) // (2 * rows), 1), files - 1)
+
+
+def _nearest(sorted_values: _Integers, targets: npt.NDArray[np.float64]) -> _Integers:
+    """Find the place of the value nearest to each target, the lower one of two."""
+    above = np.minimum(np.searchsorted(sorted_values, targets, side="left"), len(sorted_values) - 1)
+    below = np.maximum(above - 1, 0)
+    nearer = sorted_values[above] - targets < targets - sorted_values[below]
+    return np.where(nearer, above, below)
+
+
+def _without_repeats(ordered: _Integers) -> _Integers:
+    """Leave equal neighbours out: np.unique sorts once more, and takes several times as long for so few."""
+    others: _Integers = ordered[np.concatenate((_FIRST[: len(ordered)], ordered[1:] != ordered[:-1]))]
+    return others
 
 
 class _Grower:
@@ -184,7 +243,7 @@ class _Grower:
         self._leading = leading
         self._sizes = sizes
 
-    def node(self, table: npt.NDArray[np.uint16], files: int, costs: Costs) -> None:
+    def node(self, table: _Edges, files: int, costs: Costs) -> None:
         """Add the node of some sampled rows, and all nodes below it."""
         best = None
         if files > 1 and table.size:
@@ -198,12 +257,12 @@ class _Grower:
         self.node(table[:, left], best.files, costs)
         self.node(table[:, ~left], files - best.files, costs)
 
-    def _leaf(self, table: npt.NDArray[np.uint16], files: int) -> Leaf:
+    def _leaf(self, table: _Edges, files: int) -> Leaf:
         if not table.size:
             return Leaf(files, (0,) * self._columns, (self._top,) * self._columns)
         return Leaf(files, tuple(table.min(axis=1).tolist()), tuple(table.max(axis=1).tolist()))
 
-    def _best(self, table: npt.NDArray[np.uint16], files: int, costs: Costs) -> _Candidate | None:
+    def _best(self, table: _Edges, files: int, costs: Costs) -> _Candidate | None:
         """Find the split with the least cost within the tolerance, else the most even one, else none."""
         for column in range(self._leading):
             if table[column].min() < table[column].max():
@@ -213,7 +272,7 @@ class _Grower:
                 break
         return self._within_tolerance(table, files, costs) or self._most_even(table, files)
 
-    def _within_tolerance(self, table: npt.NDArray[np.uint16], files: int, costs: Costs) -> _Candidate | None:
+    def _within_tolerance(self, table: _Edges, files: int, costs: Costs) -> _Candidate | None:
         """Find the split of a clustering column with the least cost within the tolerance."""
         tried = [
             self._tried(table, files, column, costs.ends(column)) for column in range(self._leading, self._columns)
@@ -232,12 +291,12 @@ class _Grower:
         place = int(total.argmin())
         return _Candidate(float(total[place]), int(columns[place]), int(starts[place]), int(shares[place]))
 
-    def _tried(self, table: npt.NDArray[np.uint16], files: int, column: int, ends: Ends) -> _Tried:
+    def _tried(self, table: _Edges, files: int, column: int, ends: Ends) -> _Tried:
         """List the splits of a column that are tried, with the boxes on both sides."""
         order = np.argsort(table[column], kind="stable")
         ordered = table.take(order, axis=1)
         cuts, shares = self._sizes.cuts(ordered[column], files, ends)
-        edges = without_repeats(np.sort(cuts))
+        edges = _without_repeats(np.sort(cuts))
         place = np.searchsorted(edges, cuts)
         # The rows between two edges are looked at once, however many cuts they lie left or right of.
         segments = np.concatenate(([0], edges))
@@ -252,7 +311,7 @@ class _Grower:
             np.stack((_left_of_edges(np.maximum, highs)[:, place], _right_of_edges(np.maximum, highs)[:, place])),
         )
 
-    def _between_values(self, table: npt.NDArray[np.uint16], files: int, column: int) -> _Candidate | None:
+    def _between_values(self, table: _Edges, files: int, column: int) -> _Candidate | None:
         """Split a leading column where files keep to the tolerance, come out even, and as many on either side.
 
         How uneven the files come out counts in sixteenths of the mean, so that of many splits about as good the most
@@ -261,20 +320,18 @@ class _Grower:
         rows = table.shape[1]
         ordered = np.sort(table[column], kind="stable")
         cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-        shares = nearest_shares(cuts, rows, files)
+        shares = _nearest_shares(cuts, rows, files)
         kept = self._sizes.tolerate(cuts, shares) & self._sizes.tolerate(rows - cuts, files - shares)
         cuts, shares = cuts[kept], shares[kept]
         if not len(cuts):
             return None
-        left, right = (
-            np.abs(cuts / shares - self._sizes.mean),
-            np.abs((rows - cuts) / (files - shares) - self._sizes.mean),
-        )
-        uneven = np.floor(np.maximum(left, right) / self._sizes.mean * 16.0)
+        mean = self._sizes.mean
+        left, right = np.abs(cuts / shares - mean), np.abs((rows - cuts) / (files - shares) - mean)
+        uneven = np.floor(np.maximum(left, right) / mean * 16.0)
         place = int(np.lexsort((np.abs(2 * shares - files), uneven))[0])
         return _Candidate(0.0, column, int(ordered[cuts[place]]), int(shares[place]))
 
-    def _most_even(self, table: npt.NDArray[np.uint16], files: int) -> _Candidate | None:
+    def _most_even(self, table: _Edges, files: int) -> _Candidate | None:
         """Find the split with any share of the files that is the most even."""
         best = None
         rows = table.shape[1]
@@ -283,7 +340,7 @@ class _Grower:
             cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
             if not len(cuts):
                 continue
-            shares = nearest_shares(cuts, rows, files)
+            shares = _nearest_shares(cuts, rows, files)
             uneven = np.abs(cuts * files - shares * rows) / np.minimum(shares, files - shares)
             place = int(uneven.argmin())
             if best is None or uneven[place] < best.cost:
@@ -291,12 +348,12 @@ class _Grower:
         return best
 
 
-def _left_of_edges(extreme: np.ufunc, segments: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint16]:
+def _left_of_edges(extreme: np.ufunc, segments: _Edges) -> _Edges:
     """Reduce, for each edge between two segments, shape (columns, segments), all segments on its left."""
-    reduced: npt.NDArray[np.uint16] = extreme.accumulate(segments, axis=1)[:, :-1]
+    reduced: _Edges = extreme.accumulate(segments, axis=1)[:, :-1]
     return reduced
 
 
-def _right_of_edges(extreme: np.ufunc, segments: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint16]:
+def _right_of_edges(extreme: np.ufunc, segments: _Edges) -> _Edges:
     """Reduce the segments on the right of each edge: in a mirror they are on its left."""
     return _left_of_edges(extreme, segments[:, ::-1])[:, ::-1]

@@ -62,14 +62,7 @@ _TOP_BIT = np.uint64(1 << 63)
 
 @dataclass(frozen=True, eq=False)
 class KeyColumn:
-    """The keys of one column of a sample.
-
-    Parameters
-    ----------
-    keys : ndarray of int64, shape (rows,), or LargeBinaryArray of that length
-        A key for every row; those of rows that are no value mean nothing.
-    states : ndarray of uint8, shape (rows,)
-        ``VALUE``, ``NAN`` or ``NULL``.
+    """The keys of one column of a sample, and the states of its rows; keys of rows that are no value mean nothing.
 
     Examples
     --------
@@ -125,22 +118,7 @@ def joined_keys(columns: Sequence[KeyColumn]) -> KeyColumn:
 
 
 def domain(type_name: str) -> Domain:
-    """Tell the domain of a type's keys.
-
-    Parameters
-    ----------
-    type_name : str
-        The type as Iceberg writes it.
-
-    Returns
-    -------
-    str
-        ``long`` or ``bytes``.
-
-    Raises
-    ------
-    InvalidInputError
-        When Iceberg keeps no comparable lower/upper bounds for the type (struct, list, map, variant, geometry, ...).
+    """Tell the domain of a type's keys; types without comparable lower/upper bounds are refused.
 
     Examples
     --------
@@ -163,25 +141,8 @@ def domain(type_name: str) -> Domain:
 def encode(array: pa.Array | pa.ChunkedArray, type_name: str) -> KeyColumn:
     """Turn the values of a column into keys.
 
-    Parameters
-    ----------
-    array : pyarrow.Array or pyarrow.ChunkedArray
-        The values. Times in another unit and decimals of another scale are converted, dictionaries and extension
-        types taken as what they stand for; integers are taken as the numbers of the table above.
-    type_name : str
-        The type as Iceberg writes it.
-
-    Returns
-    -------
-    KeyColumn
-        One key and one state per row.
-
-    Raises
-    ------
-    InvalidInputError
-        When the type has no keys.
-    pyarrow.ArrowInvalid
-        When a value cannot be converted without loss.
+    Times in another unit and decimals of another scale are converted, unless they lose something. Dictionaries and
+    extension types are taken as what they stand for, integers as the numbers of the table above.
 
     Examples
     --------

@@ -18,19 +18,7 @@ from iceberg_zorder.layout.sample import Sample
 
 @dataclass(frozen=True, eq=False)
 class LayoutColumn:
-    """An active clustering column of a layout.
-
-    Parameters
-    ----------
-    ordinal : int
-        Its place among the columns that the layout was fitted to.
-    column : ClusteringColumn
-        Name and type.
-    boundaries : Boundaries
-        Its boundaries.
-    positions : ndarray of int64, shape (boundaries.buckets,)
-        The position of every bucket.
-    """
+    """An active clustering column: its place among those that the layout was fitted to, and its buckets' positions."""
 
     ordinal: int
     column: ClusteringColumn
@@ -40,7 +28,7 @@ class LayoutColumn:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Boundaries, curve and cuts. Immutable, serialisable, and the same in Python and Java for the same sample.
+    """Boundaries, curve and cuts: the same in Python and Java for the same sample.
 
     Parameters
     ----------
@@ -71,35 +59,13 @@ class Layout:
         return self.cuts.files
 
     def positions(self, sample: Sample) -> list[npt.NDArray[np.int64]]:
-        """Find the positions of every row.
-
-        Parameters
-        ----------
-        sample : Sample
-            Rows with the columns that the layout was fitted to, in the same order.
-
-        Returns
-        -------
-        list of ndarray of int64, shape (rows,)
-            One array for every active column.
-        """
+        """Find the positions of every row."""
         return [
             column.positions[column.boundaries.bucket_of(sample.columns[column.ordinal])] for column in self.columns
         ]
 
     def index(self, sample: Sample) -> npt.NDArray[np.int64]:
-        """Find the index of every row: its place among the rows of its file, after the values of the leading columns.
-
-        Parameters
-        ----------
-        sample : Sample
-            Rows with the columns that the layout was fitted to, in the same order.
-
-        Returns
-        -------
-        ndarray of int64, shape (rows,)
-            Non-negative indexes.
-        """
+        """Find the index of every row: its place in its file, after the values of the leading columns."""
         positions = self.positions(sample)
         if isinstance(self.cuts, EvenCuts):
             return global_index(positions, sample.rows, self.leading, self.curve, self.bits)
@@ -113,20 +79,10 @@ class Layout:
         return curve_index(self.curve, stretched, self.bits)
 
     def file(self, sample: Sample, tie_breakers: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.int64]:
-        """Find the file of every row, in [0, files).
+        """Find the file of every row.
 
-        Parameters
-        ----------
-        sample : Sample
-            Rows with the columns that the layout was fitted to, in the same order.
-        tie_breakers : ndarray of int64, shape (rows,), optional
-            Numbers that depend on the row alone. Rows that nothing tells apart are spread over the files of their box
-            by them; without, all go to its first file.
-
-        Returns
-        -------
-        ndarray of int64, shape (rows,)
-            Files.
+        Rows that nothing else tells apart are spread over the files of their box by tie breakers, numbers that depend
+        on the row alone; without, all go to its first file.
         """
         if isinstance(self.cuts, EvenCuts):
             return self.cuts.file(self.index(sample))
@@ -139,24 +95,6 @@ def global_index(
     positions: Sequence[npt.NDArray[np.int64]], rows: int, leading: int, curve: str, bits: int
 ) -> npt.NDArray[np.int64]:
     """Join the positions of the leading columns, one after the other, and then the index on the curve.
-
-    Parameters
-    ----------
-    positions : sequence of ndarray of int64
-        One array per active column, the leading ones first; each in [0, 2^bits).
-    rows : int
-        Number of rows.
-    leading : int
-        How many columns are leading ones: split, and sorted by, before the curve.
-    curve : str
-        The curve of the others.
-    bits : int
-        Bits of a position.
-
-    Returns
-    -------
-    ndarray of int64, shape (rows,)
-        Indexes in [0, 2^(bits * columns)).
 
     Examples
     --------

@@ -9,7 +9,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.keys import KeyColumn
 
 _PAGE_INDEX_BYTES = 64
@@ -19,32 +18,18 @@ _SAMPLE_BYTES = 1 << 27
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Keys of sampled rows, one column per clustering column.
-
-    Parameters
-    ----------
-    columns : tuple of KeyColumn
-        Columns of equal length; row i of every column is of one row of the table.
-
-    Raises
-    ------
-    InvalidInputError
-        When the lengths differ.
+    """Keys of sampled rows, one column of equal length per clustering column.
 
     Examples
     --------
     >>> import pyarrow as pa
     >>> from iceberg_zorder.layout.keys import encode
-    >>> Sample((encode(pa.array([1, 2]), "long"), encode(pa.array(["a", None]), "string"))).rows
-    2
+    >>> sample = Sample((encode(pa.array([1, 2]), "long"), encode(pa.array(["a", None]), "string")))
+    >>> sample.rows, sample.take(np.array([1, 0])).columns[0].keys
+    (2, array([2, 1]))
     """
 
     columns: tuple[KeyColumn, ...]
-
-    def __post_init__(self) -> None:
-        lengths = {column.rows for column in self.columns}
-        if len(lengths) > 1:
-            raise InvalidInputError(f"Cannot sample columns of {sorted(lengths)} rows, because a sample has whole rows")
 
     @property
     def rows(self) -> int:
@@ -52,27 +37,11 @@ class Sample:
         return self.columns[0].rows if self.columns else 0
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> Sample:
-        """Take some rows.
-
-        Examples
-        --------
-        >>> import pyarrow as pa
-        >>> from iceberg_zorder.layout.keys import encode
-        >>> Sample((encode(pa.array([1, 2]), "long"),)).where(np.array([False, True])).columns[0].keys
-        array([2])
-        """
+        """Take some rows."""
         return Sample(tuple(column.where(chosen) for column in self.columns))
 
     def take(self, rows: npt.NDArray[np.int64]) -> Sample:
-        """Take rows by their places.
-
-        Examples
-        --------
-        >>> import pyarrow as pa
-        >>> from iceberg_zorder.layout.keys import encode
-        >>> Sample((encode(pa.array([1, 2, 3]), "long"),)).take(np.array([2, 0])).columns[0].keys
-        array([3, 1])
-        """
+        """Take rows by their places."""
         return Sample(tuple(column.take(rows) for column in self.columns))
 
 
@@ -99,18 +68,6 @@ def sampled_bytes(kept: int | None, rows: int) -> int:
     and only if its first n bytes do: k is at or above its own beginning, which shows "if"; and where the first n bytes
     lie below b, they differ from b at a byte that both have, as b is not longer, and so k lies below b.
 
-    Parameters
-    ----------
-    kept : int or None
-        The characters or bytes that the table's bounds keep of a value; None if they keep all.
-    rows : int
-        How many rows are sampled at most, at least 1.
-
-    Returns
-    -------
-    int
-        Bytes, at least 64.
-
     Examples
     --------
     >>> sampled_bytes(16, 1_000_000), sampled_bytes(None, 50_000), sampled_bytes(None, 1_000_000), sampled_bytes(1, 1)
@@ -134,20 +91,7 @@ def cut(array: pa.Array, length: int) -> pa.LargeBinaryArray:
 
 
 def tails(array: pa.Array, length: int) -> npt.NDArray[np.int64]:
-    r"""Tell apart what is alike once it is cut.
-
-    Parameters
-    ----------
-    array : pyarrow.Array
-        Strings or binaries.
-    length : int
-        The bytes at which they are cut.
-
-    Returns
-    -------
-    ndarray of int64
-        0 for a value that has no more bytes, and for NULL; for others a number by which equal ones are known, in this
-        process.
+    """Tell apart what is alike once it is cut: 0 for what is not cut, else a number of its own in this process.
 
     Examples
     --------

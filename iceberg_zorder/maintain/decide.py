@@ -8,48 +8,33 @@ of it in this pass.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timezone, tzinfo
 from typing import Literal
 
-from iceberg_zorder.maintain.new_layout import workload_text
 from iceberg_zorder.maintain.observation import FileGroupNeed, Observation, TableName
-from iceberg_zorder.maintain.policy.settings import Budget, TableSettings
-from iceberg_zorder.maintain.triggers_met import triggers_met
+from iceberg_zorder.maintain.policy.schedule import cron_due
+from iceberg_zorder.maintain.policy.settings import Budget, TableSettings, Triggers
 
 Action = Literal["rewrite", "leave"]
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What is done about a table, and why.
-
-    Parameters
-    ----------
-    table : TableName
-        The table.
-    action : str
-        ``rewrite`` or ``leave``.
-    reason : str
-        Why.
-    groups : tuple of FileGroupNeed
-        The file groups that are rewritten, those that are worth most first.
-    deferred : tuple of FileGroupNeed
-        The file groups that the budget has no room for.
-    room : int or None
-        Bytes that may be rewritten if more are needed by then; None is without limit.
-    is_new_layout : bool
-        Whether the file groups are those of a new layout for the table's queries.
-    """
+    """What is done about a table, and why."""
 
     table: TableName
     action: Action
     reason: str
     groups: tuple[FileGroupNeed, ...] = ()
+    """The file groups that are rewritten, those that are worth most first."""
     deferred: tuple[FileGroupNeed, ...] = ()
+    """The file groups that the budget has no room for."""
     room: int | None = None
+    """Bytes that may be rewritten if more are needed by then; None is without limit."""
     is_new_layout: bool = False
+    """Whether the file groups are those of a new layout for the table's queries."""
 
     @property
     def size(self) -> int:
@@ -62,46 +47,24 @@ class Decision:
         return sum(each.saved_bytes for each in self.groups)
 
 
-@dataclass(frozen=True)
-class Circumstances:
-    """What decisions depend on besides the tables.
-
-    Parameters
-    ----------
-    now : datetime
-        The moment, with its time zone.
-    budget : Budget
-        What a pass may take.
-    not_before : mapping of TableName to datetime
-        Tables that are left in peace after conflicts, and until when.
-    """
-
-    now: datetime
-    budget: Budget
-    not_before: Mapping[TableName, datetime]
-
-
-def decide(tables: Sequence[tuple[Observation, TableSettings]], circumstances: Circumstances) -> tuple[Decision, ...]:
-    """Decide about tables.
+def decide(tables: Sequence[tuple[Observation, TableSettings]], now: datetime, budget: Budget) -> tuple[Decision, ...]:
+    """Decide about tables at a moment, which has a time zone.
 
     Examples
     --------
-    >>> from datetime import timezone
-    >>> from iceberg_zorder.maintain.policy.settings import Triggers
     >>> def table(name, size, worth):
     ...     groups = (FileGroupNeed(1, 4, size, worth, False, "overlap"),)
     ...     found = Observation(TableName("lake", ("db",), name), 1, None, groups=groups, pays=True)
     ...     return found, TableSettings(triggers=Triggers(scan_ratio=1.2))
     >>> tables = [table("a", 100, 0.1), table("b", 100, 0.5), table("c", 50, 0.2)]
     >>> now = datetime(2026, 11, 23, tzinfo=timezone.utc)
-    >>> found = decide(tables, Circumstances(now, Budget(bytes=160), {}))
+    >>> found = decide(tables, now, Budget(bytes=160))
     >>> [(each.table.name, each.action) for each in found]
     [('b', 'rewrite'), ('c', 'rewrite'), ('a', 'leave')]
     >>> found[2].reason
     'the budget of this pass has no room for it: 100 bytes, 10 are left'
     """
-    judged = [_judged(found, settings, circumstances) for found, settings in tables]
-    return _within(judged, circumstances.budget)
+    return _within([_judged(found, settings, now) for found, settings in tables], budget)
 
 
 def within(groups: Sequence[FileGroupNeed], size: int) -> tuple[FileGroupNeed, ...]:
@@ -121,31 +84,29 @@ def within(groups: Sequence[FileGroupNeed], size: int) -> tuple[FileGroupNeed, .
     return tuple(taken)
 
 
-def _judged(found: Observation, settings: TableSettings, circumstances: Circumstances) -> Decision:
+def _judged(found: Observation, settings: TableSettings, now: datetime) -> Decision:
     """Decide about a table as if there were no others."""
 
     def leave(reason: str) -> Decision:
         return Decision(found.table, "leave", reason)
 
-    now = circumstances.now
     if not settings.enabled:
         return leave(settings.disabled_because)
     if not settings.allows(now):
         return leave("it is outside of allowed-hours")
-    until = circumstances.not_before.get(found.table)
-    if until is not None and now < until:
-        return leave(f"it is left in peace until {until:%Y-%m-%d %H:%M:%SZ} after a conflict")
-    queries = [] if found.workload is None else [text for text in [workload_text(found.workload)] if text]
+    if found.conflicts is not None and now < found.conflicts.until:
+        return leave(f"it is left in peace until {found.conflicts.until:%Y-%m-%d %H:%M:%SZ} after a conflict")
+    queries = [found.workload.text] if found.workload and found.workload.text else []
     if found.workload is not None and found.workload.groups:
         groups = tuple(sorted(found.workload.groups, key=_rank))
         return Decision(found.table, "rewrite", "; ".join(queries), groups, is_new_layout=True)
-    triggers = triggers_met(found, settings.triggers, now, settings.zone)
-    if not triggers.is_any:
-        return leave("; ".join([f"no trigger is met: {'; '.join(triggers.unmet)}", *queries]))
+    met, unmet = triggers_met(found, settings.triggers, now, settings.zone)
+    if not met:
+        return leave("; ".join([f"no trigger is met: {'; '.join(unmet)}", *queries]))
     if not found.groups:
         return leave("; ".join([found.message or "there is nothing to rewrite", *queries]))
     groups = tuple(sorted(found.groups, key=_rank))
-    return Decision(found.table, "rewrite", "; ".join([*triggers.met, *queries]), groups)
+    return Decision(found.table, "rewrite", "; ".join([*met, *queries]), groups)
 
 
 def _rank(group: FileGroupNeed) -> tuple[bool, float, int, int]:
@@ -193,3 +154,67 @@ def _no_room(groups: Sequence[FileGroupNeed], room: int | None, budget: Budget, 
     if room is None or (budget.tables is not None and tables >= budget.tables):
         return f"the budget of this pass has no room for it: {budget.tables} tables"
     return f"the budget of this pass has no room for it: {least:,} bytes, {room:,} are left"
+
+
+def triggers_met(found: Observation, triggers: Triggers, now: datetime, zone: tzinfo) -> tuple[list[str], list[str]]:
+    """Return the triggers of a policy that are met, and the others, with their figures.
+
+    Examples
+    --------
+    >>> from iceberg_zorder.maintain.observation import Arrivals
+    >>> table = TableName("lake", ("db",), "t")
+    >>> found = Observation(table, 1, None, arrivals=Arrivals(commits=7, data_files=3))
+    >>> now = datetime(2026, 11, 23, tzinfo=timezone.utc)
+    >>> triggers_met(found, Triggers(commit_count=5, data_file_count=10), now, timezone.utc)
+    (['commit-count 7 of 5'], ['data-file-count 3 of 10'])
+    """
+    told = [*_counted(found, triggers), *_timed(found, triggers, now, zone)]
+    least = found.max_scan_ratio
+    ratio = least if triggers == Triggers() else triggers.scan_ratio
+    if ratio is not None:
+        raised = f", raised to max-scan-ratio {least:g}" if ratio < least else ""
+        told.insert(0, (found.pays, f"scan-ratio {ratio:g}{raised}: {'a' if found.pays else 'no'} rewrite pays"))
+    met, unmet = ([text for is_met, text in told if is_met is wanted] for wanted in (True, False))
+    return met, unmet
+
+
+def _counted(found: Observation, triggers: Triggers) -> list[tuple[bool, str]]:
+    come = found.arrivals
+    pairs: tuple[tuple[str, float | None, float | None], ...] = (
+        ("depth", found.depth, triggers.depth),
+        ("commit-count", come.commits, triggers.commit_count),
+        ("data-file-count", come.data_files, triggers.data_file_count),
+        ("data-file-size", come.data_bytes, triggers.data_file_size),
+        ("pos-delete-file-count", come.position_delete_files, triggers.pos_delete_file_count),
+        ("pos-delete-record-count", come.position_deletes, triggers.pos_delete_record_count),
+        ("eq-delete-file-count", come.equality_delete_files, triggers.eq_delete_file_count),
+        ("eq-delete-record-count", come.equality_deletes, triggers.eq_delete_record_count),
+        ("small-file-count", found.small_files, triggers.small_file_count),
+        ("bytes-appended", come.data_bytes, triggers.bytes_appended),
+    )
+    return [
+        (is_there is not None and is_there >= limit, f"{name} {_figure(is_there)} of {_figure(limit)}")
+        for name, is_there, limit in pairs
+        if limit is not None
+    ]
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "unknown"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+
+
+def _timed(found: Observation, triggers: Triggers, now: datetime, zone: tzinfo) -> list[tuple[bool, str]]:
+    last = found.last_rewrite_ms
+    # A table may claim any time.
+    since = None if last is None else datetime.fromtimestamp(max(0, min(last / 1000, now.timestamp())), timezone.utc)
+    told = []
+    if triggers.interval is not None:
+        is_over = since is None or now - since >= triggers.interval
+        when = "no rewrite yet" if since is None else f"last rewrite {since:%Y-%m-%d %H:%M:%SZ}"
+        told.append((is_over, f"interval {triggers.interval}: {when}"))
+    if triggers.cron is not None:
+        is_due = since is None or cron_due(triggers.cron, since, now, zone)
+        told.append((is_due, f"cron {triggers.cron}: {'due' if is_due else 'not due'} since the last rewrite"))
+    return told

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import logging
-import os
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,21 +20,14 @@ REWRITE_BEGAN, REWRITE_ENDED = "rewrite-began", "rewrite-ended"
 
 @dataclass(frozen=True)
 class Event:
-    """Something that has happened.
-
-    Parameters
-    ----------
-    name : str
-        What: one of those of this module.
-    at : datetime.datetime
-        When, with a time zone.
-    details : mapping
-        What is to be told of it, in what JSON has; without secrets.
-    """
+    """Something that has happened."""
 
     name: str
+    """What: one of those of this module."""
     at: datetime
+    """When, with a time zone."""
     details: Mapping[str, Any] = field(default_factory=dict)
+    """What is to be told of it, in what JSON has; without secrets."""
 
 
 Listener = Callable[[Event], None]
@@ -51,7 +42,7 @@ class JsonLog:
     Parameters
     ----------
     path : Path
-        The file. It is opened for each line, so that it may be moved away at any time, unless it is a pipe or a device.
+        The file. It is opened for each line, so that it may be moved away at any time.
 
     Raises
     ------
@@ -71,11 +62,8 @@ class JsonLog:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self._pass = path, ""
-        self._is_ill, self._is_cut = False, False
-        self._opened = path.open("ab", buffering=0)
-        if path.is_file():
-            self._opened.close()
+        self._path, self._pass, self._is_ill = path, "", False
+        path.open("ab").close()
 
     def __call__(self, event: Event) -> None:
         """Write an event; those up to the next beginning have the id of their pass in common."""
@@ -83,21 +71,11 @@ class JsonLog:
             self._pass = uuid.uuid4().hex[:12]
         line = {"time": event.at.isoformat(), "event": event.name, "pass": self._pass, **event.details}
         try:
-            self._add(json.dumps(line))
+            with self._path.open("ab") as file:
+                file.write(f"{json.dumps(line)}\n".encode())
         except OSError as error:
             if not self._is_ill:
                 _LOG.warning("Cannot write %s, because %s. Until then nothing is logged", self._path, error)
             self._is_ill = True
         else:
             self._is_ill = False
-
-    def _add(self, text: str) -> None:
-        line = f"{chr(10) if self._is_cut else ''}{text}\n".encode()
-        if self._opened.closed:
-            with self._path.open("ab", buffering=0) as file:
-                written = file.write(line)
-        else:
-            written = self._opened.write(line)
-        self._is_cut = 0 < written < len(line) or (self._is_cut and not written)
-        if written < len(line):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

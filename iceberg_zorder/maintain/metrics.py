@@ -27,6 +27,29 @@ from iceberg_zorder.maintain.pass_report import PassReport, TableReport
 _OUTCOMES = ("done", "failed")
 _ACTIONS = ("rewrite", "leave")
 _PREFIX = "iceberg_zorder_"
+_TABLE = ("table",)
+_COUNTERS = {
+    "passes": ("Passes that have ended.", ("outcome",)),
+    "decisions": ("Decisions on tables.", ("table", "action")),
+    "rewritten_bytes": ("Bytes of replaced data files.", _TABLE),
+    "rewritten_files": ("Replaced data files.", _TABLE),
+    "added_files": ("Data files that took their place.", _TABLE),
+    "conflicts": ("Rewrites that writers were in the way of.", _TABLE),
+    "failures": ("Failures, but for conflicts.", _TABLE),
+}
+_GAUGES = {
+    "last_pass_duration_seconds": ("How long the last pass took.", ()),
+    "last_pass_timestamp_seconds": ("When the last pass ended.", ()),
+    "last_successful_pass_timestamp_seconds": ("When the last pass without a failure ended.", ()),
+    "table_bytes": ("Bytes of data files when it was looked at last.", _TABLE),
+    "table_files": ("Data files when it was looked at last.", _TABLE),
+    "table_small_files": ("Those below min-file-size-bytes.", _TABLE),
+    "table_expected_saved_bytes": (
+        "Bytes that a filter would read less after the rewrite that was decided on.",
+        _TABLE,
+    ),
+    "table_workload_read_ratio": ("Share of it that its queries read on average.", _TABLE),
+}
 
 
 class PassMetrics:
@@ -44,47 +67,22 @@ class PassMetrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._counters: dict[str, Counter] = {}
-        self._gauges: dict[str, Gauge] = {}
         self._tables: set[str] = set()
         self._is_set: set[str] = set()
-        by_table = ("table",)
-        self._passes = self._counter("passes", "Passes that have ended.", ("outcome",))
-        for outcome in _OUTCOMES:
-            self._passes.labels(outcome)
-        self._gauge("last_pass_duration_seconds", "How long the last pass took.")
-        self._gauge("last_pass_timestamp_seconds", "When the last pass ended.")
-        self._gauge("last_successful_pass_timestamp_seconds", "When the last pass without a failure ended.")
-        self._decisions = self._counter("decisions", "Decisions on tables.", ("table", "action"))
-        self._rewritten_bytes = self._counter("rewritten_bytes", "Bytes of replaced data files.", by_table)
-        self._rewritten_files = self._counter("rewritten_files", "Replaced data files.", by_table)
-        self._added_files = self._counter("added_files", "Data files that took their place.", by_table)
-        self._conflicts = self._counter("conflicts", "Rewrites that writers were in the way of.", by_table)
-        self._failures = self._counter("failures", "Failures, but for conflicts.", by_table)
-        self._gauge("table_bytes", "Bytes of data files when it was looked at last.", by_table)
-        self._gauge("table_files", "Data files when it was looked at last.", by_table)
-        self._gauge("table_small_files", "Those below min-file-size-bytes.", by_table)
-        self._gauge(
-            "table_expected_saved_bytes",
-            "Bytes that a filter would read less after the rewrite that was decided on.",
-            by_table,
-        )
-
-        self._gauge("table_workload_read_ratio", "Share of it that its queries read on average.", by_table)
-
-    def _counter(self, name: str, about: str, labels: Sequence[str]) -> Counter:
-        made = self._counters[f"{_PREFIX}{name}"] = Counter(f"{_PREFIX}{name}", about, labels, registry=self.registry)
-        return made
-
-    def _gauge(self, name: str, about: str, labels: Sequence[str] = ()) -> None:
+        self._counters = {
+            name: Counter(f"{_PREFIX}{name}", about, labels, registry=self.registry)
+            for name, (about, labels) in _COUNTERS.items()
+        }
         # One without labels is there once it is set, lest it say 0 of what has not happened.
-        is_there = bool(labels)
-        self._gauges[f"{_PREFIX}{name}"] = Gauge(
-            f"{_PREFIX}{name}", about, labels, registry=self.registry if is_there else None
-        )
+        self._gauges = {
+            name: Gauge(f"{_PREFIX}{name}", about, labels, registry=self.registry if labels else None)
+            for name, (about, labels) in _GAUGES.items()
+        }
+        for outcome in _OUTCOMES:
+            self._counters["passes"].labels(outcome)
 
     def _set(self, name: str, value: float, table: str | None = None) -> None:
-        gauge = self._gauges[f"{_PREFIX}{name}"]
+        gauge = self._gauges[name]
         if table is not None:
             gauge.labels(table).set(value)
             return
@@ -95,27 +93,33 @@ class PassMetrics:
 
     def count(self, report: PassReport) -> None:
         """Take note of a pass."""
-        self._passes.labels("failed" if report.has_failed else "done").inc()
+        self._counters["passes"].labels("failed" if report.has_failed else "done").inc()
         self._set("last_pass_duration_seconds", (report.ended - report.began).total_seconds())
         self._set("last_pass_timestamp_seconds", report.ended.timestamp())
         if not report.has_failed:
             self._set("last_successful_pass_timestamp_seconds", report.ended.timestamp())
         for each in report.tables:
             self._count_table(each)
+        gauges = [each for name, each in self._gauges.items() if name.startswith("table_")]
         if not report.errors:
             now = {str(each.table) for each in report.tables}
-            self._forget(self._tables - now, self._by_table)
+            counters = [each for name, each in self._counters.items() if name != "passes"]
+            _forget(self._tables - now, [*gauges, *counters])
             self._tables = now
         asleep = (each for each in report.tables if each.observation and each.observation.snapshot_id is None)
-        self._forget({str(each.table) for each in asleep}, self._gauges_by_table)
+        _forget({str(each.table) for each in asleep}, gauges)
 
     def _count_table(self, of: TableReport) -> None:
         table = str(of.table)
         self._tables.add(table)
-        self._conflicts.labels(table).inc(of.is_conflict)
-        self._failures.labels(table).inc(of.error is not None and not of.is_conflict)
+
+        def add(name: str, amount: float) -> None:
+            self._counters[name].labels(table).inc(amount)
+
+        add("conflicts", of.is_conflict)
+        add("failures", of.error is not None and not of.is_conflict)
         if of.decision is not None:
-            self._decisions.labels(table, of.decision.action).inc()
+            self._counters["decisions"].labels(table, of.decision.action).inc()
             self._set("table_expected_saved_bytes", of.decision.saved_bytes, table)
         if of.observation is not None and of.observation.snapshot_id is not None:
             self._set("table_bytes", of.observation.size, table)
@@ -124,25 +128,9 @@ class PassMetrics:
             if of.observation.workload is not None and of.observation.workload.read is not None:
                 self._set("table_workload_read_ratio", of.observation.workload.read, table)
         if of.done is not None:
-            self._rewritten_bytes.labels(table).inc(of.done.rewritten_bytes)
-            self._rewritten_files.labels(table).inc(of.done.rewritten_files)
-            self._added_files.labels(table).inc(of.done.added_files)
-
-    @property
-    def _gauges_by_table(self) -> list[Counter | Gauge]:
-        return [gauge for name, gauge in self._gauges.items() if name.startswith(f"{_PREFIX}table_")]
-
-    @property
-    def _by_table(self) -> list[Counter | Gauge]:
-        return [*self._gauges_by_table, *(each for each in self._counters.values() if each is not self._passes)]
-
-    def _forget(self, tables: Iterable[str], metrics: Sequence[Counter | Gauge]) -> None:
-        """Have nothing said of tables that are no longer maintained."""
-        for table in tables:
-            for labels in ((table,), *((table, action) for action in _ACTIONS)):
-                for metric in metrics:
-                    with suppress(KeyError, ValueError):
-                        metric.remove(*labels)
+            add("rewritten_bytes", of.done.rewritten_bytes)
+            add("rewritten_files", of.done.rewritten_files)
+            add("added_files", of.done.added_files)
 
     def text(self) -> bytes:
         """Write them as Prometheus reads them."""
@@ -157,10 +145,20 @@ class PassMetrics:
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
                 self._tables |= {sample.labels["table"]} if "table" in sample.labels else set()
-                if family.name in self._gauges:
-                    self._set(family.name.removeprefix(_PREFIX), sample.value, sample.labels.get("table"))
-                elif family.name in self._counters:
-                    self._counters[family.name].labels(**sample.labels).inc(sample.value)
+                name = family.name.removeprefix(_PREFIX)
+                if name in self._gauges:
+                    self._set(name, sample.value, sample.labels.get("table"))
+                elif name in self._counters:
+                    self._counters[name].labels(**sample.labels).inc(sample.value)
+
+
+def _forget(tables: Iterable[str], metrics: Sequence[Counter | Gauge]) -> None:
+    """Have nothing said of tables that are no longer maintained."""
+    for table in tables:
+        for labels in ((table,), *((table, action) for action in _ACTIONS)):
+            for metric in metrics:
+                with suppress(KeyError, ValueError):
+                    metric.remove(*labels)
 
 
 class Health:

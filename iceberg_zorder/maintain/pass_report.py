@@ -8,40 +8,24 @@ from datetime import datetime
 from typing import Any
 
 from iceberg_zorder.maintain.decide import Decision
-from iceberg_zorder.maintain.new_layout import workload_text
 from iceberg_zorder.maintain.observation import Observation, TableName, WorkloadNeed
 
 
 @dataclass(frozen=True)
 class Done:
-    """What was done to a table.
-
-    Parameters
-    ----------
-    rewritten_files, added_files : int
-        Data files that were replaced, and those that took their place.
-    rewritten_bytes : int
-        Bytes of the former.
-    failed_files : int
-        Data files whose file group could not be rewritten, while others were.
-    message : str or None
-        What else is to be known.
-    why_failed : str or None
-        Why file groups could not be rewritten, if there are any.
-    follow_ups : tuple of str
-        What was done afterwards.
-    failed_follow_up : str or None
-        Why no more was done afterwards.
-    """
+    """What was done to a table."""
 
     rewritten_files: int
     added_files: int
     rewritten_bytes: int
     failed_files: int = 0
+    """Data files whose file group could not be rewritten, while others were."""
     message: str | None = None
     why_failed: str | None = None
     follow_ups: tuple[str, ...] = ()
+    """What was done afterwards."""
     failed_follow_up: str | None = None
+    """Why no more was done afterwards."""
 
     def shown(self, masked: Callable[[str], str]) -> Done:
         """Have texts masked, which may come from anywhere."""
@@ -60,56 +44,31 @@ class Done:
 
 @dataclass(frozen=True)
 class TableReport:
-    """What a pass did about a table.
-
-    Parameters
-    ----------
-    table : TableName
-        The table.
-    decision : Decision or None
-        What was decided; None where it could not be observed.
-    observation : Observation or None
-        What was found.
-    done : Done or None
-        What was done, if anything was.
-    error : str or None
-        What went wrong.
-    is_conflict : bool
-        Whether writers were in the way, of this rewrite or of the last one: they have won.
-    """
+    """What a pass did about a table."""
 
     table: TableName
     decision: Decision | None = None
+    """None where it could not be observed."""
     observation: Observation | None = None
     done: Done | None = None
     error: str | None = None
     is_conflict: bool = False
+    """Whether writers were in the way of the rewrite: they have won."""
 
 
 @dataclass(frozen=True)
 class PassReport:
-    """What a pass did.
-
-    Parameters
-    ----------
-    began, ended : datetime.datetime
-        When, with time zones.
-    tables : tuple of TableReport
-        The tables that rules of the policy are for: first those that were rewritten, in this order.
-    errors : tuple of str
-        What went wrong with catalogs.
-    dry_run : bool
-        Whether nothing was to be done.
-    unmatched : tuple of str
-        What is wrong with rules that are for no table.
-    """
+    """What a pass did."""
 
     began: datetime
     ended: datetime
     tables: tuple[TableReport, ...]
+    """The tables that rules of the policy are for: first those that were rewritten, in this order."""
     errors: tuple[str, ...] = ()
+    """What went wrong with catalogs."""
     dry_run: bool = False
     unmatched: tuple[str, ...] = ()
+    """What is wrong with rules that are for no table."""
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the pass by what JSON has; ``docs/maintenance.md`` tells the keys."""
@@ -156,24 +115,6 @@ class PassReport:
         return bool(self.failures)
 
 
-def reported(decision: Decision, found: Observation) -> TableReport:
-    """Report a decision; that the catalog has rolled a rewrite back since is a conflict that writers have won.
-
-    Examples
-    --------
-    >>> table = TableName("lake", ("db",), "t")
-    >>> found = Observation(table, 1, None, rolled_back=1)
-    >>> report = reported(Decision(table, "leave", "it is left in peace"), found)
-    >>> report.is_conflict, report.error
-    (True, 'lake.db.t: the catalog has rolled a rewrite back for a writer that conflicted')
-    """
-    if not found.rolled_back:
-        return TableReport(decision.table, decision, found)
-    what = "a rewrite" if found.rolled_back == 1 else f"{found.rolled_back} rewrites"
-    error = f"{decision.table}: the catalog has rolled {what} back for a writer that conflicted"
-    return TableReport(decision.table, decision, found, error=error, is_conflict=True)
-
-
 def described(report: TableReport) -> dict[str, Any]:
     """Describe what was done about a table by what JSON has; ``docs/maintenance.md`` tells the keys."""
     decision, found = report.decision, report.observation
@@ -194,13 +135,6 @@ def described(report: TableReport) -> dict[str, Any]:
 
 
 def _workload(need: WorkloadNeed) -> dict[str, Any]:
-    return {
-        "queries": need.queries,
-        "queries_per_day": need.queries_per_day,
-        "not_understood": need.not_understood,
-        "read": need.read,
-        "advised": need.advised,
-        "predicted": need.predicted,
-        "pays_after_days": need.pays_after_days,
-        "message": workload_text(need) or None,
-    }
+    found = {**asdict(need), "message": need.text or None}
+    del found["groups"]
+    return found

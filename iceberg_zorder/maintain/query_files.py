@@ -1,4 +1,4 @@
-"""The queries on a table, read from the files that a policy names, and from files that have not changed once only."""
+"""The queries on a table, read from the files that a policy names."""
 
 from __future__ import annotations
 
@@ -24,31 +24,21 @@ _LOG = logging.getLogger("iceberg_zorder")
 MOST_QUERIES = 1_000
 """So many different filters count at most, as each takes every plan some milliseconds."""
 _FRESH = timedelta(hours=1)
-"""For so long a process keeps what it has read, though a log has grown meanwhile."""
-
-_Files = tuple[tuple[str, int, int], ...]
+"""For so long a process keeps what it has read."""
 
 
 @dataclass(frozen=True)
 class ReadQueries:
-    """What was read of the queries on a table.
-
-    Parameters
-    ----------
-    text : str
-        The queries as option ``workload`` takes them; empty if there are none.
-    queries : int
-        How many different ones count.
-    per_day : float
-        How many run a day, all of them.
-    not_understood : float
-        How many statements, and parts of conditions, could not be used.
-    """
+    """What was read of the queries on a table."""
 
     text: str
+    """The queries as option ``workload`` takes them; empty if there are none."""
     queries: int
+    """How many different ones count."""
     per_day: float
+    """How many run a day, all of them."""
     not_understood: float
+    """How many statements, and parts of conditions, could not be used."""
 
     @staticmethod
     def of(workload: Workload, days: float) -> ReadQueries:
@@ -69,7 +59,7 @@ class ReadQueries:
 
 
 class QueryFileReader:
-    """Reads the files of a policy, again where they have changed.
+    """Reads the files of a policy, for each table once an hour.
 
     Parameters
     ----------
@@ -81,7 +71,7 @@ class QueryFileReader:
 
     def __init__(self, home: Path, clock: Callable[[], datetime]) -> None:
         self._home, self._clock = home, clock
-        self._read: dict[tuple[object, ...], tuple[_Files, datetime, ReadQueries]] = {}
+        self._read: dict[tuple[object, ...], tuple[datetime, ReadQueries]] = {}
 
     def read(self, of: QueryFiles, table: ScannedTable) -> ReadQueries:
         """Read the queries on a table.
@@ -99,25 +89,24 @@ class QueryFileReader:
         now = self._clock()
         # Without a moment of their own queries run today, all day: what is relative to it is the same for each pass.
         today = now.astimezone(timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0)
-        paths = self._paths(of.sources)
-        files = _state(paths)
         key = (of, table.identifier, tuple(sorted(table.columns.items())))
-        before = self._read.get(key)
-        if before is not None and before[1] >= today and (before[0] == files or now - before[1] < _FRESH):
-            return before[2]
+        at, found = self._read.get(key, (None, None))
+        if at is not None and found is not None and at >= today and now - at < _FRESH:
+            return found
         kind = cast("Format | None", of.format)
-        workload = read_workload(paths, table, dialect=of.dialect, kind=kind, now=today)
+        workload = read_workload(self._paths(of.sources), table, dialect=of.dialect, kind=kind, now=today)
         found = ReadQueries.of(workload, of.days)
         self._tell(workload, found, table)
-        self._read[key] = (files, now, found)
+        self._read[key] = (now, found)
         return found
 
     def _paths(self, sources: Sequence[str]) -> list[Path]:
         found: list[Path] = []
         for each in sources:
             exact = self._home / each
-            is_there = exact.exists()
-            matching = [exact] if is_there else sorted(self._home / name for name in _matching(self._home, each))
+            # That of pathlib takes no pattern that begins at the root.
+            names = glob.glob(each, root_dir=self._home, recursive=True)  # noqa: PTH207
+            matching = [exact] if exact.exists() else sorted(self._home / name for name in names)
             if not matching:
                 raise InvalidInputError(f"Cannot read the workload from {exact}, because there is no such file")
             found += matching
@@ -139,18 +128,3 @@ class QueryFileReader:
                 most.text,
                 most.reason,
             )
-
-
-def _matching(home: Path, pattern: str) -> list[str]:
-    # That of pathlib takes no pattern that begins at the root.
-    return glob.glob(pattern, root_dir=home, recursive=True)  # noqa: PTH207
-
-
-def _state(paths: Sequence[Path]) -> _Files:
-    """Tell files from what they were before."""
-    found = []
-    for path in paths:
-        for each in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            there = each.stat()
-            found.append((str(each), there.st_mtime_ns, there.st_size))
-    return tuple(found)

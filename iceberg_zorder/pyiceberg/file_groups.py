@@ -37,7 +37,6 @@ class FileGroup:
     max_output_file_size: int  # bytes above which a file is not planned to be
     reason: str  # in words that name options and their values
     is_due: bool = False  # whether one of its files is rewritten for its deletes or its spec, whatever is gained
-    spans: tuple[float, ...] = ()  # of a region of a partition, what its layout weighs columns by; see :class:`.Region`
     worth: float = 0.0  # bytes that a filter is expected to read less for each byte of it; 0 if it is not known
 
     @property

@@ -11,9 +11,6 @@ from pyiceberg.table import Table
 
 _LOG = logging.getLogger("iceberg_zorder")
 
-WRITE_ID = "zorder.write-id"
-"""In a snapshot's summary: what the names of its new files have in common, if they have anything."""
-
 
 def data_file_name(stem: str, write_id: str = "") -> str:
     """Name a data file; no other has the name."""
@@ -39,6 +36,17 @@ def is_of_write(name: str, write_ids: Collection[str]) -> bool:
 def new_write_id(address: str) -> str:
     """Make an id that no other write has, for one of a table that is found at an address: 8 hexadecimal digits."""
     return f"w{address}{uuid.uuid4().hex}"
+
+
+def is_leased(write_id: str) -> bool:
+    """Tell whether a write is one of maintenance, which needs a lease.
+
+    Examples
+    --------
+    >>> is_leased(new_write_id("0badf00d")), is_leased("f00dfeedf00dfeed")
+    (True, False)
+    """
+    return write_id.startswith("w")
 
 
 def is_written_at(write_id: str, address: str) -> bool:

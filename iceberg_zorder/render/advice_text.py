@@ -32,8 +32,6 @@ def advice_renderables(advice: Mapping[str, Any]) -> Iterator[RenderableType]:
         yield Text(cost_text(advice))
     if advice["file_sizes"]:
         yield _file_sizes(advice)
-    if advice["columns"]:
-        yield _columns(advice)
     for each in advice["warnings"]:
         yield Text(f"{each['kind']}: {each['message']}", style="yellow")
         if each["statement"]:
@@ -160,17 +158,4 @@ def _file_sizes(advice: Mapping[str, Any]) -> Table:
         is_now = " (now)" if size == advice["target_file_size_bytes"] else ""
         table.add_row(f"{decimal(size)}{is_now}", f"{each['files']:,}", read, f"{each['files_per_query']:,.1f}")
     table.caption = "option target-file-size-bytes"
-    return table
-
-
-def _columns(advice: Mapping[str, Any]) -> Table:
-    table = Table("column")
-    for name in ("sorted by it alone", "gain in the best set"):
-        table.add_column(name, justify="right")
-    for each in advice["columns"]:
-        gain = each["gain_bytes_per_query"]
-        # Bytes of sizes below 0 have no name.
-        worth = "-" if gain is None else f"{'-' if gain < 0 else ''}{decimal(abs(round(gain)))}"
-        mark = "" if each["is_in_best_set"] else " if added"
-        table.add_row(Text(each["name"]), decimal(round(each["alone_bytes_per_query"])), f"{worth}{mark}")
     return table

@@ -97,40 +97,26 @@ def text_of(key: bytes, type_name: str) -> str:
 
 @dataclass(frozen=True)
 class KeyPool:
-    """What a file group is divided by in one column, and how its sampled rows lie in that.
-
-    Parameters
-    ----------
-    keys : sequence of bytes
-        The smallest sampled key and the layout's boundaries above it, ascending: where its buckets begin.
-    rows : sequence of int
-        For each, how many sampled rows have a value of its bucket.
-    unseen : int, optional
-        Other sampled rows: they have values that differ from those, nobody knows where, because their keys were cut.
-    """
+    """What a file group is divided by in one column, and how its sampled rows lie in that."""
 
     keys: Sequence[bytes]
+    """The smallest sampled key and the layout's boundaries above it, ascending: where its buckets begin."""
     rows: Sequence[int]
+    """For each, how many sampled rows have a value of its bucket."""
     unseen: int = 0
+    """Other sampled rows: they have values that differ from those, nobody knows where, because their keys were cut."""
 
 
 @dataclass(frozen=True)
 class Separation:
-    """How many sampled rows the beginnings that are kept tell apart.
-
-    Parameters
-    ----------
-    rows : int
-        The rows that nothing would tell apart if nothing was kept, in all file groups.
-    apart : int
-        Those of them that what is kept tells apart.
-    wanted : int or None
-        The shortest longer beginning that is enough; None if that is not found among the first 256.
-    """
+    """How many sampled rows the beginnings that are kept tell apart."""
 
     rows: int
+    """The rows that nothing would tell apart if nothing was kept, in all file groups."""
     apart: int
+    """Those of them that what is kept tells apart."""
     wanted: int | None
+    """The shortest longer beginning that is enough; None if that is not found among the first 256."""
 
     @property
     def is_enough(self) -> bool:
@@ -215,25 +201,6 @@ def _common(low: str, high: str) -> int:
 class WeakBounds:
     """A clustering column whose lower/upper bounds are not kept, or tell too little apart, and what is said of it.
 
-    Parameters
-    ----------
-    table, sql_name : str
-        The table's name in messages, and in SQL.
-    column : str
-        The column's name in messages.
-    field : str
-        Its full name in properties.
-    type : str
-        Its type.
-    mode : str
-        Its metrics mode.
-    wanted : str or None
-        The mode that is enough; None if no beginning of up to 256 characters or bytes is known to be.
-    kept : int
-        The characters or bytes that are kept; 0 if there are no bounds.
-    share : int
-        The percentage of sampled rows that are told apart, rounded down.
-
     Examples
     --------
     >>> weak = WeakBounds("lake.db.t", "lake.db.t", "url", "url", "string", "truncate(16)", "truncate(20)", 16, 12)
@@ -245,13 +212,19 @@ by it as well as they could."
 
     table: str
     sql_name: str
+    """The table's name in messages, and in SQL."""
     column: str
+    """The column's name in messages."""
     field: str
+    """Its full name in properties."""
     type: str
     mode: str
     wanted: str | None
+    """The mode that is enough; None if no beginning of up to 256 characters or bytes is known to be."""
     kept: int = 0
+    """The characters or bytes that are kept; 0 if there are no bounds."""
     share: int = 0
+    """The percentage of sampled rows that are told apart, rounded down."""
 
     @property
     def key(self) -> str:
@@ -312,15 +285,7 @@ by it as well as they could."
 
 @dataclass(frozen=True)
 class CheckedMetrics:
-    """The clustering columns whose bounds do not serve, and what is done about them.
-
-    Parameters
-    ----------
-    option : str, optional
-        The option ``metrics-check``.
-    weak : tuple of WeakBounds, optional
-        The columns.
-    """
+    """The clustering columns whose bounds do not serve, and what is done about them."""
 
     option: str = WARN
     weak: tuple[WeakBounds, ...] = ()

@@ -28,14 +28,6 @@ _NOT_FINITE |= {"-infinity": "-inf", "-inf": "-inf"}
 class Value:
     """A value that a column is compared with.
 
-    Parameters
-    ----------
-    type : str
-        One of ``null``, ``boolean``, ``integer`` (of whatever width), ``decimal``, ``float``, ``double``, ``string``,
-        ``binary``, ``date``, ``timestamp`` (an instant) and ``timestamp_ntz`` (of no zone).
-    content : bool, int, float, Decimal, str, bytes, date, datetime or None
-        The value: a ``float`` as the double that it equals, a ``timestamp`` in UTC, a ``timestamp_ntz`` without a zone.
-
     Examples
     --------
     >>> Value("date", date(2026, 1, 31))
@@ -43,7 +35,11 @@ class Value:
     """
 
     type: str
+    """One of ``null``, ``boolean``, ``integer`` (of whatever width), ``decimal``, ``float``, ``double``, ``string``,
+    ``binary``, ``date``, ``timestamp`` (an instant) and ``timestamp_ntz`` (of no zone)."""
     content: Content
+    """The value: a ``float`` as the double that it equals, a ``timestamp`` in UTC, a ``timestamp_ntz`` without a
+    zone."""
 
     def __str__(self) -> str:
         if self.type == "null":

@@ -21,15 +21,6 @@ _MAX_WEIGHT = 1_000_000
 class PrefixColumn:
     """A column to sort by before the curve.
 
-    Parameters
-    ----------
-    parts : tuple of str
-        The parts of its name.
-    descending : bool
-        Whether larger values come first.
-    nulls_first : bool
-        Whether NULL comes before all values.
-
     Examples
     --------
     >>> PrefixColumn(("a", "b c"), descending=True, nulls_first=False).text
@@ -38,7 +29,9 @@ class PrefixColumn:
 
     parts: tuple[str, ...]
     descending: bool
+    """Whether larger values come first."""
     nulls_first: bool
+    """Whether NULL comes before all values."""
 
     @property
     def text(self) -> str:
@@ -51,15 +44,6 @@ class PrefixColumn:
 class SortOrder:
     """What a ``sort_order`` asks for.
 
-    Parameters
-    ----------
-    curve : str
-        Name of the curve.
-    columns : tuple of tuple of str
-        The clustering columns in order, one or more, each as its parts.
-    prefix : tuple of PrefixColumn
-        Columns to sort by first.
-
     Examples
     --------
     >>> order = parse_sort_order("day, hilbert(a, b.c)")
@@ -71,7 +55,9 @@ class SortOrder:
 
     curve: str
     columns: tuple[tuple[str, ...], ...]
+    """The clustering columns in order, one or more, each as its parts."""
     prefix: tuple[PrefixColumn, ...] = ()
+    """Columns to sort by first."""
 
     @property
     def text(self) -> str:

@@ -41,14 +41,8 @@ class RowGroupSink(Protocol):
 class PrefixColumns:
     """The columns that rows are sorted by before their index.
 
-    Parameters
-    ----------
-    columns : tuple of ClusteringColumn
-        Their names and types.
-    orders : tuple of (bool, bool)
-        For each of them whether larger values, and whether NULL, come first.
-    paths : tuple of tuple of int
-        For each of them the place of its column in the rows, then those of the fields inside it.
+    Orders say for each whether larger values, and whether NULL, come first; paths have the place of its column in the
+    rows, then those of the fields inside it.
     """
 
     columns: tuple[ClusteringColumn, ...] = ()
@@ -62,17 +56,7 @@ class PrefixColumns:
 
 
 class BucketSorter:
-    """Sorts buckets by the prefix, and by the index that rows are held with.
-
-    Parameters
-    ----------
-    codecs : Codecs
-        How the rows' columns are encoded.
-    prefix : PrefixColumns
-        The columns to sort by first.
-    budget : MemoryBudget
-        Bounds the rows in memory; a row group takes a quarter of it at most.
-    """
+    """Sorts buckets by the prefix, and by the index that rows are held with; a row group takes 1/4 of the memory."""
 
     def __init__(self, codecs: Codecs, prefix: PrefixColumns, budget: MemoryBudget) -> None:
         self._codecs = codecs
@@ -173,15 +157,7 @@ class BucketSorter:
 
 
 class _RowGroup:
-    """Collects rows until a row group is full.
-
-    Parameters
-    ----------
-    sink : RowGroupSink
-        Takes it.
-    most_bytes : int
-        How many bytes its rows may take, unless it is one row.
-    """
+    """Collects rows until a row group is full, which has so many bytes at most unless it is one row."""
 
     def __init__(self, sink: RowGroupSink, most_bytes: int) -> None:
         self._sink = sink

@@ -18,17 +18,7 @@ _Longs = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some rows of one bucket.
-
-    Parameters
-    ----------
-    number : int
-        The bucket.
-    rows : pyarrow.RecordBatch
-        The rows: their columns, encoded, and their indexes.
-    ends : tuple of int
-        Where the rows of each range end, those of the first range first.
-    """
+    """Some rows of a bucket: their columns, encoded, and their indexes, and where the rows of each range end."""
 
     number: int
     rows: pa.RecordBatch
@@ -59,15 +49,7 @@ class Part:
 
 
 class Bucket:
-    """Rows of one file.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        Where it is flushed to.
-    ranges : int
-        How many ranges its rows are in.
-    """
+    """Rows of one file, in so many ranges, and the path that they are flushed to."""
 
     def __init__(self, path: Path, ranges: int) -> None:
         self.path = path

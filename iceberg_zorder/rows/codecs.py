@@ -21,12 +21,7 @@ _INTEGERS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
 class Codecs:
-    """How the columns of a schema are held; columns may be encoded in several threads.
-
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        The schema; strings may come as dictionaries.
+    """How the columns of a schema, whose strings may come as dictionaries, are held; several threads may encode them.
 
     Examples
     --------
@@ -141,13 +136,7 @@ class Plain:
 
 
 class Integers(Plain):
-    """Holds numbers, dates and times in as many bytes as the largest so far takes.
-
-    Parameters
-    ----------
-    width : int
-        The bits that they have unencoded.
-    """
+    """Holds numbers, dates and times, of so many bits, in as many bytes as the largest so far takes."""
 
     def __init__(self, width: int) -> None:
         self._whole = _INTEGERS[width]

@@ -27,12 +27,7 @@ _LAST_BYTES = np.array([0, *((1 << 8 * count) - 1 for count in range(1, 9))], np
 class EqualRows:
     """Rows to compare others with; NULL equals NULL, and NaN equals NaN.
 
-    Parameters
-    ----------
-    columns : sequence of pyarrow.Array
-        Their columns.
-    newest : ndarray of int64
-        For each row the data sequence number of the newest data files that it is deleted of.
+    ``newest`` has for each row the data sequence number of the newest data files that it is deleted of.
 
     Examples
     --------

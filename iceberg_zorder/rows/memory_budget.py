@@ -13,14 +13,7 @@ _LOOK_AGAIN_SECONDS = 0.1
 
 
 class LargeValuesError(RewriteFailedError):
-    """Values that are too large for threads side by side, or for one that has all the memory.
-
-    Examples
-    --------
-    >>> raise LargeValuesError("column 'a' holds a value of 100 bytes")
-    Traceback (most recent call last):
-    iceberg_zorder.rows.memory_budget.LargeValuesError: column 'a' holds a value of 100 bytes
-    """
+    """Values that are too large for threads side by side, or for one that has all the memory."""
 
 
 class Holder(Protocol):
@@ -35,12 +28,7 @@ class Holder(Protocol):
 
 
 class MemoryBudget:
-    """Counts the bytes of rows in memory, for all threads and file groups of a rewrite.
-
-    Parameters
-    ----------
-    limit : int
-        How many there may be.
+    """Counts the bytes of rows in memory, up to a limit, for all threads and file groups of a rewrite.
 
     Examples
     --------

@@ -11,14 +11,7 @@ _T = TypeVar("_T")
 
 
 class ReadAhead(Iterator[_T]):
-    """Runs a generator in a thread of its own, a few items ahead of who takes them; a context manager that ends it.
-
-    Parameters
-    ----------
-    items : generator
-        What to run; it is closed in its own thread.
-    ahead : int
-        How many items may wait, at least 1.
+    """Runs a generator, which it closes, in a thread of its own, so many items ahead of who takes them.
 
     Examples
     --------

@@ -30,14 +30,7 @@ _Longs = npt.NDArray[np.int64]
 
 
 class Router:
-    """Sends rows to their files.
-
-    Parameters
-    ----------
-    layout : Layout
-        The layout.
-    rows : int, optional
-        About how many rows there are: for few of them no large tables are made.
+    """Sends rows to their files; for few rows no large tables are made.
 
     Examples
     --------

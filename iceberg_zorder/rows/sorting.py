@@ -20,15 +20,7 @@ _SAMPLED = 4096
 
 @dataclass(frozen=True, eq=False)
 class SortKey:
-    """One of the keys that rows are sorted by.
-
-    Parameters
-    ----------
-    values : ndarray of int64 or LargeBinaryArray
-        One value for every row.
-    descending : bool
-        Whether larger values come first.
-    """
+    """One of the keys that rows are sorted by, a value for every row; larger ones come first if it is descending."""
 
     values: _Longs | pa.LargeBinaryArray
     descending: bool = False
@@ -36,30 +28,14 @@ class SortKey:
 
 @dataclass(frozen=True)
 class Range:
-    """How rows are split: by one of their keys, at some values of it.
-
-    Parameters
-    ----------
-    key : int
-        The key's place.
-    starts : tuple
-        The smallest value of every range but the first.
-    descending : bool
-        Whether the ranges come in reverse.
-    """
+    """How rows are split: by the key at a place, whose ranges start, but for the first, at some values of it."""
 
     key: int
     starts: tuple[Any, ...]
     descending: bool
 
     def of(self, keys: Sequence[SortKey]) -> _Longs:
-        """Find the ranges of rows, in the order of the sort.
-
-        Examples
-        --------
-        >>> Range(0, (10, 20), descending=False).of([SortKey(np.array([9, 10, 25]))])
-        array([0, 1, 2])
-        """
+        """Find the ranges of rows, in the order of the sort."""
         values = keys[self.key].values
         if isinstance(values, np.ndarray):
             found = np.searchsorted(np.array(self.starts, np.int64), values, side="right")

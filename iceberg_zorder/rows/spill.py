@@ -35,20 +35,10 @@ _READ_SHARE = 16
 
 
 class Spill:
-    """Buckets of rows, within a budget; a context manager that leaves nothing on disk.
+    """Buckets of rows, within a budget, which may be shared; a context manager that leaves nothing on disk.
 
-    Rows are added, and room is made, in any thread.
-
-    Parameters
-    ----------
-    budget : MemoryBudget
-        The budget, which may be shared.
-    codecs : Codecs
-        How the columns of the rows are encoded.
-    directory : str or pathlib.Path, optional
-        Where to put the files; by default where temporary files are put.
-    ranges : int, optional
-        Into how many ranges of rows, which can be read one after the other, each bucket is divided.
+    Rows are added, and room is made, in any thread. Each bucket is divided into ranges that can be read one after the
+    other.
     """
 
     def __init__(
@@ -269,17 +259,7 @@ class Spill:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A bucket that was taken out, and the memory that work with it needs; a context manager that gives both back.
-
-    Parameters
-    ----------
-    spill : Spill
-        The bucket's spill.
-    bucket : Bucket
-        The bucket.
-    size : int
-        What is counted beside the rows that are in memory.
-    """
+    """A bucket that was taken out, and the memory that work with it needs beside its rows: both are given back."""
 
     spill: Spill
     bucket: Bucket

@@ -14,28 +14,14 @@ class StoppedError(Exception):
 
 
 def available_cores() -> int:
-    """Tell how many cores this process may run on.
-
-    Examples
-    --------
-    >>> 1 <= available_cores() <= (os.cpu_count() or 1)
-    True
-    """
+    """Tell how many cores this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def run_together(count: int, run: Callable[[int], None], stop: Callable[[], None]) -> None:
-    """Run a function in several threads, and wait until it has returned in all of them.
-
-    Examples
-    --------
-    >>> found = [0] * 3
-    >>> run_together(3, lambda place: found.__setitem__(place, place * place), lambda: None)
-    >>> found
-    [0, 1, 4]
-    """
+    """Run a function in several threads, and wait until it has returned in all of them; stop them if one fails."""
     if count == 1:
         run(0)
         return
@@ -52,12 +38,7 @@ def run_together(count: int, run: Callable[[int], None], stop: Callable[[], None
 
 
 class Turns:
-    """Lets threads act one after the other, each once a round, until it leaves: in the same order every time.
-
-    Parameters
-    ----------
-    count : int
-        How many threads there are.
+    """Lets so many threads act one after the other, each once a round, until it leaves: in the same order every time.
 
     Examples
     --------

@@ -23,20 +23,6 @@ _SPARK_SEED = 42
 def row_hashes(file_path: str, positions: npt.NDArray[np.int64], seed: int | None = None) -> npt.NDArray[np.int64]:
     """Hash rows as Spark's ``xxhash64(file_path, position, seed)``, the last argument only where it is given.
 
-    Parameters
-    ----------
-    file_path : str
-        The data file's path as its manifest has it.
-    positions : ndarray of int64
-        Positions of rows in the file.
-    seed : int, optional
-        A signed 64-bit number.
-
-    Returns
-    -------
-    ndarray of int64
-        The hashes.
-
     Examples
     --------
     >>> row_hashes("file:/a.parquet", np.array([0, 1]), seed=0).shape
@@ -57,18 +43,6 @@ def _path_hash(file_path: str) -> int:
 
 def hash_bytes(value: bytes, seed: int = _SPARK_SEED) -> int:
     """Hash bytes by XXH64.
-
-    Parameters
-    ----------
-    value : bytes
-        What to hash.
-    seed : int, optional
-        An unsigned 64-bit number.
-
-    Returns
-    -------
-    int
-        An unsigned 64-bit number.
 
     Examples
     --------

@@ -42,21 +42,7 @@ _MASK = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class ManifestFile:
-    """What a manifest says of a data file.
-
-    Parameters
-    ----------
-    path : str
-        Its path.
-    sequence_number : int
-        Its data sequence number.
-    rows : int
-        Its rows, deleted ones included.
-    size : int
-        Its bytes.
-    offsets : tuple of int
-        Where its row groups begin; empty if that is not known.
-    """
+    """What a manifest says of a data file: its rows, deleted ones included, and the offsets of its row groups."""
 
     path: str
     sequence_number: int
@@ -99,20 +85,10 @@ class ManifestFile:
 
 @dataclass(frozen=True)
 class SampledRowGroup:
-    """A row group that is read for a sample.
+    """A row group that is read for a sample, by its number among those of the file group in the order of commits.
 
-    Parameters
-    ----------
-    number : int
-        Its place among those of the file group that are read, in the order in which the table got them.
-    start, end : int
-        Bytes of the file: the row groups are read whose middle lies there.
-    first_position : int
-        The first position, estimated, that counts to it and not to the one before it of the same file.
-    sampled_rows : int
-        How many of its rows are sampled.
-    rows : int
-        Its rows, estimated.
+    ``start`` and ``end`` are bytes of the file: the row groups are read whose middle lies there. ``first_position``,
+    estimated, is the first one that counts to it and not to the one before it of the same file.
     """
 
     number: int
@@ -126,25 +102,9 @@ class SampledRowGroup:
 def sampled_row_groups(
     files: Sequence[ManifestFile], rows: int, output_files: int, seed: int, *, are_clusters: bool = False
 ) -> list[tuple[SampledRowGroup, ...]] | None:
-    """Choose the row groups that a sample is read from.
+    """Choose by data file the row groups to read for so many rows; None if all is to be read.
 
-    Parameters
-    ----------
-    files : sequence of ManifestFile
-        The data files of a file group.
-    rows : int
-        How many rows are wanted, at least 1.
-    output_files : int
-        How many files are to be written.
-    seed : int
-        On what it depends besides.
-    are_clusters : bool, optional
-        Whether the row groups are known to be clusters, by every column: then more of them are read.
-
-    Returns
-    -------
-    list of tuple of SampledRowGroup, or None
-        By data file, in the order of the files, those of its row groups that are read; None if all is to be read.
+    Where they are known to be clusters, by every column, more of them are read.
 
     Examples
     --------
@@ -273,24 +233,12 @@ def _chosen(
 def cluster_effect(files: npt.NDArray[np.int64], row_groups: npt.NDArray[np.int64], output_files: int) -> float:
     """Estimate how uneven output files will be because the rows of row groups resemble each other.
 
+    That is the variance of the rows of a file over their mean, squared: half the mean squared difference from one row
+    group to the next, less what chance makes of it.
+
     Each file was cut so that it has its share of the sampled rows. Where they come alike from one row group and the
     next, it has its share of the table's. Where they come from one and not from the next, nothing is known of the row
     groups in between.
-
-    Parameters
-    ----------
-    files : ndarray of int64
-        The output files of sampled rows, at least one row.
-    row_groups : ndarray of int64
-        The numbers of the row groups that they were read from.
-    output_files : int
-        How many output files there are.
-
-    Returns
-    -------
-    float
-        The variance of the rows of a file over their mean, squared: half the mean squared difference from one row group
-        to the next, less what chance makes of it.
 
     Examples
     --------

@@ -38,21 +38,14 @@ _S3_SCHEMES = ("s3", "s3a", "s3n")
 
 @dataclass(frozen=True)
 class SparkCatalog:
-    """A catalog as Spark is told of it.
-
-    Parameters
-    ----------
-    name : str
-        Its name in Spark, the same as in PyIceberg: both write it into the rows of a SQL catalog.
-    settings : dict of str to str
-        The settings ``spark.sql.catalog.<name>`` and ``spark.sql.catalog.<name>.<property>``.
-    packages : tuple of str
-        Maven coordinates that the catalog needs beside Iceberg's runtime.
-    """
+    """A catalog as Spark is told of it."""
 
     name: str
+    """Its name in Spark, the same as in PyIceberg: both write it into the rows of a SQL catalog."""
     settings: dict[str, str]
+    """The settings ``spark.sql.catalog.<name>`` and ``spark.sql.catalog.<name>.<property>``."""
     packages: tuple[str, ...]
+    """Maven coordinates that the catalog needs beside Iceberg's runtime."""
 
 
 def spark_catalog(name: str, properties: Mapping[str, object]) -> SparkCatalog:

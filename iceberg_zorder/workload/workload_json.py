@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from typing_extensions import Self
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import NameReader
@@ -18,11 +20,9 @@ from iceberg_zorder.workload.workload import (
     NotUnderstood,
     Query,
     Workload,
-    checked_weight,
 )
 
 VERSION = 1
-_KEYS = ("version", "queries", "columns-only", "not-understood", "elsewhere")
 
 
 def to_dict(workload: Workload) -> dict[str, Any]:
@@ -83,21 +83,18 @@ def from_json(text: str, name: str) -> Workload:
     --------
     >>> from_json('{"version": 1, "queries": [{"filter": "a = 1", "weight": 2}]}', "w.json").queries
     (Query(filter='a = 1', weight=2.0, weaker=0.0),)
-    >>> from_json('{"version": 1, "queries": [{"filter": "a ="}]}', "w.json")
+    >>> from_json('{"version": 1, "queries": [{"filter": "a = 1"}]}', "w.json")
     Traceback (most recent call last):
-    iceberg_zorder.errors.InvalidInputError: Cannot read workload w.json, because queries[0].weight is missing
+    iceberg_zorder.errors.InvalidInputError: Cannot read workload w.json, because queries[0].weight: Field required
     """
     try:
-        raw = json.loads(text, object_pairs_hook=_unique)
-        _check_keys(raw, "it", _KEYS, required=("version", "queries"))
-        if type(raw["version"]) is not int or raw["version"] != VERSION:
-            raise InvalidInputError(f"version must be {VERSION} and is {json.dumps(raw['version'])}")
-        return Workload.of(
-            (_query(each, f"queries[{place}]") for place, each in _list(raw, "queries")),
-            (_columns_only(each, f"columns-only[{place}]") for place, each in _list(raw, "columns-only")),
-            (_not_understood(each, f"not-understood[{place}]") for place, each in _list(raw, "not-understood")),
-            _weight(raw, "elsewhere", "") if "elsewhere" in raw else 0.0,
-        )
+        return _File.model_validate(json.loads(text, object_pairs_hook=_unique)).workload()
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in first["loc"]).lstrip(".")
+        what = first["msg"].removeprefix("Value error, ").replace("Input should", "it should")
+        what = f"{place}: {what}" if place else what
+        raise InvalidInputError(f"Cannot read workload {name}, because {what}") from error
     except InvalidInputError as error:
         raise InvalidInputError(f"Cannot read workload {name}, because {error}") from error
     except OverflowError as error:
@@ -114,89 +111,67 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _list(raw: Mapping[str, Any], key: str) -> list[tuple[int, Any]]:
-    found = raw.get(key, [])
-    if not isinstance(found, list):
-        raise InvalidInputError(f"{key} is no list")
-    return list(enumerate(found))
-
-
-def _check_keys(raw: object, place: str, known: Sequence[str], required: Sequence[str]) -> None:
-    if not isinstance(raw, dict):
-        raise InvalidInputError(f"{place} is no object")
-    before = "" if place == "it" else f"{place}."
-    for key in raw:
-        if key not in known:
-            near = get_close_matches(key, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-            raise InvalidInputError(f"{before}{key} is unknown: {hint}")
-    for key in required:
-        if key not in raw:
-            raise InvalidInputError(f"{before}{key} is missing")
-
-
-def _query(raw: Any, place: str) -> Query:
-    _check_keys(raw, place, ("filter", "weight", "weaker"), ("filter", "weight"))
-    query = Query(
-        _filter(raw["filter"], place),
-        _weight(raw, "weight", place),
-        _weight(raw, "weaker", place) if "weaker" in raw else 0.0,
-    )
-    if query.weaker > query.weight:
-        raise InvalidInputError(f"{place}.weaker is more than its weight")
-    return query
-
-
-def _columns_only(raw: Any, place: str) -> ColumnsOnly:
-    _check_keys(raw, place, ("columns", "filter", "weight"), ("columns", "weight"))
-    columns = raw["columns"]
-    if not isinstance(columns, dict) or not columns:
-        raise InvalidInputError(f"{place}.columns is no object with columns")
-    found = {}
-    for name, kind in columns.items():
-        if kind not in KINDS:
-            raise InvalidInputError(f"{place}.columns: {json.dumps(kind)} of {name} is none of {', '.join(KINDS)}")
-        found[column_text(_name(name, place))] = kind
-    condition = _filter(raw["filter"], place) if "filter" in raw else FULL_SCAN
-    return ColumnsOnly(tuple(sorted(found.items())), _weight(raw, "weight", place), condition)
-
-
-def _name(text: str, place: str) -> tuple[str, ...]:
-    reader = NameReader(text, f"read {place}.columns")
-    try:
-        parts = reader.column()
-        reader.end()
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{place}.columns has no name in '{text}'") from error
-    return parts
-
-
-def _not_understood(raw: Any, place: str) -> NotUnderstood:
-    _check_keys(raw, place, ("kind", "text", "reason", "weight"), ("text", "reason", "weight"))
-    kind = raw.get("kind", "statement")
-    if kind not in ("part", "statement"):
-        raise InvalidInputError(f"{place}.kind is neither part nor statement")
-    return NotUnderstood(kind, _text(raw, "text", place), _text(raw, "reason", place), _weight(raw, "weight", place))
-
-
-def _filter(text: Any, place: str) -> str:
-    if not isinstance(text, str):
-        raise InvalidInputError(f"{place}.filter is no text")
+def _condition(text: str) -> str:
+    """Check a filter."""
     try:
         parse_predicate(text)
     except InvalidInputError as error:
-        raise InvalidInputError(f"{place}.filter cannot be used: {error}") from error
+        raise InvalidInputError(f"it cannot be used: {error}") from error
     return text.strip()
 
 
-def _text(raw: Mapping[str, Any], key: str, place: str) -> str:
-    if not isinstance(raw[key], str):
-        raise InvalidInputError(f"{place}.{key} is no text")
-    return str(raw[key])
+def _name(text: str) -> str:
+    """Check the name of a column, and write it as filters have it."""
+    reader = NameReader(text, "read a column")
+    parts = reader.column()
+    reader.end()
+    return column_text(parts)
 
 
-def _weight(raw: Mapping[str, Any], key: str, place: str) -> float:
-    try:
-        return checked_weight(raw[key])
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{place}{'.' * bool(place)}{key}: {error}") from error
+_Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Filter = Annotated[str, AfterValidator(_condition)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, alias_generator=lambda name: name.replace("_", "-"))
+
+
+class _Query(_Strict):
+    filter: _Filter
+    weight: _Weight
+    weaker: _Weight = 0.0
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.weaker > self.weight:
+            raise InvalidInputError("weaker is more than weight")
+        return self
+
+
+class _ColumnsOnly(_Strict):
+    columns: Annotated[dict[Annotated[str, AfterValidator(_name)], Literal[KINDS]], Field(min_length=1)]  # type: ignore[valid-type]
+    weight: _Weight
+    filter: _Filter = FULL_SCAN
+
+
+class _NotUnderstood(_Strict):
+    text: str
+    reason: str
+    weight: _Weight
+    kind: Literal["part", "statement"] = "statement"
+
+
+class _File(_Strict):
+    version: Annotated[int, Field(ge=VERSION, le=VERSION)]
+    queries: list[_Query]
+    columns_only: list[_ColumnsOnly] = Field(default_factory=list)
+    not_understood: list[_NotUnderstood] = Field(default_factory=list)
+    elsewhere: _Weight = 0.0
+
+    def workload(self) -> Workload:
+        return Workload.of(
+            (Query(each.filter, each.weight, each.weaker) for each in self.queries),
+            (ColumnsOnly(tuple(sorted(each.columns.items())), each.weight, each.filter) for each in self.columns_only),
+            (NotUnderstood(each.kind, each.text, each.reason, each.weight) for each in self.not_understood),
+            self.elsewhere,
+        )

@@ -51,9 +51,7 @@ def test_where_queries_are_files_are_small_and_that_is_chosen() -> None:
     judge = simulation(rows := table(), windows(1_000))
     (cuts,) = workload_cuts(rows, judge.choosing, FILES)
     target = rows.bytes // FILES
-    judged = [
-        layout for _, layout in judge.best_first([*candidates_of(rows, judge.choosing, target, FILES), cuts], target)
-    ]
+    judged = [layout for _, layout in judge.best_first([*candidates_of(rows, judge.choosing, target), cuts], target)]
     best = best_of(judged)
     assert best is not None
     assert (best.kind, set(best.columns), best.layout[:9]) == ("workload", {"a", "b"}, "workload(")

@@ -33,16 +33,6 @@ def depth(files: int) -> int:
     return int(np.ceil(np.log2(files))) + 1
 
 
-def test_counts_are_exactly_equal_where_they_can_be() -> None:
-    keys = list(np.random.default_rng(0).integers(0, 50, (2, 3200)))
-    assert np.bincount(kd_tree_files(keys, 32)).tolist() == [100] * 32
-
-
-def test_the_same_rows_give_the_same_files() -> None:
-    keys = list(np.random.default_rng(1).integers(0, 9, (3, 500)))
-    np.testing.assert_array_equal(kd_tree_files(keys, 12), kd_tree_files(keys, 12))
-
-
 def test_boxes_are_cut_in_every_column() -> None:
     keys = [np.repeat(np.arange(40), 40), np.tile(np.arange(40), 40)]
     file = kd_tree_files(keys, 16)

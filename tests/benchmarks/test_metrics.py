@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.boxes import EMPTY, UNKNOWN
-from benchmarks.metrics import PREDICATES, RANGES, Boxes, Predicates, scan_fractions
+from benchmarks.metrics import Boxes, Predicates, scan_fractions
 
 RANKS = 30
 
@@ -76,37 +76,3 @@ def test_scan_fractions_are_those_of_a_naive_loop(case: Case) -> None:
     assert found.conjunction is not None
     assert found.conjunction == pytest.approx(naive_conjunction(case))
     assert found.average == pytest.approx(fmean([found.equality, *found.ranges, found.conjunction]))
-
-
-def test_predicates_are_as_many_as_promised_and_always_the_same() -> None:
-    ranks = [np.random.default_rng(seed).integers(0, 500, 3000) for seed in range(3)]
-    drawn, again = Predicates.drawn(ranks), Predicates.drawn(ranks)
-    assert drawn.equality.shape == (3, 2, PREDICATES)
-    assert len(drawn.ranges) == len(RANGES)
-    assert len(drawn.conjunctions) == 3 * PREDICATES
-    assert drawn.conjunctions == again.conjunctions
-    np.testing.assert_array_equal(drawn.equality, again.equality)
-    np.testing.assert_array_equal(drawn.ranges, again.ranges)
-
-
-@pytest.mark.parametrize(("place", "share"), list(enumerate(RANGES)))
-def test_ranges_hold_their_share_of_the_rows(place: int, share: float) -> None:
-    rows = np.random.default_rng(0).permutation(10_000)
-    low, high = Predicates.drawn([rows]).ranges[place][0]
-    held = [int(((rows >= first) & (rows <= last)).sum()) for first, last in zip(low, high, strict=True)]
-    assert held == pytest.approx([share * len(rows)] * PREDICATES, abs=2)
-
-
-def test_equality_asks_for_values_that_rows_have() -> None:
-    rows = np.array([3, 3, 3, 7, 11])
-    low, high = Predicates.drawn([rows]).equality[0]
-    np.testing.assert_array_equal(low, high)
-    assert set(low.tolist()) <= {3, 7, 11}
-
-
-def test_without_conjunctions_the_average_is_that_of_the_other_classes() -> None:
-    drawn = Predicates.drawn([np.arange(100)])
-    halves = Boxes(np.array([[0, 50]]), np.array([[49, 99]]), np.array([[10, 10]]))
-    found = scan_fractions(halves, drawn)
-    assert found.conjunction is None
-    assert found.average == pytest.approx(fmean([found.equality, *found.ranges]))

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from benchmarks.scale import SHARED_CATALOG, catalog_properties
 from benchmarks.upkeep.delta_log import delta_files
 from benchmarks.upkeep.figures import ICEBERG, OURS, Figures, Files, History, Step, scan_fractions
 from benchmarks.upkeep.histories import Lead
 from benchmarks.upkeep.page import page
-from benchmarks.upkeep.picture import curves
-from benchmarks.upkeep.rows import BASE_PARTS, GROWING, VALUES_OF_A_PART, Growing, values_after, values_of
-from benchmarks.upkeep.systems import IcebergSort, Ours, OursPyIceberg, System
+from benchmarks.upkeep.rows import BASE_PARTS, GROWING, VALUES_OF_A_PART, values_after
+from benchmarks.upkeep.systems import IcebergSort, Ours, OursPyIceberg
 from iceberg_zorder.spark.catalogs import spark_catalog
 
 EVENTS = next(of for of in GROWING if of.name == "events")
-UPSERTS = next(of for of in GROWING if of.name == "upserts")
 
 
 def step(number: int, scan: float, written: int, full: float | None = None, predicted: float | None = None) -> Step:
@@ -69,24 +65,6 @@ def test_page_holds_figures_against_promises() -> None:
     assert "these have 0 MB" in text
 
 
-def test_page_tells_of_histories_that_are_not_at_their_end() -> None:
-    figures = made_up()
-    figures.steps = 20
-    text = page(figures)
-    assert "| events, **2 of 20 growths** | the mean of these | 1.15x | 1.200x | **does not hold** |" in text
-    assert "everything each time | 0.10x | 0.040x | held so far |" in text
-
-
-def test_figures_are_read_as_written(tmp_path: Path) -> None:
-    made_up().write(tmp_path / "figures.json")
-    assert Figures.read(tmp_path / "figures.json") == made_up()
-
-
-def test_picture_is_drawn_of_what_is_there(tmp_path: Path) -> None:
-    curves(made_up(), tmp_path / "p.png")
-    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_delta_log_is_replayed(tmp_path: Path) -> None:
     (tmp_path / "_delta_log").mkdir()
 
@@ -110,15 +88,6 @@ def test_delta_log_is_replayed(tmp_path: Path) -> None:
     assert files.upper["ts"].tolist() == [4_000_999]
 
 
-def test_parts_are_the_same_again_and_follow_each_other_in_time(tmp_path: Path) -> None:
-    first = EVENTS.parts(400_000, 2, tmp_path / "first")
-    second = EVENTS.parts(400_000, 2, tmp_path / "second")
-    assert len(first) == BASE_PARTS + 2
-    assert pq.read_table(first[-1]).equals(pq.read_table(second[-1]))
-    ends = [values_of(part, ("ts",))["ts"][[0, -1]].tolist() for part in first]
-    assert all(later[0] > earlier[1] for earlier, later in pairwise(ends))
-
-
 def test_values_are_of_the_rows_that_are_there() -> None:
     parts = [{"a": np.full(VALUES_OF_A_PART, number)} for number in range(BASE_PARTS + 3)]
     appended = values_after(2, parts, merges=False)["a"]
@@ -126,88 +95,6 @@ def test_values_are_of_the_rows_that_are_there() -> None:
     merged = values_after(6, parts, merges=True)["a"]
     assert len(merged) == (BASE_PARTS + 1) * VALUES_OF_A_PART + VALUES_OF_A_PART // 2
     assert merged.max() == BASE_PARTS + 1
-
-
-class Counted(System):
-    """A table that is a number: how often it was grown and kept."""
-
-    name = OURS
-
-    def __init__(self, of: Growing, spark: SparkSession) -> None:
-        super().__init__(spark, of, 1 << 20)
-        self.rows, self.is_kept = 0, False
-        self.restored: list[str] = []
-
-    @property
-    def sql_name(self) -> str:
-        return "t"
-
-    def create(self, rows: DataFrame) -> None:
-        self.rows, self.is_kept = rows.count(), False
-
-    def append(self, rows: DataFrame) -> None:
-        self.rows, self.is_kept = self.rows + rows.count(), False
-
-    def merge(self, rows: DataFrame, keys: Sequence[str]) -> None:
-        assert rows.groupBy(*keys).count().where("count > 1").isEmpty()
-        self.append(rows)
-
-    def rewrite_all(self) -> None:
-        self.is_kept = True
-
-    def upkeep(self) -> None:
-        self.is_kept = True
-
-    def files(self) -> Files:
-        size = {f"{self.rows}-{self.is_kept}": self.rows}
-        everything = {name: np.array([np.iinfo(np.int64).max]) for name in self.of.columns}
-        return Files(size, {name: -each for name, each in everything.items()}, everything)
-
-    def state(self) -> str:
-        return str(self.rows)
-
-    def restore(self, state: str) -> None:
-        self.rows, self.is_kept = int(state), True
-        self.restored.append(state)
-
-    def clean_up(self) -> None:
-        pass
-
-    def drop(self) -> None:
-        pass
-
-
-@pytest.mark.full
-def test_interrupted_history_goes_on_where_it_was(spark: SparkSession, tmp_path: Path) -> None:
-    parts = EVENTS.parts(200_000, 2, tmp_path)
-    rows = pq.read_metadata(parts[0]).num_rows
-    history = History("events", OURS, 1 << 20)
-    saved: list[int] = []
-
-    def save() -> None:
-        saved.append(len(history.steps))
-        if len(saved) == 2:
-            raise KeyboardInterrupt
-
-    first = Lead(Counted(EVENTS, spark), history, parts, 2)
-    with pytest.raises(KeyboardInterrupt):
-        first.go(time.monotonic() + 600, save, print)
-    assert not first.go(time.monotonic() - 1, save, print)
-    again = Counted(EVENTS, spark)
-    assert Lead(again, history, parts, 2).go(time.monotonic() + 600, save, print)
-    assert again.restored[0] == str(rows * (BASE_PARTS + 1))
-    assert [each.table_bytes for each in history.steps] == [rows * (BASE_PARTS + number) for number in range(3)]
-    assert [each.scan for each in history.steps] == [1.0] * 3
-
-
-@pytest.mark.full
-def test_merges_are_of_one_percent(spark: SparkSession, tmp_path: Path) -> None:
-    parts = UPSERTS.parts(2_000_000, 2, tmp_path)
-    base = sum(pq.read_metadata(part).num_rows for part in parts[:BASE_PARTS])
-    history = History("upserts", OURS, 1 << 20)
-    assert Lead(Counted(UPSERTS, spark), history, parts, 2).go(time.monotonic() + 600, lambda: None, print)
-    merged = np.diff([each.table_bytes for each in history.steps]) / base
-    assert merged == pytest.approx([0.01, 0.01], rel=0.3)
 
 
 @pytest.fixture(scope="module")

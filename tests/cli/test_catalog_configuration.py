@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,7 +10,7 @@ from pyiceberg import catalog as pyiceberg_catalog
 from pyiceberg.catalog import load_catalog
 from pyiceberg.utils.config import Config
 
-from iceberg_zorder.cli.arguments import checked_defaults
+from iceberg_zorder.cli.table import named_table
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg.catalog.configuration import catalog_properties
 from tests.cli.processes import run_here
@@ -54,13 +53,6 @@ def configured(home: Path) -> None:
 
 
 @pytest.mark.usefixtures("configured")
-def test_default_catalog_of_the_file() -> None:
-    found = catalog_properties()
-    assert found.name == "main"
-    assert found.properties == {"type": "sql", "uri": "sqlite:////home/c.db", "warehouse": "/home/wh"}
-
-
-@pytest.mark.usefixtures("configured")
 def test_variables_win_over_the_file_and_arguments_over_both(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYICEBERG_CATALOG__MAIN__URI", "sqlite:////env/c.db")
     monkeypatch.setenv("PYICEBERG_CATALOG__MAIN__WAREHOUSE", "/env/wh")
@@ -72,34 +64,6 @@ def test_variables_win_over_the_file_and_arguments_over_both(monkeypatch: pytest
         "warehouse": "/arg/wh",
         "s3.access-key-id": "k",
     }
-
-
-def test_variables_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYICEBERG_CATALOG__DEFAULT__URI", "http://h")
-    assert catalog_properties().name == "default"
-    assert catalog_properties().properties == {"type": "rest", "uri": "http://h"}
-
-
-def test_arguments_alone() -> None:
-    found = catalog_properties(uri="thrift://h", warehouse="/wh")
-    assert (found.name, found.properties) == ("default", {"type": "hive", "uri": "thrift://h", "warehouse": "/wh"})
-
-
-@pytest.mark.usefixtures("configured")
-def test_type_is_known_in_any_case_and_the_name_stays_as_given() -> None:
-    found = catalog_properties("Remote")
-    assert (found.name, found.properties["type"], found.properties["s3.region"]) == ("Remote", "rest", "r")
-
-
-def test_places_of_the_file(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for place in ("cwd", "home", "special"):
-        (tmp_path / place).mkdir(exist_ok=True)
-        (tmp_path / place / ".pyiceberg.yaml").write_text(
-            f"default-catalog: {place}\ncatalog:\n  {place}:\n    uri: http://h\n"
-        )
-    assert catalog_properties().name == "home"
-    monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path / "special"))
-    assert catalog_properties().name == "special"
 
 
 @pytest.mark.usefixtures("configured")
@@ -130,17 +94,6 @@ def test_not_found(name: str, message: str) -> None:
     assert "secret" not in str(raised.value)
 
 
-@pytest.mark.usefixtures("configured")
-def test_custom_class_has_no_type() -> None:
-    assert catalog_properties("custom").properties == {"py-catalog-impl": "a.B"}
-
-
-def test_malformed_file(home: Path) -> None:
-    (home / ".pyiceberg.yaml").write_text("catalog: [\n")
-    with pytest.raises(InvalidInputError, match=r"^Cannot read the configuration of PyIceberg, because"):
-        catalog_properties()
-
-
 @pytest.mark.parametrize(
     ("uri", "why"),
     [
@@ -161,12 +114,12 @@ def test_a_name_that_two_tables_have_is_refused(tmp_path: Path) -> None:
         for namespace in ("db", "lake.db"):
             catalog.create_namespace(namespace)
             catalog.create_table(f"{namespace}.events", pa.schema([("a", pa.int64())]))
-        asked: dict[str, Any] = {"by": "a", "options": {}, "catalog": "lake", **where}
+        asked = ("change", "lake", where["uri"], where["warehouse"])
         for name in ("db.events", "lake.lake.db.events"):
-            assert checked_defaults(name, **asked).identifier == tuple(name.removeprefix("lake.").split("."))
+            assert named_table(name, *asked).identifier == tuple(name.removeprefix("lake.").split("."))
         with pytest.raises(
             InvalidInputError, match=r"and one of the name db.events: write lake.lake.db.events or db.eve"
         ):
-            checked_defaults("lake.db.events", **asked)
+            named_table("lake.db.events", *asked)
         catalog.drop_table("lake.db.events")
-        assert checked_defaults("lake.db.events", **asked).identifier == ("db", "events")
+        assert named_table("lake.db.events", *asked).identifier == ("db", "events")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -23,16 +22,15 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 from typer.testing import CliRunner
 
-from iceberg_zorder.cli import usage
+from iceberg_zorder.cli import app as module
 from iceberg_zorder.cli.app import app
-from iceberg_zorder.cli.interruption import Interrupted, interruptible
-from iceberg_zorder.cli.output import JsonOutput
+from iceberg_zorder.cli.interruption import interruptible
+from iceberg_zorder.cli.output import Output
 from tests.spark.tables import local_path
 
 ROWS = 300_000
 FILES = 24
 PROGRAM = "from iceberg_zorder.cli.app import main; main()"
-TERMINAL = "import fcntl, os, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
 
 
 @dataclass(frozen=True)
@@ -173,59 +171,6 @@ def test_pyiceberg(lake: Lake, number: signal.Signals) -> None:
         check_stopped(lake, process, 128 + number)
 
 
-@pytest.mark.full
-def test_spark_a_second_time_ends_at_once(lake: Lake) -> None:
-    due = lake.new_data_file()
-    with command(lake, "spark") as process:
-        wait(process, due)
-        os.killpg(process.pid, signal.SIGINT)
-        wait(process, says(lake, "Cancelling"))
-        os.killpg(process.pid, signal.SIGINT)
-        assert process.wait(60) == 130
-    said = (lake.directory / "err").read_text().splitlines()
-    assert "Traceback" not in "".join(said)
-    assert "remove_orphan_files" in said[-1] or "Cannot complete" in said[-1]
-
-
-@pytest.mark.full
-def test_ctrl_c_in_a_terminal(lake: Lake) -> None:
-    due = lake.new_data_file()
-    terminal, end = pty.openpty()
-    environment = {**os.environ, "HOME": str(lake.directory), "SPARK_LOCAL_IP": "127.0.0.1"}
-    ivy = ["--conf", f"spark.jars.ivy={Path.home() / '.ivy2.5.2'}"]
-    process = subprocess.Popen(
-        [*lake.command(TERMINAL + PROGRAM, "auto"), *ivy], stdin=end, stdout=end, stderr=end, env=environment
-    )
-    os.close(end)
-    os.set_blocking(terminal, False)
-    shown = b""
-
-    def read() -> bytes:
-        try:
-            return os.read(terminal, 65_536)
-        except (BlockingIOError, OSError):
-            return b""
-
-    try:
-        typed = False
-        deadline = time.monotonic() + 240
-        while process.poll() is None and time.monotonic() < deadline:
-            shown += read()
-            if not typed and due():
-                os.write(terminal, b"\x03")
-                typed = True
-            time.sleep(0.005)
-        shown += read()
-        assert process.wait(60) == 130
-    finally:
-        if process.poll() is None:
-            process.kill()
-        os.close(terminal)
-    assert b"Interrupted: " in shown
-    assert b"Traceback" not in shown
-    assert lake.check() == ["append"] * 4
-
-
 def test_a_signal_that_is_ignored_stays_so() -> None:
     """As for a command that a shell has put into the background."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -238,11 +183,11 @@ def test_a_signal_that_is_ignored_stays_so() -> None:
         signal.signal(signal.SIGINT, before)
 
 
-class Rewritten(JsonOutput):
+class Rewritten(Output):
     """Is told to end at a place between the work's end and that of the command."""
 
     def __init__(self, place: str) -> None:
-        super().__init__(quiet=True)
+        super().__init__("json", quiet=True)
         self._place = place
 
     def _end(self, place: str) -> None:
@@ -255,9 +200,9 @@ class Rewritten(JsonOutput):
             yield work
             self._end("progress")
 
-    def rewritten(self, *arguments: Any) -> None:
+    def show(self, *arguments: Any) -> None:
         self._end("before printing")
-        super().rewritten(*arguments)
+        super().show(*arguments)
         self._end("after printing")
 
 
@@ -265,18 +210,9 @@ class Rewritten(JsonOutput):
 def test_a_rewrite_that_is_done_is_not_called_cancelled(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str
 ) -> None:
-    monkeypatch.setattr(usage, "JsonOutput", lambda quiet: Rewritten(place))
+    monkeypatch.setattr(module, "Output", lambda kind, quiet: Rewritten(place))
     outcome = CliRunner().invoke(app, [*lake.command("", "pyiceberg")[3:], "--output", "json"])
     assert outcome.exit_code == 143
     assert json.loads(outcome.stdout)["rewritten_data_files_count"] == 4
     assert outcome.stderr == "Interrupted: the rewrite of db.events was complete by then\n"
     assert lake.check() == ["append"] * 4 + ["replace"]
-
-
-def test_a_second_signal_ends_what_waits_for_its_reader() -> None:
-    with interruptible() as signals:
-        signals.done()
-        signal.raise_signal(signal.SIGINT)
-        assert signals.received == [signal.SIGINT]
-        with pytest.raises(Interrupted):
-            signal.raise_signal(signal.SIGINT)

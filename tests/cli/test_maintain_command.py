@@ -74,15 +74,6 @@ def maintain(home: Path, *arguments: str, code: int = 0) -> dict[str, Any]:
     return found
 
 
-def maintain_alone(home: Path, *arguments: str) -> dict[str, Any]:
-    """Run a pass in a process of its own, as files that it cannot write are closed at its end."""
-    words, environment = command(home, *arguments, "--output", "json", "--quiet")
-    done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
 def write_policy(home: Path, budget: str = "{}") -> None:
     (home / "policy.yaml").write_text(POLICY.format(home=home, budget=budget))
 
@@ -215,46 +206,6 @@ def test_it_watches_until_it_is_told_to_end(home: Path, catalog: Catalog) -> Non
     assert first["rewritten_bytes"] > 0
     assert written > 0
     assert len(rows(watched)) == 32_000
-
-
-_SWALLOWS = """
-import os, signal, sys
-sys.modules["pyspark"] = None
-from iceberg_zorder.cli.app import main
-from iceberg_zorder.pyiceberg.maintain.maintained_tables import PyIcebergTables
-rewrite = PyIcebergTables.rewrite
-class Finalised:
-    def __del__(self):
-        os.kill(os.getpid(), signal.SIGTERM)
-def told_to_end(self, *args):
-    del (found := [Finalised()])[0]
-    return rewrite(self, *args)
-PyIcebergTables.rewrite = told_to_end
-main()
-"""
-
-
-@pytest.mark.parametrize("is_watching", [False, True])
-def test_it_ends_though_a_finaliser_has_swallowed_the_signal(
-    home: Path, catalog: Catalog, *, is_watching: bool
-) -> None:
-    """Python drops what is raised there; a watching maintainer then went on for ever."""
-    write_policy(home)
-    made = [table(catalog, name, 8) for name in ("db.one", "db.two")]
-    words, environment = command(home, *["--watch"][: int(is_watching)], "--quiet", "--output", "json")
-    ended = subprocess.run(
-        [words[0], "-c", _SWALLOWS, *words[3:]],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=240,
-        check=False,
-    )
-    assert ended.returncode == 128 + signal.SIGTERM
-    assert "Exception ignored in" in ended.stderr
-    heads = [each.refresh().current_snapshot() for each in made]
-    operations = [head.summary.operation.value for head in heads if head is not None and head.summary is not None]
-    assert operations == ["append", "append"], "nothing is begun any more"
 
 
 @pytest.mark.parametrize("asked", ["engine: spark", "follow-ups: {expire-snapshots: {}}"])

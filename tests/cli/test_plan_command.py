@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
 
-from iceberg_zorder.request.plan_text import plan_text
 from tests.cli.processes import run, run_without_spark
 
 PLANNED = (
@@ -120,77 +119,3 @@ def rounded(plan: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
             assert min(mine[key].values()) > 0
             mine[key] = {name: other[key][name] for name in mine[key]}
     return plan
-
-
-@pytest.mark.usefixtures("catalog")
-@pytest.mark.full
-def test_text(home: Path) -> None:
-    done = run(home, *PLANNED, "--catalog", "files", "--quiet", command="plan")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Rewrite of files.db.events (branch main, snapshot ")
-    assert ": rewrite-all is true" in done.stdout
-    without = run_without_spark(home, *PLANNED, "--quiet", command="plan")
-    assert (without.returncode, without.stderr) == (0, "")
-    assert without.stdout == done.stdout
-    object_ = run_without_spark(home, *PLANNED, "--quiet", "--output", "json", command="plan")
-    assert f"{plan_text(json.loads(object_.stdout))}\n" == done.stdout
-    assert json.loads(object_.stdout)["file_groups"][0]["layout"] is None
-
-
-@pytest.mark.usefixtures("catalog")
-@pytest.mark.full
-def test_nothing_to_do_is_a_plan(home: Path) -> None:
-    arguments = ("db.events", "--by", "ts", "--where", "ts < 0", "--sampled", "--quiet")
-    done = run(home, *arguments, "--catalog", "files", command="plan")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Nothing to rewrite in files.db.events: no data file can hold rows" in done.stdout
-    assert run_without_spark(home, *arguments, command="plan").stdout == done.stdout
-
-
-@pytest.mark.usefixtures("catalog")
-@pytest.mark.full
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (("db.nosuch", "--by", "ts"), "nosuch"),
-        (("db.events", "--by", "nope"), "Cannot cluster by column 'nope', because"),
-        (
-            ("db.events", "--by", "ts", "--where", "ts >>>"),
-            "Cannot use the filter 'ts >>>' on files.db.events, because",
-        ),
-        (
-            ("db.events", "--by", "ts", "--sampled", "--predicate", "nope = 1"),
-            "Cannot use the filter 'nope = 1' on files.db.events, because",
-        ),
-        (("db.events", "--by", "ts", "--predicate", "ts = 1"), "Cannot use --predicate, because it is for --sampled"),
-        (("db.events", "--by", "ts", "--branch", "no"), "Cannot rewrite data files for branch no, because"),
-    ],
-)
-def test_refusal_is_one_message(home: Path, arguments: tuple[str, ...], named: str) -> None:
-    for done in (
-        run(home, *arguments, "--catalog", "files", "--quiet", "--output", "json", command="plan"),
-        run_without_spark(home, *arguments, "--quiet", "--output", "json", command="plan"),
-    ):
-        assert done.returncode == 2, done.stderr
-        error = json.loads(done.stdout)["error"]
-        assert (error["class"], error["exit_code"]) == ("InvalidInputError", 2)
-        assert error["message"].startswith("Cannot ")
-        assert named in error["message"]
-        assert done.stderr == f"Error: {error['message']}\n"
-
-
-@pytest.mark.full
-def test_a_sample_that_cannot_be_read(home: Path, catalog: Catalog) -> None:
-    rows = catalog.load_table("db.events").scan().to_arrow()
-    table = catalog.create_table("db.broken", rows.schema)
-    for start in range(0, 100, 20):
-        table.append(rows.slice(start, 20))
-    (first, *_) = table.inspect.files()["file_path"].to_pylist()
-    Path(first.removeprefix("file://")).write_bytes(b"")
-    arguments = ("db.broken", "--by", "ts", "--sampled", "--quiet", "--output", "json")
-    for done in (
-        run(home, *arguments, "--catalog", "files", command="plan"),
-        run_without_spark(home, *arguments, command="plan"),
-    ):
-        assert done.returncode == 1, done.stderr
-        assert json.loads(done.stdout)["error"]["class"] == "RewriteFailedError"

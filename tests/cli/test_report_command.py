@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
 
-from iceberg_zorder.pyiceberg import rewrite_data_files
 from tests.cli.processes import run, run_here, run_without_spark
 
 BY = ("db.events", "--by", "`user id`,ts")
@@ -19,9 +16,8 @@ BY = ("db.events", "--by", "`user id`,ts")
 
 def test_text_and_json_say_how_well_the_table_is_clustered(home: Path, catalog: Catalog) -> None:
     table = catalog.load_table("db.events")
-    (home / "filters.txt").write_text("# those of the dashboard\nts < 20\n\n  `user id` = 3\n", encoding="utf-8")
     queries = '{"version": 1, "queries": [{"filter": "TRUE", "weight": 1}]}'
-    asked = ("--predicate", "ts >= 40", "--predicates", str(home / "filters.txt"), "--workload", queries)
+    asked = ("--predicate", "ts >= 40", "--predicate", "ts < 20", "--predicate", "`user id` = 3", "--workload", queries)
 
     done = run_without_spark(home, *BY, *asked, command="report")
     assert done.returncode == 0, done.stderr
@@ -49,7 +45,6 @@ def test_what_cannot_be_reported_on_is_refused(home: Path, catalog: Catalog) -> 
         (("events", "--by", "ts"), "because it names no namespace: write it as db.events"),
         ((*BY, "--predicate", "nope = 1"), "nope"),
         ((*BY, "--where", "ts <"), "ts <"),
-        ((*BY, "--predicates", "missing.txt"), "Cannot read --predicates missing.txt"),
         ((*BY, "--branch", "nope"), "has no such branch"),
     ):
         done = run_without_spark(home, *arguments, "--output", "json", command="report")
@@ -75,61 +70,6 @@ def test_both_engines_say_the_same(home: Path, catalog: Catalog) -> None:
     assert on_spark == without
     assert on_spark["workload"]["costliest"][0]["scan_fraction"] == on_spark["predicates"][0]["scan_fraction"]
     assert catalog.load_table("db.events").metadata.current_snapshot_id == on_spark["snapshot_id"]
-
-
-@pytest.mark.full
-def test_both_engines_compare_and_draw_the_same(home: Path, catalog: Catalog) -> None:
-    rows = pa.table({"user id": [i * 37 % 100 for i in range(100)], "ts": list(range(100))})
-    table = catalog.create_table("db.drawn", rows.schema)
-    for start in range(0, 100, 20):
-        table.append(rows.slice(start, 20))
-    before = table.metadata.current_snapshot_id
-    rewrite_data_files(table, "ts DESC, hilbert(`user id`)", options={"rewrite-all": True})
-    with table.update_schema() as schema:
-        schema.rename_column("ts", "at")
-    asked = ("db.drawn", "--compare", str(before), "--predicate", "at >= 40", "--output", "json")
-    told, pages = [], []
-    for engine, command in (("spark", run), ("pyiceberg", run_without_spark)):
-        page = home / f"{engine}.html"
-        chosen = ("--engine", "spark", "--catalog", "files") if engine == "spark" else ()
-        done = command(home, *asked, *chosen, "--html", str(page), command="report")
-        assert done.returncode == 0, done.stderr
-        found = json.loads(done.stdout)
-        for report in (found, found["compared_with"]):
-            report["findings"] = [each["code"] for each in report["findings"]]
-        told.append(found)
-        # Commands of findings are those of the engine.
-        pages.append(re.sub(r"<pre.*?</pre>|<code.*?</code>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL))
-    assert told[0] == told[1]
-    assert told[0]["sort_order"] == told[0]["compared_with"]["sort_order"] == "at DESC NULLS LAST, hilbert(`user id`)"
-    assert told[0]["compared_with"]["snapshot_id"] == before
-    assert pages[0].count("<svg") == 8
-    assert pages[0] == pages[1]
-
-
-@pytest.mark.full
-def test_a_snapshot_that_is_not_there_is_refused_by_both_engines_alike(home: Path, catalog: Catalog) -> None:
-    assert catalog.list_tables("db")
-    asked = (*BY, "--compare", "5")
-    why = "Error: Cannot report on snapshot 5, because files.db.events has no such snapshot"
-    for done in (
-        run(home, *asked, "--engine", "spark", "--catalog", "files", command="report"),
-        run_without_spark(home, *asked, command="report"),
-    ):
-        assert done.returncode == 2
-        assert why in done.stderr
-
-
-def test_what_only_one_engine_does_is_refused_on_the_other(home: Path) -> None:
-    done = run(home, *BY, "--catalog", "files", command="report")
-    assert done.returncode == 2
-    assert "Cannot set --conf spark.master, because the engine is pyiceberg" in done.stderr
-
-
-def test_a_table_that_is_not_there_is_told(home: Path) -> None:
-    done = run_without_spark(home, "db.none", "--by", "a", command="report")
-    assert done.returncode == 2
-    assert "Error: Cannot load table files.db.none, because there is no such table" in done.stderr
 
 
 def test_commands_are_whole_with_all_that_finds_the_catalog(home: Path, catalog: Catalog) -> None:

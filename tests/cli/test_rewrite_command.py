@@ -41,59 +41,6 @@ def test_rewrites_says_so_and_then_has_nothing_to_do(home: Path, catalog: Catalo
     assert nothing.stdout.strip() not in nothing.stderr
 
 
-@pytest.mark.full
-def test_a_dry_run_tells_the_same_of_both_engines(home: Path, catalog: Catalog) -> None:
-    metadata = catalog.load_table("db.events").metadata
-    asked = ("db.events", "--by", "`user id`,ts", *FORCED, "--dry-run", "--predicate", "ts < 20", "--output", "json")
-    told = [run(home, *asked, "--catalog", "files"), run_without_spark(home, *asked)]
-    assert [done.returncode for done in told] == [0, 0], [done.stderr for done in told]
-    on_spark, without = (json.loads(done.stdout) for done in told)
-    assert on_spark["dry_run"]
-    assert 0 < on_spark["predicates"][0]["before"] < 1
-    for key in ("predicates", "message", "rewritten_data_files_count", "added_data_files_count"):
-        assert on_spark[key] == without[key]
-    assert catalog.load_table("db.events").metadata == metadata
-
-
-@pytest.mark.full
-@pytest.mark.usefixtures("catalog")
-def test_catalog_of_arguments_and_quiet_text(home: Path) -> None:
-    where = ("--catalog", "files", "--uri", f"sqlite:///{home}/catalog.db", "--warehouse", f"{home}/warehouse")
-    done = run(home, "db.events", "--by", "ts", "--quiet", *where, *FORCED)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Rewrote files.db.events by ts\n")
-    assert done.stderr == ""
-
-
-@pytest.mark.usefixtures("catalog")
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        pytest.param(("db.nosuch", "--by", "ts"), "nosuch", marks=pytest.mark.full),
-        pytest.param(("db.events", "--by", "nope"), "nope", marks=pytest.mark.full),
-        pytest.param(("db.events", "--by", "ts", "--where", "ts >>>"), "ts >>>", marks=pytest.mark.full),
-    ],
-)
-def test_refusal_is_one_message(home: Path, arguments: tuple[str, ...], named: str) -> None:
-    done = run(home, *arguments, "--catalog", "files", "--quiet", "--output", "json")
-    assert done.returncode == 2, done.stderr
-    error = json.loads(done.stdout)["error"]
-    assert (error["class"], error["exit_code"]) == ("InvalidInputError", 2)
-    assert error["message"] in done.stderr
-    assert done.stderr.startswith("Error: Cannot ")
-    assert ", because " in done.stderr
-    assert named in done.stderr
-    assert "\tat " not in done.stderr
-    assert "Exception" not in done.stderr
-
-
-def test_spark_does_not_start(home: Path) -> None:
-    where = ("--catalog", "files", "--conf", "spark.driver.memory=1x")
-    done = run(home, "db.events", "--by", "ts", "--quiet", *where)
-    assert done.returncode == 1
-    assert done.stderr.startswith("Error: Cannot start Spark, because ")
-
-
 class TestWithoutSpark:
     @pytest.fixture
     def table(self, home: Path, catalog: Catalog) -> Table:
@@ -152,13 +99,6 @@ class TestWithoutSpark:
         assert fixed.returncode == 0, fixed.stderr
         assert said.replace("set", "Set", 1) in json.loads(fixed.stdout)["message"]
         assert table.refresh().properties[mode] == "full"
-
-    def test_quiet_and_nothing_to_do(self, home: Path, table: Table) -> None:
-        done = run_without_spark(
-            home, "db.more", "--by", "ts", "--quiet", "--where", "`user id` <=> -1L OR NOT (ts >= 0)"
-        )
-        assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout.startswith("Nothing to rewrite in files.db.more: no data file can hold rows")
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

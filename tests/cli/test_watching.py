@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -12,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,6 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from pyiceberg.catalog import Catalog
 
-from iceberg_zorder.maintain.events import PASS_BEGAN, Event, JsonLog
 from tests.cli.processes import run_here
 from tests.cli.test_maintain_command import (
     append,
@@ -32,7 +29,6 @@ from tests.cli.test_maintain_command import (
     command,
     home,
     maintain,
-    maintain_alone,
     table,
     write_policy,
 )
@@ -120,109 +116,6 @@ def test_metrics_are_written_to_a_file(home: Path, catalog: Catalog) -> None:
     assert found["iceberg_zorder_table_expected_saved_bytes", "lake.db.needy"] > 0
     assert abs(found["iceberg_zorder_last_successful_pass_timestamp_seconds", ""] - time.time()) < 600
     assert [each.name for each in home.glob("zorder.prom*")] == ["zorder.prom"]
-
-
-def test_metrics_go_on_from_one_process_to_the_next(home: Path, catalog: Catalog) -> None:
-    """As cron has them, for the node exporter: also while a pass is under way, or when one has ended early."""
-    write_policy(home)
-    table(catalog, "db.needy", 8)
-    table(catalog, "db.dropped", 8)
-    file = home / "zorder.prom"
-    maintain(home, "--metrics-textfile", str(file))
-    first = samples(file.read_text(encoding="utf-8"))
-    success = ("iceberg_zorder_last_successful_pass_timestamp_seconds", "")
-    assert first["iceberg_zorder_table_files", "lake.db.dropped"] == 8
-
-    catalog.drop_table("db.dropped")
-    words, environment = command(home, "--watch", "--quiet", "--metrics-textfile", str(file))
-    with subprocess.Popen(words, env=environment) as process:
-        while process.poll() is None:
-            there = samples(file.read_text(encoding="utf-8"))
-            assert there[success] >= first[success]
-            assert there["iceberg_zorder_rewritten_files_total", "lake.db.needy"] >= 8
-            if there["iceberg_zorder_passes_total", "done"] > 1:
-                process.send_signal(signal.SIGTERM)
-                process.wait(timeout=60)
-    second = samples(file.read_text(encoding="utf-8"))
-    assert second["iceberg_zorder_passes_total", "done"] >= 2
-    assert ("iceberg_zorder_table_files", "lake.db.dropped") not in second
-    assert second["iceberg_zorder_table_files", "lake.db.needy"] > 0
-    assert not any(label == "lake.db.dropped" for _, label in second)
-    rewritten = "iceberg_zorder_rewritten_bytes_total", "lake.db.needy"
-    assert second[rewritten] == first[rewritten] > 0
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        pytest.param(lambda _: b"", marks=pytest.mark.full),
-        pytest.param(lambda _: b"\0" * 4096, marks=pytest.mark.full),
-        lambda text: text[: len(text) // 2 + 7],
-    ],
-)
-def test_metrics_that_a_crash_has_damaged_stop_nothing(
-    home: Path, catalog: Catalog, damage: Callable[[bytes], bytes]
-) -> None:
-    write_policy(home)
-    table(catalog, "db.ca\rriage", 8)
-    file = home / "zorder.prom"
-    for passes in (1, 2):
-        maintain(home, "--metrics-textfile", str(file))
-        found = samples(file.read_bytes().decode())
-        assert found["iceberg_zorder_passes_total", "done"] == passes
-        assert found["iceberg_zorder_table_files", "lake.db.ca\rriage"] > 0
-    file.write_bytes(damage(file.read_bytes()))
-    maintain(home, "--metrics-textfile", str(file))
-    assert samples(file.read_bytes().decode())["iceberg_zorder_passes_total", "done"] >= 1
-
-
-def test_a_first_pass_that_fails_claims_no_success_in_1970(home: Path, catalog: Catalog) -> None:
-    write_policy(home)
-    table(catalog, "db.needy", 8)
-    for path in (home / "warehouse").rglob("*.metadata.json"):
-        path.unlink()
-    file = home / "zorder.prom"
-    maintain(home, "--metrics-textfile", str(file), code=1)
-    found = samples(file.read_text(encoding="utf-8"))
-    assert found["iceberg_zorder_passes_total", "failed"] == 1
-    assert ("iceberg_zorder_last_pass_timestamp_seconds", "") in found
-    assert ("iceberg_zorder_last_successful_pass_timestamp_seconds", "") not in found
-
-
-def test_a_log_that_cannot_be_written_is_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    there = tmp_path / "there"
-    there.mkdir()
-    log = JsonLog(there / "log")
-    event = Event(PASS_BEGAN, datetime(2026, 1, 1, tzinfo=timezone.utc))
-    shutil.rmtree(there)
-    log(event)
-    log(event)
-    there.mkdir()
-    log(event)
-    assert len(events(there / "log")) == 1
-    (said,) = (record.getMessage() for record in caplog.records)
-    assert said == (
-        f"Cannot write {there}/log, because [Errno 2] No such file or directory: '{there}/log'. "
-        "Until then nothing is logged"
-    )
-
-
-def test_passes_go_on_where_nothing_can_be_written_about_them(home: Path, catalog: Catalog) -> None:
-    """As on a disk that is full, or whose directory is gone."""
-    write_policy(home)
-    table(catalog, "db.needy", 8)
-    assert maintain_alone(home, "--log-file", "/dev/full")["rewritten_bytes"] > 0
-
-    there = home / "there"
-    there.mkdir()
-    with watching(home, "--metrics-textfile", str(there / "zorder.prom")) as process:
-        wait_for(lambda: (there / "zorder.prom").exists())
-        shutil.rmtree(there)
-        time.sleep(5)
-        assert process.poll() is None
-        there.mkdir()
-        wait_for(lambda: (there / "zorder.prom").exists())
-    assert process.returncode == 143
 
 
 def test_metrics_and_health_are_served_beside_the_passes(home: Path, catalog: Catalog) -> None:
@@ -325,8 +218,6 @@ class _Echo(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
         self.wfile.write(answer)
-
-    do_POST = do_GET  # noqa: N815
 
     def log_message(self, *_: object) -> None:
         pass

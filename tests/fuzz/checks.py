@@ -106,12 +106,12 @@ class Check:
             yield "a file is there twice"
         yield from check_totals(live, snapshot["summary"])
         for manifest in manifests:
-            if manifest.listed["added_snapshot_id"] == own:
-                yield from check_manifest(metadata, manifest, exact=self.engine.is_exact)
+            if manifest.listed.added_snapshot_id == own:
+                yield from check_manifest(metadata, manifest, has_signed_uuids=self.engine.has_signed_uuids)
         added = [e for e in live if e.status == ADDED and e.snapshot_id == own and e.content == DATA]
         changed = "change_schema" in self.disturbances.done
         for entry in added:
-            for complaint in [] if changed else check_file(model, metadata, entry, schema, exact=self.engine.is_exact):
+            for complaint in [] if changed else check_file(model, metadata, entry, schema):
                 yield f"{entry.path}: {complaint}"
         ours = [file for file in new if file.entry.path in {entry.path for entry in added}]
         drawn = filters.draw(rng, schema, [*old, *new])

@@ -39,8 +39,8 @@ class Outcome:
 class Engine(Protocol):
     """Rewrites the table of a lake."""
 
-    is_exact: bool
-    """Whether its statistics are as tight as they can be."""
+    has_signed_uuids: bool
+    """Whether it puts UUIDs of partitions in the order of signed numbers."""
 
     def rewrite(self, lake: Lake, request: Request, disturbances: Disturbances) -> Outcome:
         """Rewrite; errors that nothing explains are raised."""
@@ -49,7 +49,7 @@ class Engine(Protocol):
 class PyIceberg:
     """The PyIceberg engine."""
 
-    is_exact = True
+    has_signed_uuids = False
 
     def rewrite(self, lake: Lake, request: Request, disturbances: Disturbances) -> Outcome:
         """Rewrite in this process, with room for spilled rows inside the lake."""

@@ -13,13 +13,12 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.transforms import parse_transform
-from pyiceberg.types import IcebergType
 
 from tests.fuzz import writing
 from tests.fuzz.catalog import StoreCatalog
 from tests.fuzz.model import DATA, EQUALITY_DELETES, POSITION_DELETES, Entry, FileRows, Metadata, Model, Row
 from tests.fuzz.random_values import Values, draw_schema, draw_transform, draw_type
-from tests.fuzz.transforms import apply
+from tests.fuzz.transforms import apply, iceberg_type
 from tests.fuzz.types import Leaf, Struct, identity, java_deletes_by, leaves, parse, to_json
 from tests.fuzz.writing import Style, Written, equality_deletes, position_deletes, write_file
 
@@ -367,7 +366,7 @@ class History:
         structs = [each for each in schema.fields if isinstance(each.type, Struct)]
         name = f"n{self._number()}"
         of = draw_type(rng, frozenset({"time"} if self.for_spark else ()))
-        kind = _pyiceberg_type(of)
+        kind = iceberg_type(of)
         path = (rng.choice(structs).name, name) if structs and rng.random() < 0.4 else name
         with self.table.update_schema() as update:
             update.add_column(path, kind)
@@ -411,7 +410,7 @@ class History:
             if precision == "38":
                 return
             to = f"decimal({self.rng.randint(int(precision) + 1, 38)},{scale})"
-        kind = _pyiceberg_type(to)
+        kind = iceberg_type(to)
         with self.table.update_schema() as update:
             update.update_column(self._path(schema, leaf), field_type=kind)
         self.values.widen(leaf, to)
@@ -430,11 +429,6 @@ class History:
         with self.table.update_schema() as update:
             update.move_first((chosen.name,))
         self.log.append(f"move {chosen.name} first")
-
-
-def _pyiceberg_type(of: str) -> IcebergType:
-    field = {"id": 1, "name": "x", "type": of, "required": False}
-    return Schema.model_validate({"type": "struct", "fields": [field]}).fields[0].field_type
 
 
 def whole(value: Any) -> Any:

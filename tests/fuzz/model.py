@@ -1,7 +1,6 @@
 """An independent reader of Iceberg tables: the specification's rules on plain Python values, and nothing of the engines.
 
-It shares no code with them: metadata is JSON, manifests are read by :mod:`tests.fuzz.avro`, and of Parquet files only
-Arrow's arrays are taken. It is slow and short, so that it can be seen to be right.
+It shares no code with them but what reads manifests: metadata is JSON, and of Parquet files only Arrow's arrays are taken. It is slow and short, so that it can be seen to be right.
 """
 
 from __future__ import annotations
@@ -13,11 +12,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyiceberg.io import load_file_io
+from pyiceberg.manifest import DATA_FILE_TYPE, ManifestEntry, ManifestEntryStatus, ManifestFile, read_manifest_list
 
-from tests.fuzz import avro
+from iceberg_zorder.pyiceberg.compat.manifests import read_entries
 from tests.fuzz.transforms import result_type
 from tests.fuzz.types import (
     Leaf,
@@ -25,7 +27,6 @@ from tests.fuzz.types import (
     Type,
     field_id,
     from_arrow,
-    from_bytes,
     identity,
     leaves,
     parse,
@@ -34,6 +35,9 @@ from tests.fuzz.types import (
 DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
 EXISTING, ADDED, DELETED = 0, 1, 2
 PATH_ID, POSITION_ID = 2147483546, 2147483545
+
+IO = load_file_io({})
+_FILE_FIELDS = [each.name for each in DATA_FILE_TYPE[3].fields]
 
 Row = tuple[Any, ...]
 
@@ -47,16 +51,16 @@ def local(uri: str) -> Path:
 class Manifest:
     """A manifest, as a manifest list has it, and its entries."""
 
-    listed: dict[str, Any]
+    listed: ManifestFile
     entries: tuple[Entry, ...]
 
     @property
     def path(self) -> str:
-        return str(self.listed["manifest_path"])
+        return str(self.listed.manifest_path)
 
     @property
     def spec_id(self) -> int:
-        return int(self.listed["partition_spec_id"])
+        return self.listed.partition_spec_id
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +89,7 @@ class Entry:
 
     def numbers(self, name: str) -> dict[int, Any]:
         """Counts or bounds by field id."""
-        return {pair["key"]: pair["value"] for pair in self.file.get(name) or ()}
+        return dict(self.file.get(name) or {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,17 +154,23 @@ class Model:
 
     _tables: dict[str, pa.Table] = field(default_factory=dict)
     _columns: dict[Any, list[Any]] = field(default_factory=dict)
-    _manifests: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    _manifests: dict[str, list[Entry]] = field(default_factory=dict)
 
     def manifests(self, metadata: Metadata, manifest_list: str) -> list[Manifest]:
         """Read all manifests of a snapshot, with entries that say what it deleted."""
-        return [self._manifest(metadata, each) for each in avro.read(local(manifest_list)).records]
+        listed = list(read_manifest_list(IO.new_input(manifest_list)))
+        return [Manifest(each, tuple(self._entries(each))) for each in listed]
 
-    def _manifest(self, metadata: Metadata, listed: dict[str, Any]) -> Manifest:
-        key = listed["manifest_path"]
+    def _entries(self, listed: ManifestFile) -> list[Entry]:
+        key = listed.manifest_path
         if key not in self._manifests:
-            self._manifests[key] = avro.read(local(listed["manifest_path"])).records
-        return Manifest(listed, tuple(_entry(metadata, listed, record) for record in self._manifests[key]))
+            deleted = [
+                entry
+                for entry in listed.fetch_manifest_entry(IO, discard_deleted=False)
+                if entry.status == ManifestEntryStatus.DELETED
+            ]
+            self._manifests[key] = [_entry(each, listed) for each in [*read_entries(listed, IO), *deleted]]
+        return self._manifests[key]
 
     def live(self, metadata: Metadata, manifest_list: str) -> list[Entry]:
         """List the data and delete files that a snapshot has."""
@@ -259,24 +269,14 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
     return found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
 
 
-def _entry(metadata: Metadata, listed: dict[str, Any], record: dict[str, Any]) -> Entry:
-    file, spec_id = record["data_file"], listed["partition_spec_id"]
-    values = file["partition"].values()
-    types = metadata.partition_types(spec_id)
-    number = record.get("sequence_number")
-    if number is None:
-        # Only what the manifest's own snapshot added inherits; version 1 knows no numbers.
-        assert record["status"] == ADDED or "sequence_number" not in record, record
-        number = listed.get("sequence_number") or 0
-    snapshot_id = record.get("snapshot_id")
+def _entry(entry: ManifestEntry, listed: ManifestFile) -> Entry:
+    file = dict(zip(_FILE_FIELDS, entry.data_file._data, strict=False))
+    partition = (each.bytes if isinstance(each, UUID) else each for each in entry.data_file.partition._data)
     return Entry(
-        record["status"],
-        listed["added_snapshot_id"] if snapshot_id is None else snapshot_id,
-        number,
-        spec_id,
-        tuple(
-            from_bytes(value, of) if isinstance(value, bytes) and of.startswith("decimal") else value
-            for value, of in zip(values, types, strict=True)
-        ),
-        file,
+        int(entry.status),
+        entry.snapshot_id,
+        entry.sequence_number or 0,
+        listed.partition_spec_id,
+        tuple(partition),
+        {**file, "content": int(entry.data_file.content)},
     )

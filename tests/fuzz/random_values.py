@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.fuzz.model import Row
 from tests.fuzz.transforms import applicable
-from tests.fuzz.types import Field, Leaf, List, Map, Struct, Type, decimal_of, identity, leaves, length_of
+from tests.fuzz.types import Field, Leaf, List, Map, Struct, Type, decimal_of, identity, length_of
 
 _YEAR_1, _YEAR_9999 = -719_162, 2_932_896  # days
 _DAY = 86_400_000_000
@@ -237,8 +237,3 @@ def _single(number: float) -> float:
         return float(struct.unpack("<f", struct.pack("<f", number))[0])
     except OverflowError:
         return float("inf")
-
-
-def comparable_leaves(schema: Struct) -> Sequence[Leaf]:
-    """The fields that a table can be clustered, partitioned and filtered by."""
-    return leaves(schema)

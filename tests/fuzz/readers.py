@@ -5,19 +5,16 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from tests.fuzz.filters import Filter
 from tests.fuzz.model import DATA, Entry, FileRows, rows_of
 from tests.fuzz.types import (
-    Field,
     List,
     Map,
     Struct,
@@ -25,9 +22,6 @@ from tests.fuzz.types import (
     from_arrow,
     identity,
     is_floating,
-    java_deletes_by,
-    leaves,
-    unscaled,
 )
 
 if TYPE_CHECKING:
@@ -62,23 +56,6 @@ def disagreements(
         count, right = reader.count(location, each), sum(each.holds(row) for file in files for row in file.rows)
         if count is not None and count != right:
             yield f"{name} finds {count} of {right} such rows: {each}"
-
-
-def has_type(schema: Struct, *types: str) -> bool:
-    """Tell whether a schema has one of some types anywhere."""
-
-    def inside(of: Type) -> Iterator[Field]:
-        if isinstance(of, Struct):
-            yield from of.fields
-        elif isinstance(of, List):
-            yield of.element
-        elif isinstance(of, Map):
-            yield from (of.key, of.value)
-
-    def found(field: Field) -> bool:
-        return field.type in types or any(map(found, inside(field.type)))
-
-    return any(map(found, schema.fields))
 
 
 def rows_of_arrow(table: pa.Table, schema: Struct) -> Counter[Any]:
@@ -168,71 +145,3 @@ def _condition(name: str, one: Filter, literal: str) -> str:
 
 def _double_quoted(parts: Sequence[str]) -> str:
     return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
-
-
-class Spark:
-    """Spark and Iceberg's runtime, in the catalog of a session."""
-
-    def __init__(self, session: SparkSession, catalog: str = "lake") -> None:
-        self._session = session
-        self._catalog = catalog
-        self._location = self._name = ""
-
-    def can_read(self, schema: Struct, files: Sequence[Entry]) -> bool:
-        fit = {leaf.id for leaf in leaves(schema) if java_deletes_by(leaf)}
-        deleted_by = {each for file in files for each in file.file.get("equality_ids") or ()}
-        return not has_type(schema, "time") and deleted_by <= fit
-
-    def rows(self, location: str, schema: Struct) -> Counter[Any]:
-        # toArrow() fails where a NULL struct has a required field (PySpark 4.1).
-        frame: Any = self._session.sql(f"SELECT * FROM {self._registered(location)}")
-        batches = frame._collect_as_arrow()
-        return rows_of_arrow(pa.Table.from_batches(batches), schema) if batches else Counter()
-
-    def count(self, location: str, one: Filter) -> int | None:
-        condition = spark_condition(one)
-        if condition is None:
-            return None
-        counted = self._session.sql(f"SELECT count(*) FROM {self._registered(location)} WHERE {condition}")
-        return int(counted.collect()[0][0])
-
-    def _registered(self, location: str) -> str:
-        """Make a table known to the session, and forget the one before."""
-        if location != self._location:
-            self.close()
-            name = f"db.fuzz_{uuid.uuid4().hex}"
-            self._session.sql(
-                f"CALL {self._catalog}.system.register_table(table => '{name}', metadata_file => '{location}')"
-            ).collect()
-            self._location, self._name = location, f"{self._catalog}.{name}"
-        return self._name
-
-    def close(self) -> None:
-        """Forget the last table; its files stay."""
-        if self._location:
-            self._session.sql(f"DROP TABLE {self._name}").collect()
-            self._location = ""
-
-
-def spark_condition(one: Filter) -> str | None:
-    """Write a filter in Spark's SQL; None if Spark's Iceberg and the specification differ about it."""
-    of, value = one.leaf.type, one.value
-    # Bounds tell -0.0 from 0.0, and SQL does not; UUIDs are texts to Spark.
-    if of in ("time", "uuid") or (isinstance(value, float) and (value == 0 or value in (float("inf"), -float("inf")))):
-        return None
-    name = ".".join("`" + part.replace("`", "``") + "`" for part in one.leaf.names)
-    return _condition(name, one, "" if value is None else _spark_literal(of, value))
-
-
-def _spark_literal(of: str, value: Any) -> str:
-    if isinstance(value, str):
-        return f"cast(unhex('{value.encode().hex()}') AS string)"
-    if isinstance(value, bytes):
-        return f"unhex('{value.hex()}')"
-    if isinstance(value, Decimal):
-        return f"cast('{unscaled(value, of)}e-{of.rstrip(')').rpartition(',')[2]}' AS {of})"
-    if of == "date":
-        return f"date_add(date'1970-01-01', {value})"
-    if of in ("timestamp", "timestamptz"):
-        return f"cast(timestamp_micros({value}) AS {'timestamp' if of == 'timestamptz' else 'timestamp_ntz'})"
-    return f"cast('{value}' AS {'bigint' if of == 'long' else of})"

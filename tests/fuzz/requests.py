@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pyiceberg.expressions import BooleanExpression, EqualTo, GreaterThanOrEqual, IsNull, LessThan, NotNaN
 
-from tests.fuzz import filters, workloads
+from tests.fuzz import filters
 from tests.fuzz.histories import History
 from tests.fuzz.model import DATA
 from tests.fuzz.types import Struct, leaves
@@ -88,10 +88,6 @@ def _options(rng: random.Random, history: History) -> dict[str, str]:
             del options["target-file-size-bytes"]
     for name in rng.sample(sorted(optional), rng.randint(0, 4)):
         options[name] = rng.choice(optional[name])
-    # Its own numbers, so that histories stay what they were.
-    if (own := random.Random(size)).random() < 0.25 and options.get("cuts") != "even":
-        workload = workloads.draw(own, history)
-        options |= {} if workload is None else {"workload": workload}
     return options
 
 

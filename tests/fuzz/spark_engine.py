@@ -39,7 +39,7 @@ class Spark:
 
     session: SparkSession
     lake_dir: Path
-    is_exact: bool = False
+    has_signed_uuids: bool = True
     longest_wait: float = 1.0  # seconds before others commit
 
     def rewrite(self, lake: Lake, request: Request, disturbances: Disturbances) -> Outcome:

@@ -1,16 +1,13 @@
-"""Iceberg's partition transforms in plain Python, by the specification's appendix B."""
+"""Iceberg's partition transforms, on plain Python values."""
 
 from __future__ import annotations
 
-import datetime
 import re
-import struct
 from typing import Any
 
-from tests.fuzz.types import decimal_of, unscaled, unscaled_bytes
+from pyiceberg.transforms import parse_transform
+from pyiceberg.types import IcebergType, NestedField
 
-_EPOCH = datetime.date(1970, 1, 1).toordinal()
-_DAY = 86_400_000_000
 _TIMES = ("timestamp", "timestamptz")
 
 
@@ -22,22 +19,18 @@ def apply(transform: str, of: str, value: Any) -> Any:
     >>> apply("month", "date", -1), apply("hour", "timestamp", -1), apply("year", "timestamp", 0)
     (-1, -1, 0)
     """
-    if value is None or transform == "void":
-        return None
-    name, _, argument = transform.rstrip("]").partition("[")
-    if name == "identity":
-        return value
-    if name == "bucket":
-        return (_murmur3(_hashed(of, value)) & 0x7FFFFFFF) % int(argument)
-    if name == "truncate":
-        return _truncated(of, value, int(argument))
-    if name == "hour":
-        return value // 3_600_000_000
-    day = value // _DAY if of in _TIMES else value
-    if name == "day":
-        return day
-    year, month = _civil(day)
-    return year - 1970 if name == "year" else (year - 1970) * 12 + month - 1
+    found = parse_transform(transform).transform(iceberg_type(of))(value)
+    if transform.startswith("truncate") and of in ("int", "long"):
+        # Java's arithmetic goes round at the smallest numbers.
+        modulus = 1 << (32 if of == "int" else 64)
+        return None if found is None else (found + modulus // 2) % modulus - modulus // 2
+    return found
+
+
+def iceberg_type(of: str) -> IcebergType:
+    """The type of a name."""
+    field = {"id": 1, "name": "x", "type": of, "required": False}
+    return NestedField.model_validate(field).field_type
 
 
 def result_type(transform: str, of: str) -> str:
@@ -59,52 +52,3 @@ def applicable(of: str) -> list[str]:
     if of in _TIMES:
         found.append("hour")
     return found
-
-
-def _truncated(of: str, value: Any, width: int) -> Any:
-    if of.startswith("decimal"):
-        number = unscaled(value, of)
-        return type(value)(f"{number - number % width}E-{decimal_of(of)[1]}")
-    if isinstance(value, str | bytes):
-        return value[:width]
-    # Java's arithmetic goes round at the smallest numbers.
-    modulus = 1 << (32 if of == "int" else 64)
-    return (value - value % width + modulus // 2) % modulus - modulus // 2
-
-
-def _hashed(of: str, value: Any) -> bytes:
-    if isinstance(value, str):
-        return value.encode()
-    if isinstance(value, int):
-        return struct.pack("<q", value)
-    if of.startswith("decimal"):
-        return unscaled_bytes(unscaled(value, of))
-    return bytes(value)
-
-
-def _civil(day: int) -> tuple[int, int]:
-    """Year and month of a day, whatever the year."""
-    cycles, rest = divmod(day + _EPOCH - 1, 146_097)  # days of 400 years
-    date = datetime.date.fromordinal(rest + 1)
-    return date.year + 400 * cycles, date.month
-
-
-def _murmur3(data: bytes) -> int:
-    """Murmur3, 32 bits, x86, seed 0."""
-    h = 0
-    rounded = len(data) & ~3
-    for start in range(0, rounded, 4):
-        h = _rotated(h ^ _mixed(int.from_bytes(data[start : start + 4], "little")), 13) * 5 + 0xE6546B64 & 0xFFFFFFFF
-    h ^= _mixed(int.from_bytes(data[rounded:], "little")) if rounded < len(data) else 0
-    h ^= len(data)
-    h = (h ^ h >> 16) * 0x85EBCA6B & 0xFFFFFFFF
-    h = (h ^ h >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
-    return h ^ h >> 16
-
-
-def _mixed(k: int) -> int:
-    return _rotated(k * 0xCC9E2D51 & 0xFFFFFFFF, 15) * 0x1B873593 & 0xFFFFFFFF
-
-
-def _rotated(value: int, by: int) -> int:
-    return (value << by | value >> 32 - by) & 0xFFFFFFFF

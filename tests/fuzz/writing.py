@@ -6,17 +6,24 @@ The statistics are those of Iceberg's Java writers, which leave NaN out of the b
 from __future__ import annotations
 
 import itertools
-import json
 import random
 import time
 import uuid
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyiceberg.manifest import (
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+)
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import (
@@ -27,16 +34,15 @@ from pyiceberg.table.update import (
     TableRequirement,
     TableUpdate,
 )
+from pyiceberg.typedef import Record
 
-from tests.fuzz import avro
+from iceberg_zorder.pyiceberg.compat.manifests import write_entries, write_list
 from tests.fuzz.model import (
-    ADDED,
     DATA,
     EQUALITY_DELETES,
     PATH_ID,
     POSITION_DELETES,
     POSITION_ID,
-    Metadata,
     Row,
     local,
 )
@@ -45,17 +51,18 @@ from tests.fuzz.types import (
     Leaf,
     Struct,
     arrow_field,
-    decimal_of,
     is_floating,
     is_nan,
     leaves,
-    length_of,
-    parse,
     to_arrow,
     to_bytes,
     total_order,
 )
 
+TOTALS = (
+    *("total-data-files", "total-delete-files", "total-records", "total-files-size", "total-position-deletes"),
+    "total-equality-deletes",
+)
 POSITION_SCHEMA = Struct((Field(PATH_ID, "file_path", "string", True), Field(POSITION_ID, "pos", "long", True)))
 
 
@@ -148,10 +155,8 @@ def write_file(
     record = {
         "content": content,
         "file_path": path,
-        "file_format": "PARQUET",
         "record_count": len(rows),
         "file_size_in_bytes": local(path).stat().st_size,
-        "block_size_in_bytes": 64 << 20,
         "equality_ids": None if equality_ids is None else list(equality_ids),
         **_statistics(Struct(tuple(columns)), [tuple(row[place] for place in places) for row in rows], style),
     }
@@ -191,10 +196,9 @@ def position_deletes(
     """Write position deletes; ``named`` tells how the data file is named: by ``bounds``, ``reference`` or not."""
     rows = sorted(deleted)
     written = write_file(location, POSITION_SCHEMA, rows, style, content=POSITION_DELETES, **where)
-    bounds = [{"key": PATH_ID, "value": path.encode()} for path in (rows[0][0], rows[-1][0])]
-    record = dict(written.record) | {"lower_bounds": [], "upper_bounds": []}
+    record = dict(written.record) | {"lower_bounds": {}, "upper_bounds": {}}
     if named != "nothing":
-        record |= {"lower_bounds": bounds[:1], "upper_bounds": bounds[1:]}
+        record |= {"lower_bounds": {PATH_ID: rows[0][0].encode()}, "upper_bounds": {PATH_ID: rows[-1][0].encode()}}
     if named == "reference" and rows[0][0] == rows[-1][0]:
         record |= {"referenced_data_file": rows[0][0]}
     return Written(POSITION_DELETES, written.spec_id, written.partition, record)
@@ -213,26 +217,22 @@ def equality_deletes(
 
 def _statistics(schema: Struct, rows: Sequence[Row], style: Style) -> dict[str, Any]:
     names = ("value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
-
-    def put(name: str, key: int, value: Any) -> None:
-        found[name].append({"key": key, "value": value})
-
+    found: dict[str, dict[int, Any]] = {name: {} for name in names}
     if style.bounds == "none":
         return {}
     for leaf in leaves(schema):
         values = [leaf.of(row) for row in rows]
         known = [value for value in values if value is not None and not is_nan(value)]
-        put("value_counts", leaf.id, len(values))
-        put("null_value_counts", leaf.id, values.count(None))
+        found["value_counts"][leaf.id] = len(values)
+        found["null_value_counts"][leaf.id] = values.count(None)
         if is_floating(leaf.type):
-            put("nan_value_counts", leaf.id, sum(map(is_nan, values)))
+            found["nan_value_counts"][leaf.id] = sum(map(is_nan, values))
         if known:
             low, high = min(known, key=total_order), max(known, key=total_order)
             length = 16 if style.bounds == "truncated" else None
-            put("lower_bounds", leaf.id, to_bytes(lower_bound(low, length, leaf.type), leaf.type))
+            found["lower_bounds"][leaf.id] = to_bytes(lower_bound(low, length, leaf.type), leaf.type)
             if (upper := upper_bound(high, length, leaf.type)) is not None:
-                put("upper_bounds", leaf.id, to_bytes(upper, leaf.type))
+                found["upper_bounds"][leaf.id] = to_bytes(upper, leaf.type)
     return found
 
 
@@ -262,33 +262,50 @@ def upper_bound(value: Any, length: int | None, of: str) -> Any:
 
 def commit(table: Table, files: Sequence[Written], *, branch: str = "main") -> int:
     """Commit files on top of a branch, in one snapshot, each manifest of its own spec and content."""
-    metadata = Metadata.load(table.metadata_location)
-    table_json = metadata.json
-    version = table_json["format-version"]
-    snapshot_id = table.metadata.new_snapshot_id()
-    parent = metadata.head(branch) or metadata.head("main")
-    sequence = table_json.get("last-sequence-number", 0) + 1 if version > 1 else 0
-    listed = avro.read(local(metadata.snapshot(parent)["manifest-list"])).records if parent else []
-    listed = [_as_written(each, version) for each in listed]
+    metadata, snapshot_id = table.metadata, table.metadata.new_snapshot_id()
+    head = table.snapshot_by_name(branch)
+    parent = head or table.snapshot_by_name("main")
+    manifests = parent.manifests(table.io) if parent else []
     groups: dict[tuple[int, bool], list[Written]] = {}
     for file in files:
         groups.setdefault((file.spec_id, file.content == DATA), []).append(file)
     for (spec_id, is_data), group in groups.items():
-        listed.append(_write_manifest(metadata, group, spec_id, snapshot_id, sequence, is_data=is_data))
-    path = f"{table_json['location']}/metadata/snap-{snapshot_id}.avro"
-    avro.write(local(path), _list_schema(version), {"format-version": str(version)}, listed)
+        manifest = write_entries(
+            [_entry(file, snapshot_id) for file in group],
+            table.io.new_output(f"{metadata.location}/metadata/{_fresh(metadata.location)}-m0.avro"),
+            metadata=metadata,
+            spec_id=spec_id,
+            snapshot_id=snapshot_id,
+            content=ManifestContent.DATA if is_data else ManifestContent.DELETES,
+        )
+        manifests.append(manifest)
     only_data = all(is_data for _, is_data in groups)
-    snapshot = {
-        "snapshot-id": snapshot_id,
-        "parent-snapshot-id": parent,
-        "manifest-list": path,
-        "sequence-number": sequence,
-        "timestamp-ms": time.time_ns() // 1_000_000,
-        "summary": {"operation": "append" if only_data else "overwrite", **_totals(metadata, parent, files)},
-        "schema-id": table_json["current-schema-id"],
-    }
-    submit(table, Snapshot.model_validate(snapshot), branch, metadata.head(branch))
+    snapshot = Snapshot.model_validate(
+        {
+            "snapshot-id": snapshot_id,
+            "parent-snapshot-id": parent and parent.snapshot_id,
+            "manifest-list": f"{metadata.location}/metadata/snap-{snapshot_id}.avro",
+            "sequence-number": metadata.next_sequence_number(),
+            "timestamp-ms": time.time_ns() // 1_000_000,
+            "summary": {"operation": "append" if only_data else "overwrite", **_totals(parent, files)},
+            "schema-id": metadata.current_schema_id,
+        }
+    )
+    write_list(manifests, table.io.new_output(snapshot.manifest_list), metadata=metadata, snapshot=snapshot)
+    submit(table, snapshot, branch, head.snapshot_id if head else None)
     return snapshot_id
+
+
+def _entry(file: Written, snapshot_id: int) -> ManifestEntry:
+    content = {
+        **file.record,
+        "content": DataFileContent(file.content),
+        "file_format": FileFormat.PARQUET,
+        "partition": Record(*file.partition),
+    }
+    # The third format's files have all that a delete file may have.
+    data_file = DataFile.from_args(_table_format_version=3, **content)
+    return ManifestEntry.from_args(status=ManifestEntryStatus.ADDED, snapshot_id=snapshot_id, data_file=data_file)
 
 
 def submit(table: Table, snapshot: Snapshot, branch: str, head: int | None) -> None:
@@ -307,211 +324,15 @@ def submit(table: Table, snapshot: Snapshot, branch: str, head: int | None) -> N
     table.refresh()
 
 
-def _totals(metadata: Metadata, parent: int | None, files: Sequence[Written]) -> dict[str, str]:
+def _totals(parent: Snapshot | None, files: Sequence[Written]) -> dict[str, str]:
     """What a summary says of the whole table."""
-    before = metadata.snapshot(parent)["summary"] if parent else {}
-    counts = {
-        "total-data-files": sum(file.content == DATA for file in files),
-        "total-delete-files": sum(file.content != DATA for file in files),
-        "total-records": sum(file.record_count for file in map(_Counted, files) if file.content == DATA),
-        "total-files-size": sum(file.record["file_size_in_bytes"] for file in files),
-        "total-position-deletes": sum(f.record_count for f in map(_Counted, files) if f.content == POSITION_DELETES),
-        "total-equality-deletes": sum(f.record_count for f in map(_Counted, files) if f.content == EQUALITY_DELETES),
-    }
-    return {name: str(int(before.get(name, 0)) + more) for name, more in counts.items()}
-
-
-class _Counted:
-    def __init__(self, file: Written) -> None:
-        self.content = file.content
-        self.record_count = int(file.record["record_count"])
-
-
-def _as_written(listed: Mapping[str, Any], version: int) -> dict[str, Any]:
-    """Name a manifest's counts as this module's schema does, whoever wrote the list."""
-    old = {f"{kind}_data_files_count": f"{kind}_files_count" for kind in ("added", "existing", "deleted")}
-    return {old.get(name, name): value for name, value in listed.items()}
-
-
-def _write_manifest(
-    metadata: Metadata, files: Sequence[Written], spec_id: int, snapshot_id: int, sequence: int, *, is_data: bool
-) -> dict[str, Any]:
-    version = metadata.json["format-version"]
-    path = f"{metadata.json['location']}/metadata/{_fresh(metadata.json['location'])}-m0.avro"
-    fields, types = metadata.specs[spec_id], metadata.partition_types(spec_id)
-    names = [f"p{each['field-id']}" for each in fields]
-    entries = [
-        {
-            "status": ADDED,
-            "snapshot_id": snapshot_id,
-            "data_file": {**file.record, "partition": _partition(names, types, file.partition)},
-        }
-        for file in files
-    ]
-    head = {
-        "schema": json.dumps(_newest_schema(metadata, spec_id)),
-        "schema-id": str(metadata.json["current-schema-id"]),
-        "partition-spec": json.dumps(fields),
-        "partition-spec-id": str(spec_id),
-        "format-version": str(version),
-        "content": "data" if is_data else "deletes",
-    }
-    partition = [
-        {"name": name, "type": ["null", _avro_type(of, name)], "default": None, "field-id": each["field-id"]}
-        for name, each, of in zip(names, fields, types, strict=True)
-    ]
-    length = avro.write(local(path), _entry_schema(version, partition), head, entries)
-    return {
-        "manifest_path": path,
-        "manifest_length": length,
-        "partition_spec_id": spec_id,
-        "content": 0 if is_data else 1,
-        "sequence_number": sequence,
-        "min_sequence_number": sequence,
-        "added_snapshot_id": snapshot_id,
-        "added_files_count": len(files),
-        "existing_files_count": 0,
-        "deleted_files_count": 0,
-        "added_rows_count": sum(file.record["record_count"] for file in files),
-        "existing_rows_count": 0,
-        "deleted_rows_count": 0,
-        "partitions": [
-            summary([file.partition[place] for file in files], types[place]) for place in range(len(fields))
-        ],
-    }
-
-
-def _newest_schema(metadata: Metadata, spec_id: int) -> dict[str, Any]:
-    """A schema that has the columns that a spec is made from."""
-    wanted = {each["source-id"] for each in metadata.specs[spec_id]}
-    schemas: list[dict[str, Any]] = sorted(metadata.json["schemas"], key=lambda each: -int(each["schema-id"]))
-    schemas.sort(key=lambda each: each["schema-id"] != metadata.json["current-schema-id"])
-    for each in schemas:
-        if wanted <= {leaf.id for leaf in leaves(parse(each))}:
-            return each
-    return schemas[0]
-
-
-def summary(values: Sequence[Any], of: str) -> dict[str, Any]:
-    """What a manifest list says of one field of the partitions of a manifest."""
-    known = [value for value in values if value is not None and not is_nan(value)]
-    return {
-        "contains_null": None in values,
-        "contains_nan": any(map(is_nan, values)) if is_floating(of) else None,
-        "lower_bound": to_bytes(min(known, key=total_order), of) if known else None,
-        "upper_bound": to_bytes(max(known, key=total_order), of) if known else None,
-    }
-
-
-def _partition(names: Sequence[str], types: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
-    return {
-        name: _decimal(value, of) if of.startswith("decimal") and value is not None else value
-        for name, of, value in zip(names, types, values, strict=True)
-    }
-
-
-def _decimal(value: Any, of: str) -> bytes:
-    raw = to_bytes(value, of)
-    return (b"\xff" if raw[0] & 0x80 else b"\x00") * (decimal_bytes(of) - len(raw)) + raw
-
-
-def decimal_bytes(of: str) -> int:
-    """The fewest bytes that hold every decimal of a precision."""
-    most: int = 10 ** decimal_of(of)[0]
-    return most.bit_length() // 8 + 1
-
-
-def _avro_type(of: str, name: str) -> Any:
-    if of.startswith("decimal"):
-        precision, scale = decimal_of(of)
-        fixed = {"type": "fixed", "name": f"f_{name}", "size": decimal_bytes(of)}
-        return {**fixed, "logicalType": "decimal", "precision": precision, "scale": scale}
-    if of.startswith("fixed"):
-        return {"type": "fixed", "name": f"f_{name}", "size": length_of(of)}
-    if of == "uuid":
-        return {"type": "fixed", "name": f"f_{name}", "size": 16, "logicalType": "uuid"}
-    if of == "date":
-        return {"type": "int", "logicalType": "date"}
-    if of == "time":
-        return {"type": "long", "logicalType": "time-micros"}
-    if of in ("timestamp", "timestamptz"):
-        return {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": of == "timestamptz"}
-    return {"binary": "bytes"}.get(of, of)
-
-
-def _optional(name: str, of: Any, field_id: int) -> dict[str, Any]:
-    return {"name": name, "type": ["null", of], "default": None, "field-id": field_id}
-
-
-def _required(name: str, of: Any, field_id: int) -> dict[str, Any]:
-    return {"name": name, "type": of, "field-id": field_id}
-
-
-def _map(key_id: int, value_id: int, value: str) -> dict[str, Any]:
-    fields = [_required("key", "int", key_id), _required("value", value, value_id)]
-    record = {"type": "record", "name": f"k{key_id}_v{value_id}", "fields": fields}
-    return {"type": "array", "logicalType": "map", "items": record}
-
-
-def _list(of: str, element_id: int) -> dict[str, Any]:
-    return {"type": "array", "items": of, "element-id": element_id}
-
-
-def _entry_schema(version: int, partition: list[dict[str, Any]]) -> dict[str, Any]:
-    newer = version > 1
-    file = [
-        *([_required("content", "int", 134)] if newer else []),
-        _required("file_path", "string", 100),
-        _required("file_format", "string", 101),
-        _required("partition", {"type": "record", "name": "r102", "fields": partition}, 102),
-        _required("record_count", "long", 103),
-        _required("file_size_in_bytes", "long", 104),
-        *([] if newer else [_required("block_size_in_bytes", "long", 105)]),
-        _optional("value_counts", _map(119, 120, "long"), 109),
-        _optional("null_value_counts", _map(121, 122, "long"), 110),
-        _optional("nan_value_counts", _map(138, 139, "long"), 137),
-        _optional("lower_bounds", _map(126, 127, "bytes"), 125),
-        _optional("upper_bounds", _map(129, 130, "bytes"), 128),
-        *([_optional("equality_ids", _list("int", 136), 135)] if newer else []),
-        *([_optional("referenced_data_file", "string", 143)] if newer else []),
-    ]
-    fields = [
-        _required("status", "int", 0),
-        _optional("snapshot_id", "long", 1) if newer else _required("snapshot_id", "long", 1),
-        *([_optional("sequence_number", "long", 3), _optional("file_sequence_number", "long", 4)] if newer else []),
-        _required("data_file", {"type": "record", "name": "r2", "fields": file}, 2),
-    ]
-    return {"type": "record", "name": "manifest_entry", "fields": fields}
-
-
-def _list_schema(version: int) -> dict[str, Any]:
-    field_summary = {
-        "type": "record",
-        "name": "r508",
-        "fields": [
-            _required("contains_null", "boolean", 509),
-            _optional("contains_nan", "boolean", 518),
-            _optional("lower_bound", "bytes", 510),
-            _optional("upper_bound", "bytes", 511),
-        ],
-    }
-    newer = [
-        _required("content", "int", 517),
-        _required("sequence_number", "long", 515),
-        _required("min_sequence_number", "long", 516),
-    ]
-    fields = [
-        _required("manifest_path", "string", 500),
-        _required("manifest_length", "long", 501),
-        _required("partition_spec_id", "int", 502),
-        *(newer if version > 1 else []),
-        _required("added_snapshot_id", "long", 503),
-        _required("added_files_count", "int", 504),
-        _required("existing_files_count", "int", 505),
-        _required("deleted_files_count", "int", 506),
-        _required("added_rows_count", "long", 512),
-        _required("existing_rows_count", "long", 513),
-        _required("deleted_rows_count", "long", 514),
-        _optional("partitions", {"type": "array", "items": field_summary, "element-id": 508}, 507),
-    ]
-    return {"type": "record", "name": "manifest_file", "fields": fields}
+    before = parent.summary if parent else None
+    counts: Counter[str] = Counter()
+    for file in files:
+        rows = {DATA: "records", POSITION_DELETES: "position-deletes", EQUALITY_DELETES: "equality-deletes"}[
+            file.content
+        ]
+        counts[f"total-{rows}"] += file.record["record_count"]
+        counts[f"total-{'data' if file.content == DATA else 'delete'}-files"] += 1
+        counts["total-files-size"] += file.record["file_size_in_bytes"]
+    return {name: str(int((before and before.get(name)) or 0) + counts[name]) for name in TOTALS}

@@ -1,4 +1,4 @@
-"""Golden cases of boxes over keys: those over the positions of a layout, what two share, and fewer that cover them.
+"""The golden file of boxes over keys: those over the positions of a layout, what two share, and fewer that cover them.
 
 An edge is a list of its state and maybe a key, bytes as hexadecimal digits; a box is a list of names, with two edges each.
 """
@@ -6,7 +6,7 @@ An edge is a list of its state and maybe a key, bytes as hexadecimal digits; a b
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from iceberg_zorder.layout.fit import LayoutRequest, fit
@@ -17,7 +17,6 @@ from iceberg_zorder.workload.boxes.key_ranges import EVERYTHING, NANS, NOT_NAN, 
 from iceberg_zorder.workload.boxes.position_boxes import position_boxes
 from tests.golden.cases import Column
 
-_ROWS = 60
 VALUES: dict[str, list[Any]] = {
     "long": [*range(-20, 20), -(2**63), 2**63 - 1, None],
     "double": ["-Infinity", "-1.5", "-0.0", "0.0", "1.5", "2.5", "Infinity", "NaN", "NaN", None],
@@ -27,36 +26,6 @@ VALUES: dict[str, list[Any]] = {
     "decimal(38, 0)": ["-5", "-1", "0", "1", "99999999999999999999", None],
 }
 """Values by type."""
-
-
-@dataclass(frozen=True)
-class PositionCase:
-    """A sample, how leading columns are sorted, and boxes over keys."""
-
-    name: str
-    columns: tuple[Column, ...]
-    leading: tuple[tuple[bool, bool], ...]
-    boundaries: int
-    boxes: tuple[Box, ...]
-
-
-def position_cases() -> list[PositionCase]:
-    """Every case."""
-    return [_case(seed) for seed in range(12)]
-
-
-def _case(seed: int) -> PositionCase:
-    chance = random.Random(seed)
-    kinds = chance.sample(list(VALUES), 1 + seed % 4)
-    columns = tuple(
-        Column(("s", kind) if place == 1 else (kind,), kind, [chance.choice(VALUES[kind]) for _ in range(_ROWS)])
-        for place, kind in enumerate(kinds)
-    )
-    leading = tuple((chance.random() < 0.5, chance.random() < 0.5) for _ in range(seed % len(columns)))
-    # What a layout has no column for does not count.
-    other = Column(("other",), "long", [1, 2, 3])
-    boxes = tuple(random_box(chance, (*columns, other)) for _ in range(40))
-    return PositionCase(f"{seed}: {', '.join(kinds)}", columns, leading, (4096, 3, 8)[seed % 3], boxes)
 
 
 def random_box(chance: random.Random, columns: tuple[Column, ...]) -> Box:
@@ -86,21 +55,20 @@ def _edge(chance: random.Random, column: Column) -> Edge:
     return VALUE, max(-(2**63), min(2**63 - 1, int(key) + chance.randrange(-1, 2)))
 
 
-def position_box_document(case: PositionCase) -> dict[str, Any]:
-    """A case, and the positions of its boxes, what neighbours share, and fewer that cover them."""
-    sample = Sample(tuple(column.keys() for column in case.columns))
-    request = LayoutRequest(4, leading_orders=case.leading, boundaries=case.boundaries)
-    layout = fit([column.clustering_column() for column in case.columns], sample, request)
-    shared = [one.met(other) for one, other in zip(case.boxes, case.boxes[1:], strict=False)]
+def position_boxes_of(golden: dict[str, Any]) -> dict[str, Any]:
+    """A sample and boxes over keys: their positions, what neighbours share, and fewer that cover them."""
+    columns = [Column.from_golden(each) for each in golden["columns"]]
+    boxes = [_box_from_json(each) for each in golden["boxes"]]
+    sample = Sample(tuple(column.keys() for column in columns))
+    leading = tuple((descending, nulls_first) for descending, nulls_first in golden["leading"])
+    request = LayoutRequest(4, leading_orders=leading, boundaries=golden["boundaries"])
+    layout = fit([column.clustering_column() for column in columns], sample, request)
+    shared = [one.met(other) for one, other in pairwise(boxes)]
     return {
-        "name": case.name,
-        "columns": [{"name": list(c.name), "type": c.type, "values": c.values} for c in case.columns],
-        "leading": [list(orders) for orders in case.leading],
-        "boundaries": case.boundaries,
-        "boxes": [box_as_json(box) for box in case.boxes],
-        "positions": position_boxes(case.boxes, layout.columns).transpose(1, 0, 2).tolist(),
+        **golden,
+        "positions": position_boxes(boxes, layout.columns).transpose(1, 0, 2).tolist(),
         "shared": [None if each is None else box_as_json(each) for each in shared],
-        "covers": [[box_as_json(box) for box in cover(case.boxes, most)] for most in (1, 2, 7, 64)],
+        "covers": [[box_as_json(box) for box in cover(boxes, most)] for most in (1, 2, 7, 64)],
     }
 
 
@@ -111,3 +79,15 @@ def box_as_json(box: Box) -> list[Any]:
 
 def _edge_as_json(edge: Edge) -> list[int | str]:
     return [each.hex() if isinstance(each, bytes) else each for each in edge]
+
+
+def _box_from_json(ranges: list[Any]) -> Box:
+    return Box.of(
+        {tuple(name): KeyRange(_edge_from_json(start), _edge_from_json(stop)) for name, start, stop in ranges}
+    )
+
+
+def _edge_from_json(edge: list[Any]) -> Edge:
+    if len(edge) == 1:
+        return (edge[0],)
+    return edge[0], bytes.fromhex(edge[1]) if isinstance(edge[1], str) else edge[1]

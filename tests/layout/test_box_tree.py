@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iceberg_zorder.layout.box_tree import BoxTree, Leaf, Split
+from iceberg_zorder.layout.box_tree import BoxTree, Leaf
 from iceberg_zorder.layout.curve import position_bits
 from iceberg_zorder.layout.grow import grow, tighter_curve
-from tests.layout import naive
 
 BITS = 6
 ROWS = st.integers(1, 3).flatmap(
@@ -36,18 +34,6 @@ def permutations(columns: int, rows: int, seed: int) -> list[npt.NDArray[np.int6
 
 
 @settings(deadline=None)
-@given(ROWS, st.integers(1, 12), st.sampled_from([0.0, 0.25, 0.6]), st.integers(0, 2), st.integers(0, 2))
-def test_it_agrees_with_the_naive_reference(
-    rows: list[list[int]], files: int, tolerance: float, weighting: int, prefix: int
-) -> None:
-    weights = [(1.0, 1.0, 1.0), (1.0, 2.5, 0.125), (7.0, 0.3, 1.0)][weighting][: len(rows[0])]
-    prefix = min(prefix, len(rows[0]) - 1)
-    tree = grow(columns_of(rows), BITS, files, tolerance=tolerance, weights=weights, leading=prefix)
-    found = [(node.column, node.start) if isinstance(node, Split) else node.files for node in tree.nodes]
-    assert found == naive.BoxTree(rows, files, tolerance, weights, prefix).preorder
-
-
-@settings(deadline=None)
 @given(ROWS, st.integers(1, 12))
 def test_leaves_are_boxes_that_part_the_rows(rows: list[list[int]], files: int) -> None:
     positions = columns_of(rows)
@@ -63,16 +49,14 @@ def test_leaves_are_boxes_that_part_the_rows(rows: list[list[int]], files: int) 
     assert len({(*row, int(number)) for row, number in zip(rows, leaf, strict=True)}) == len(set(map(tuple, rows)))
 
 
-@pytest.mark.parametrize("columns", [1, 2, 3, 4])
-@pytest.mark.parametrize("files", [2, 7, 50, 64])
-@pytest.mark.parametrize("tolerance", [0.1, 0.25])
+@pytest.mark.parametrize(("columns", "files", "tolerance"), [(1, 7, 0.1), (2, 50, 0.25), (3, 64, 0.1), (4, 2, 0.25)])
 def test_sizes_keep_to_the_tolerance(columns: int, files: int, tolerance: float) -> None:
-    positions = permutations(columns, 40_000, seed=columns)
+    positions = permutations(columns, 10_000, seed=columns)
     tree = grow(positions, position_bits(columns), files, tolerance=tolerance, weights=[1.0] * columns)
     counts = np.bincount(tree.leaf(positions), minlength=files)
     # Rows are whole.
-    assert math.floor((1 - tolerance) * 40_000 / files) <= counts.min()
-    assert counts.max() <= math.ceil((1 + tolerance) * 40_000 / files)
+    assert math.floor((1 - tolerance) * 10_000 / files) <= counts.min()
+    assert counts.max() <= math.ceil((1 + tolerance) * 10_000 / files)
 
 
 def test_square_boxes_for_uniform_columns() -> None:
@@ -97,15 +81,12 @@ def test_a_value_that_fills_several_files_is_cut_by_the_other_column() -> None:
     assert not tree.needs_tie_breakers
 
 
-def test_2000_files_are_all_there() -> None:
-    positions = permutations(3, 200_000, seed=7)
-    start = time.perf_counter()
-    tree = grow(positions, 16, 2000, tolerance=0.25, weights=[1.0] * 3)
-    print(f"2,000 files on 200,000 rows of three columns: {time.perf_counter() - start:.2f} s")
-    counts = np.bincount(tree.leaf(positions), minlength=2000)
-    assert len(tree.leaves) == 2000
-    assert counts.min() >= 75
-    assert counts.max() <= 125
+def test_all_of_200_files_are_there() -> None:
+    positions = permutations(3, 20_000, seed=7)
+    tree = grow(positions, 16, 200, tolerance=0.25, weights=[1.0] * 3)
+    counts = np.bincount(tree.leaf(positions), minlength=200)
+    assert len(tree.leaves) == 200
+    assert 75 <= counts.min() <= counts.max() <= 125
 
 
 @given(st.lists(st.integers(0, 63), min_size=1, max_size=30), st.integers(0, 63), st.integers(0, 63))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.box_tree import BoxTree, Split
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.fit import LayoutRequest, fit
@@ -21,11 +19,17 @@ from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
 from iceberg_zorder.layout.keys import encode
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
-from tests.layout import naive_queries
-from tests.layout.naive_queries import Query
 
 BITS = 6
 TOP = 2**BITS - 1
+
+
+@dataclass(frozen=True)
+class Query:
+    """Boxes, each with a range for some columns, and how often they are asked for."""
+
+    boxes: tuple[dict[int, tuple[int, int]], ...]
+    weight: float
 
 
 def boxes_of(queries: list[Query], columns: int, top: int = TOP) -> QueryBoxes:
@@ -55,30 +59,7 @@ def cases(draw: Any) -> tuple[list[list[int]], list[Query], int]:
     return rows, draw(st.lists(query, max_size=8)), draw(st.integers(0, columns - 1))
 
 
-@settings(deadline=None, max_examples=300)
-@given(cases(), st.integers(1, 12), st.sampled_from([0.0, 0.25, 0.6]), st.sampled_from([0.95, 0.3, 1.0]))
-def test_it_agrees_with_the_naive_reference(
-    case: tuple[list[list[int]], list[Query], int], files: int, tolerance: float, share: float
-) -> None:
-    rows, queries, leading = case
-    columns = len(rows[0])
-    weights = (1.0, 2.5, 0.125)[:columns]
-    tree = grow(
-        list(np.array(rows, np.int64).T),
-        BITS,
-        files,
-        tolerance=tolerance,
-        weights=weights,
-        leading=leading,
-        workload=boxes_of(queries, columns),
-        workload_share=share,
-    )
-    found = [(node.column, node.start) if isinstance(node, Split) else node.files for node in tree.nodes]
-    expected = naive_queries.BoxTree(rows, files, tolerance, weights, leading, queries, share, TOP)
-    assert found == expected.preorder
-
-
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(cases(), st.randoms(use_true_random=False))
 def test_the_order_of_the_sampled_rows_does_not_count(
     case: tuple[list[list[int]], list[Query], int], random: Any
@@ -164,33 +145,15 @@ def test_a_query_of_several_boxes_weighs_as_much_as_one_of_one() -> None:
     assert grown(positions, 16, one) == grown(positions, 16, split)
 
 
-def test_boxes_that_do_not_fit_are_refused() -> None:
-    one, two = np.zeros((1, 1), np.int64), np.zeros((1, 2), np.int64)
-    for lower, upper, query, weights in [
-        (one, two, [0], [1.0]),
-        (two, two, [0], [1.0]),
-        (two, two, [0, 1], [1.0]),
-        (two, two, [0, -1], [1.0]),
-        (one, one, [0], [-1.0]),
-        (one, one, [0], [np.nan]),
-        (one, one, [0], [np.inf]),
-    ]:
-        with pytest.raises(InvalidInputError, match="Cannot take boxes of queries, because"):
-            QueryBoxes(lower, upper, np.array(query, np.int64), np.array(weights))
-
-
-def test_2000_files_for_500_queries_are_all_there() -> None:
+def test_all_of_200_files_for_100_queries_are_there() -> None:
     rng = np.random.default_rng(9)
-    positions = uniform(4, 200_000)
-    ranges = [(column, int(low)) for low in rng.integers(0, 60_000, 125) for column in range(4)]
+    positions = uniform(4, 20_000)
+    ranges = [(column, int(low)) for low in rng.integers(0, 60_000, 25) for column in range(4)]
     queries = [Query(({column: (low, low + 5_000 * (low % 2))},), 1.0) for column, low in ranges]
-    start = time.perf_counter()
-    tree = grown(positions, 2_000, queries)
-    print(f"2,000 files on 200,000 rows of four columns, 500 queries: {time.perf_counter() - start:.2f} s")
-    counts = np.bincount(tree.leaf(positions), minlength=2_000)
-    assert len(tree.leaves) == 2_000
-    assert counts.min() >= 50
-    assert counts.max() <= 150
+    tree = grown(positions, 200, queries)
+    counts = np.bincount(tree.leaf(positions), minlength=200)
+    assert len(tree.leaves) == 200
+    assert 50 <= counts.min() <= counts.max() <= 150
 
 
 def test_a_layout_is_fitted_to_queries_of_its_columns() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from iceberg_zorder.maintain.decide import Circumstances, Decision, decide
+from iceberg_zorder.maintain.decide import Decision, decide
+from iceberg_zorder.maintain.notes import Conflicts
 from iceberg_zorder.maintain.observation import Arrivals, FileGroupNeed, Observation, TableName, WorkloadNeed
 from iceberg_zorder.maintain.policy.schedule import HourRange
 from iceberg_zorder.maintain.policy.settings import Budget, TableSettings, Triggers
@@ -27,10 +28,8 @@ def table(name: str = "t", *groups: FileGroupNeed, **found: Any) -> Observation:
     return Observation(TableName("lake", ("db",), name), 1, groups=groups, **given)
 
 
-def decided(
-    found: Observation, settings: TableSettings, not_before: dict[TableName, datetime] | None = None
-) -> Decision:
-    (decision,) = decide([(found, settings)], Circumstances(NOW, Budget(), not_before or {}))
+def decided(found: Observation, settings: TableSettings) -> Decision:
+    (decision,) = decide([(found, settings)], NOW, Budget())
     return decision
 
 
@@ -75,24 +74,6 @@ def test_triggers(triggers: dict[str, Any], action: str, reason: str) -> None:
     assert decision.groups == ((NEED,) if action == "rewrite" else ())
 
 
-def test_a_table_that_was_never_rewritten_is_due_by_time() -> None:
-    for triggers in (Triggers(interval=timedelta(days=9)), Triggers(cron="0 3 1 1 *")):
-        assert decided(table("t", NEED, last_rewrite_ms=None), TableSettings(triggers=triggers)).action == "rewrite"
-
-
-@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York"])
-@pytest.mark.parametrize("claimed", [-(10**18), -1, 10**18])
-def test_a_time_that_cannot_be_is_no_reason_to_fail(zone: str, claimed: int) -> None:
-    found = replace(table("t", NEED), last_rewrite_ms=claimed)
-    settings = TableSettings(triggers=Triggers(cron="0 3 * * *", interval=timedelta(days=1)), time_zone=zone)
-    assert decided(found, settings).action == ("rewrite" if claimed < 0 else "leave")
-
-
-def test_what_is_not_known_meets_no_trigger() -> None:
-    decision = decided(table("t", NEED), TableSettings(triggers=Triggers(depth=1.0)))
-    assert (decision.action, decision.reason) == ("leave", "no trigger is met: depth unknown of 1")
-
-
 def test_what_pays_by_the_options_may_not_by_the_trigger() -> None:
     settings = TableSettings(triggers=Triggers(scan_ratio=2.0, commit_count=7))
     assert decided(table("t", NEED), settings).reason == "commit-count 7 of 7"
@@ -114,11 +95,10 @@ def test_what_pays_by_the_options_may_not_by_the_trigger() -> None:
     ],
 )
 def test_what_is_left_whatever_it_needs(settings: TableSettings, not_before: timedelta | None, reason: str) -> None:
-    found = table("t", NEED)
-    until = {} if not_before is None else {found.table: NOW + not_before}
-    assert decided(found, settings, until) == Decision(found.table, "leave", reason)
+    found = table("t", NEED, conflicts=None if not_before is None else Conflicts(1, NOW + not_before))
+    assert decided(found, settings) == Decision(found.table, "leave", reason)
     # And once it is over, it is rewritten.
-    assert decided(found, ANY, {found.table: NOW}).action == "rewrite"
+    assert decided(replace(found, conflicts=Conflicts(1, NOW)), ANY).action == "rewrite"
 
 
 def test_nothing_to_rewrite_says_what_the_plan_says() -> None:
@@ -151,7 +131,7 @@ def test_the_budget_goes_to_what_is_worth_most(budget: Budget, taken: dict[str, 
         table("c", group(1, 1_000, -5.0), group(2, 100, 90.0)),
     ]
     pairs = [(each, ANY) for each in tables]
-    found = decide(pairs, Circumstances(NOW, budget, {}))
+    found = decide(pairs, NOW, budget)
     chosen = {each.table.name: [group.index for group in each.groups] for each in found if each.action == "rewrite"}
     assert chosen == taken
     assert list(chosen) == list(taken), "in the order of what a byte is worth"
@@ -161,13 +141,13 @@ def test_the_budget_goes_to_what_is_worth_most(budget: Budget, taken: dict[str, 
         if not each.groups:
             assert each.reason.startswith("the budget of this pass has no room for it: ")
     # The order of tables decides nothing.
-    assert decide(pairs[::-1], Circumstances(NOW, budget, {}))[: len(taken)] == found[: len(taken)]
+    assert decide(pairs[::-1], NOW, budget)[: len(taken)] == found[: len(taken)]
 
 
 def test_what_is_due_comes_before_what_gains() -> None:
     tables = [table("a", group(1, 100, 99.0)), table("b", group(1, 100, 0.0, is_due=True))]
     pairs = [(each, ANY) for each in tables]
-    found = decide(pairs, Circumstances(NOW, Budget(bytes=100), {}))
+    found = decide(pairs, NOW, Budget(bytes=100))
     assert [(each.table.name, each.action) for each in found] == [("b", "rewrite"), ("a", "leave")]
     assert found[1].reason == "the budget of this pass has no room for it: 100 bytes, 0 are left"
     assert replace(found[1], deferred=()).size == 0

@@ -27,17 +27,11 @@ def real_polaris(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Polaris]:
         yield running
 
 
-@pytest.fixture
-def lake_of_ours(tmp_path: Path, duck: duckdb.DuckDBPyConnection) -> Iterator[PolarisLake]:
-    """A lake behind a server of ours that does as Polaris."""
-    yield from behind_a_server_of_ours(tmp_path, duck)
-
-
 @pytest.fixture(params=["ours", pytest.param("polaris", marks=pytest.mark.full)])
 def polaris_lake(
     request: pytest.FixtureRequest, tmp_path: Path, duck: duckdb.DuckDBPyConnection
 ) -> Iterator[PolarisLake]:
-    """The same, and one behind a real Polaris."""
+    """A lake behind a server of ours that does as Polaris, and one behind a real Polaris."""
     if request.param == "ours":
         yield from behind_a_server_of_ours(tmp_path, duck)
     else:

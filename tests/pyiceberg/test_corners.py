@@ -11,26 +11,18 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.manifest import DATA_FILE_TYPE, DataFile, ManifestContent
-from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
-from pyiceberg.types import ListType, LongType, NestedField, UUIDType
 
-from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.content_files import identity
-from iceberg_zorder.pyiceberg.plan.planner import Planner
-from iceberg_zorder.pyiceberg.plan.sampling import SampleContext, draw_samples, group_scans
 from iceberg_zorder.pyiceberg.progress import Progress
 from iceberg_zorder.pyiceberg.write.file_writer import FileSettings, FileWriter
-from iceberg_zorder.request.layout_options import ZOrderOptions
-from iceberg_zorder.request.rewrite_options import rewrite_options
 from tests.pyiceberg.committing import commit_files, entries_of
-from tests.pyiceberg.lake import data_file, data_files, equality_delete, local, position_delete, row_order
+from tests.pyiceberg.lake import data_file, data_files, equality_delete, local, position_delete
 
 ALL = {"rewrite-all": True}
-ALL_TEXT = {"rewrite-all": "true"}
 NAN = math.nan
 
 
@@ -185,16 +177,6 @@ def test_a_conflict_in_a_nan_partition_is_planned_again(catalog: SqlCatalog) -> 
     assert partitions(table)["nan"] == [20, 22, 120, 121, 122]
 
 
-def test_what_others_have_changed_altogether_is_told(catalog: SqlCatalog) -> None:
-    table = table_of(catalog, pa.schema([("id", pa.int64())]))
-    for number in range(3):
-        table.append(pa.table({"id": [number]}))
-    other = catalog.load_table("db.t")
-    result = rewrite_data_files(table, ["id"], options=ALL, progress=once(lambda: other.refresh().delete("id >= 0")))
-    assert result.nothing_to_do
-    assert "other operations changed the data files of 1 file groups" in str(result.message)
-
-
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
 @pytest.mark.parametrize("counted", [True, False])
 def test_equality_deletes_of_nan_beside_values(catalog: SqlCatalog, kind: pa.DataType, counted: bool) -> None:
@@ -270,14 +252,6 @@ class TestSpecChanges:
         assert sorted(row["id"] for row in live(table)) == [0, 1, 2, 10, 12, 100, 101, 102, 110, 111, 112]
         assert {file.spec_id for file in data_files(table)} == {table.spec().spec_id}
 
-    def test_nor_with_an_output_spec(self, catalog: SqlCatalog) -> None:
-        table = two_partitions(catalog)
-        other = catalog.load_table("db.t")
-        delete = equality_delete(other, [{"id": 11}], ["id"], Record(1), table.spec().spec_id)
-        options = {**ALL, "output-spec-id": 0}
-        rewrite_data_files(table, ["id"], options=options, progress=once(lambda: commit_files(other, delete)))
-        assert sorted(row["id"] for row in live(table)) == [0, 1, 2, 10, 12, 100, 101, 102, 110, 111, 112]
-
     def test_a_delete_of_the_new_spec_reaches_no_old_row(self, catalog: SqlCatalog) -> None:
         table = two_partitions(catalog)
         self.evolve(table)
@@ -308,19 +282,6 @@ class TestSpecChanges:
         assert len(table.refresh().snapshots()) == before + 2
         assert applies(table, delete)
 
-    def test_the_last_conflict_is_told(self, catalog: SqlCatalog) -> None:
-        table = two_partitions(catalog)
-        old = self.evolve(table)
-        other = catalog.load_table("db.t")
-
-        def again(told: str, rows: int, size: int, /) -> None:
-            if told == "plan":
-                commit_files(other, equality_delete(other, [{"id": 999}], ["id"], Record(1), old))
-
-        with pytest.raises(RewriteConflictError, match="equality delete file .* was added"):
-            rewrite_data_files(table, ["id"], options=ALL, progress=again)
-        assert {file.spec_id for file in data_files(table.refresh())} == {old}
-
 
 def applies(table: Table, delete: DataFile) -> bool:
     """Whether a delete file is there and applies to a data file, by the specification's rules."""
@@ -344,38 +305,6 @@ def same_partition(one: DataFile, other: DataFile) -> bool:
     return key(one) == key(other)
 
 
-@pytest.mark.parametrize("nanoseconds", [1_000, 1_001])
-def test_nanoseconds_are_not_cut_off(catalog: SqlCatalog, nanoseconds: int) -> None:
-    table = table_of(catalog, pa.schema([("id", pa.int64()), ("ts", pa.timestamp("us"))]))
-    data = data_file(table, [{"id": 1, "ts": None}])
-    fine = pa.table({"id": [1], "ts": pa.array([nanoseconds], pa.timestamp("ns"))})
-    fields = [
-        field.with_metadata({"PARQUET:field_id": str(number)}) for number, field in enumerate(fine.schema, start=1)
-    ]
-    pq.write_table(fine.cast(pa.schema(fields)), local(data), version="2.6")
-    commit_files(table, data)
-    if nanoseconds % 1000:
-        for partial in (False, True):
-            with pytest.raises(RewriteFailedError, match="would lose data"):
-                rewrite_data_files(table, ["id"], options={**ALL, "partial-progress.enabled": partial})
-        assert [file.file_path for file in data_files(table.refresh())] == [data.file_path]
-    else:
-        assert rewrite_data_files(table, ["id"], options=ALL).rewritten_data_files_count == 1
-        assert [row["ts"].microsecond for row in live(table)] == [1]
-
-
-def test_null_strings_have_no_bounds_though_they_come_with_a_dictionary(catalog: SqlCatalog) -> None:
-    table = table_of(catalog, pa.schema([("s", pa.string())]))
-    texts = pa.DictionaryArray.from_arrays(pa.array([None, None], pa.int32()), pa.array(["x"], pa.large_string()))
-    writer = FileWriter(
-        table, FileSettings(0, Record(), "x", "", roll_at=1 << 30, row_group_rows=100, row_width=10, row_size=10)
-    )
-    writer.write([pa.RecordBatch.from_arrays([texts], ["s"])])
-    writer.close()
-    (file,) = writer.files
-    assert (file.lower_bounds, file.upper_bounds, file.null_value_counts) == ({}, {}, {1: 2})
-
-
 def test_bounds_are_those_of_the_rows_and_not_of_their_dictionary(catalog: SqlCatalog) -> None:
     """Of a batch of NULLs, Arrow takes the dictionary's first value into the statistics."""
     table = table_of(catalog, pa.schema([("s", pa.string())]))
@@ -388,21 +317,6 @@ def test_bounds_are_those_of_the_rows_and_not_of_their_dictionary(catalog: SqlCa
     writer.close()
     (file,) = writer.files
     assert (file.lower_bounds, file.upper_bounds) == ({1: b"m"}, {1: b"m"})
-
-
-def test_files_that_hold_strings_as_dictionaries_are_sampled(catalog: SqlCatalog) -> None:
-    """Arrow reads what it has written as a dictionary as one, asked or not."""
-    table = table_of(catalog, pa.schema([("s", pa.string())]))
-    for text in ("a", "b"):
-        file = data_file(table, [{"s": text}])
-        if text == "a":
-            column = pa.array([text]).dictionary_encode()
-            field = pa.field("s", column.type, metadata={"PARQUET:field_id": "1"})
-            pq.write_table(pa.table([column], pa.schema([field])), local(file))
-            assert pa.types.is_dictionary(pq.read_schema(local(file)).field("s").type)
-        commit_files(table, file)
-    assert rewrite_data_files(table, ["s"], options=ALL).rewritten_data_files_count == 2
-    assert values(table, "s") == ["a", "b"]
 
 
 @pytest.mark.parametrize("version", ["1", "2"])
@@ -418,116 +332,3 @@ def test_a_dropped_partition_field_of_a_required_column(catalog: SqlCatalog, ver
     rewrite_data_files(table, ["p", "id"], options=ALL)
     assert values(table, "id") == [0, 1, 2]
     assert len(data_files(table)) == 1
-
-
-def test_lists_of_uuids_are_no_obstacle(catalog: SqlCatalog) -> None:
-    """Arrow makes no empty array of them."""
-    field = NestedField(2, "u", ListType(3, UUIDType(), element_required=False))
-    table = catalog.create_table("db.t", Schema(NestedField(1, "id", LongType()), field))
-    table.append(pa.table({"id": [1]}))
-    assert rewrite_data_files(table, ["id"], options=ALL).rewritten_data_files_count == 1
-
-
-def test_a_spec_of_many_fields(catalog: SqlCatalog) -> None:
-    """The product of the numbers of their values passes 64 bits."""
-    names = [f"c{number}" for number in range(8)]
-    table = table_of(catalog, pa.schema([("id", pa.int64()), *((name, pa.int64()) for name in names)]))
-    rows = [{"id": row, **{name: row * 7 + place for place, name in enumerate(names)}} for row in range(300)]
-    commit_files(table, data_file(table, rows))
-    with table.update_spec() as update:
-        for name in names:
-            update.add_identity(name)
-    rewrite_data_files(table, ["id"], options=ALL)
-    files = data_files(table.refresh())
-    assert len(files) == 300
-    for file in files:
-        (row,) = pq.read_table(local(file), partitioning=None).to_pylist()
-        assert [file.partition[place] for place in range(8)] == [row[name] for name in names]
-
-
-def test_a_file_that_is_there_twice_with_deletes_that_have_no_room(
-    catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Once before and once after a delete: by the specification, the delete applies to the older one only."""
-    monkeypatch.setattr("iceberg_zorder.pyiceberg.read.deletes._SMALL_BATCH_ROWS", 1000)
-    monkeypatch.setattr("iceberg_zorder.request.rewrite_options.SMALLEST_MEMORY_LIMIT", 1)
-    table = table_of(catalog, pa.schema([("id", pa.int64())]))
-    data = data_file(table, [{"id": number} for number in range(20_000)])
-    commit_files(table, data)
-    commit_files(table, equality_delete(table, [{"id": number} for number in range(0, 20_000, 2)], ["id"]))
-    commit_files(table, data)
-    rewrite_data_files(table, ["id"], options={**ALL, "memory-limit-bytes": 800_000})
-    assert sorted(row["id"] for row in live(table)) == sorted([*range(20_000), *range(1, 20_000, 2)])
-
-
-def test_a_file_of_another_number_of_rows_is_refused(catalog: SqlCatalog) -> None:
-    table = table_of(catalog, pa.schema([("id", pa.int64())]))
-    short = data_file(table, [{"id": 1}])
-    short[[field.name for field in DATA_FILE_TYPE[3].fields].index("record_count")] = 2
-    commit_files(table, short)
-    with pytest.raises(RewriteFailedError, match="it has 1 rows, and its manifest says 2"):
-        rewrite_data_files(table, ["id"], options=ALL)
-
-
-class TestPartialProgress:
-    """What came of file groups that other operations took again and again."""
-
-    OPTIONS = {**ALL, "partial-progress.enabled": True, "partial-progress.max-commits": 2}  # noqa: RUF012
-
-    def delete_in(self, catalog: SqlCatalog, partitions: set[int]) -> Progress:
-        """Delete a row of each of some partitions whenever rows were planned."""
-        other = catalog.load_table("db.t")
-
-        def progress(told: str, rows: int, size: int, /) -> None:
-            if told == "plan":
-                for partition in partitions:
-                    files = [each for each in data_files(other.refresh()) if each.partition[0] == partition]
-                    commit_files(other, position_delete(other, files[0], [0]))
-
-        return progress
-
-    def test_file_groups_that_are_given_up_are_counted(self, catalog: SqlCatalog) -> None:
-        table = two_partitions(catalog)
-        result = rewrite_data_files(table, ["id"], options=self.OPTIONS, progress=self.delete_in(catalog, {1}))
-        assert (result.rewritten_data_files_count, result.failed_data_files_count) == (2, 2)
-
-    def test_nothing_but_conflicts_is_a_failure(self, catalog: SqlCatalog) -> None:
-        table = two_partitions(catalog)
-        with pytest.raises(RewriteFailedError, match="no file group could be rewritten"):
-            rewrite_data_files(table, ["id"], options=self.OPTIONS, progress=self.delete_in(catalog, {0, 1}))
-
-    @pytest.mark.parametrize("partition", [0, 1])
-    def test_the_most_files_to_rewrite_are_those_that_were_planned(self, catalog: SqlCatalog, partition: int) -> None:
-        table = two_partitions(catalog)
-        other = catalog.load_table("db.t")
-        gone = next(file for file in data_files(table) if file.partition[0] == partition)
-        meanwhile = once(lambda: commit_files(other, position_delete(other, gone, [1])), stage="plan")
-        options = {**self.OPTIONS, "max-files-to-rewrite": 4}
-        result = rewrite_data_files(table, ["id"], options=options, progress=meanwhile)
-        assert (result.rewritten_data_files_count, result.added_data_files_count) == (4, 2)
-
-
-def test_a_wish_for_more_rows_than_there_are_cuts_no_string(catalog: SqlCatalog) -> None:
-    table = table_of(catalog, pa.schema([("s", pa.string())]), **{"write.metadata.metrics.default": "full"})
-    commit_files(table, data_file(table, [{"s": "x" * 200 + str(number)} for number in range(50)]))
-    groups = Planner(table, rewrite_options(ALL_TEXT)).plan(table.refresh().current_snapshot()).groups  # type: ignore[arg-type]
-    options = ZOrderOptions(sample_rows=1_000_000)
-    scans = group_scans(groups, options)
-    [sample] = draw_samples(SampleContext(table, row_order(table, "s"), options), scans)
-    assert len(set(sample.fitted.columns[0].values.tolist())) == 50
-
-
-def test_files_whose_arrow_schema_has_views_of_strings_are_read(catalog: SqlCatalog) -> None:
-    # Polars, DataFusion and what is built on them write such files; Arrow cannot take rows of views.
-    schema = pa.schema([("s", pa.string_view()), ("n", pa.int64())])
-    text = pa.array(["a", "bb", None, "c" * 20] * 250)
-    rows = pa.table([text.cast(pa.string_view()), pa.array(range(1_000))], schema)
-    table = table_of(catalog, schema)
-    for start in range(0, 1_000, 200):
-        table.append(rows.slice(start, 200))
-    file = local(data_files(table)[0])
-    assert pq.read_schema(file).field("s").type == pa.string_view()
-    before = sorted(map(repr, live(table)))
-    result = rewrite_data_files(table, ["s", "n"], options={**ALL, "sample-rows": 100})
-    assert result.rewritten_data_files_count == 5
-    assert sorted(map(repr, live(table))) == before

@@ -13,16 +13,13 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import ForbiddenError
 from pyiceberg.expressions.parser import parse
-from pyiceberg.table import StaticTable, Table
+from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation
-from pyiceberg.types import LongType
 
-from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError, UnknownOutcomeError
-from iceberg_zorder.pyiceberg import plan_rewrite, report, rewrite_data_files
-from iceberg_zorder.pyiceberg.progress import silent
+from iceberg_zorder.errors import InvalidInputError, RewriteConflictError, RewriteFailedError
+from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.run import runner
 from iceberg_zorder.pyiceberg.run.rewrite_group import rewrite_group
-from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import equality_delete, local, one_commit
 
@@ -164,46 +161,6 @@ def test_properties_that_ask_for_other_files(catalog: SqlCatalog, name: str, val
     assert on_disk(table) == files
 
 
-def test_a_location_provider_of_python_beside_that_of_java(catalog: SqlCatalog) -> None:
-    table = make(catalog)
-    ours = "pyiceberg.table.locations.SimpleLocationProvider"
-    with table.transaction() as change:
-        change.set_properties({"write.location-provider.impl": "a.B", "write.py-location-provider.impl": ours})
-    assert rewrite_data_files(table, ["a"], options=ALL).rewritten_data_files_count == FILES
-
-
-@pytest.mark.parametrize("act", [rewrite_data_files, plan_rewrite, report])
-def test_a_table_without_a_catalog_is_refused(catalog: SqlCatalog, act: Callable[..., object]) -> None:
-    static = StaticTable.from_metadata(make(catalog).metadata_location)
-    with pytest.raises(
-        InvalidInputError, match="^Cannot use file://.*, because a table that is loaded from its metadata"
-    ):
-        act(static, ["a"])
-
-
-@pytest.mark.parametrize("curve", ["zorder", "hilbert"])
-def test_the_curve_that_was_asked_for_is_remembered(catalog: SqlCatalog, curve: str) -> None:
-    """Whichever curve is the tighter one, of which there are several where there are several file groups."""
-    table = make(catalog, partitioned=True)
-    options = {**ALL, "target-file-size-bytes": 4000}
-    rewrite_data_files(table, f"{curve}(a, id)", options=options)
-    (last,) = (each for each in snapshots_to(table, table.current_snapshot()) if each.is_layout)
-    assert last.sort_order == f"{curve}(a, id)"
-    found = report(table)
-    assert found.history.settled_files == found.total_file_count
-
-
-def test_columns_that_do_not_count_are_told(catalog: SqlCatalog) -> None:
-    table = make(catalog, partitioned=True)
-    with table.update_schema() as update:
-        update.add_column("one", LongType())
-    message = str(rewrite_data_files(table, "zorder(a, p, one)", options=ALL).message)
-    assert "Ignored clustering column p of lake.db.t: the table is partitioned by it." in message
-    assert (
-        "Left clustering column one of lake.db.t out: it has one value only, only NULLs, or long values that begin alike."
-    ) in message
-
-
 def test_branch(catalog: SqlCatalog) -> None:
     table = make(catalog)
     main = table.current_snapshot()
@@ -279,27 +236,6 @@ class TestConflicts:
         assert operations(table).count("replace") == 3
         assert on_disk(table) == known(table)
 
-    @pytest.mark.parametrize("appends", [False, True])
-    def test_snapshots_that_expire_between_two_commits_cost_nothing(
-        self, catalog: SqlCatalog, meanwhile: list[Callable[[], None]], appends: bool
-    ) -> None:
-        table, other = make(catalog, partitioned=True), catalog.load_table("db.t")
-
-        def expire() -> None:
-            if appends:
-                other.refresh().append(other.scan(limit=1).to_arrow())
-            head = other.refresh().current_snapshot()
-            old = [each.snapshot_id for each in other.snapshots() if each != head]
-            other.maintenance.expire_snapshots().by_ids(old).commit()
-
-        meanwhile += [lambda: None, expire] if appends else [expire] * 5
-        options = {**ALL, **self.ONE_BY_ONE, "partial-progress.enabled": True, "partial-progress.max-commits": 3}
-        result = rewrite_data_files(table, ["a"], options=options)
-        assert (result.rewritten_data_files_count, result.added_data_files_count) == (3 * FILES, 3)
-        # Where nothing but our own commits is between, no file group is rewritten twice.
-        assert len(meanwhile) == (0 if appends else 2)
-        assert {row["id"] for row in rows(table)} == set(range(ROWS))
-
     def test_in_the_end_it_gives_up(self, catalog: SqlCatalog, meanwhile: list[Callable[[], None]]) -> None:
         table, other = make(catalog), catalog.load_table("db.t")
         meanwhile += [lambda n=n: other.refresh().delete(f"id = {n}") for n in (7, 8, 9, 10)]  # type: ignore[misc]
@@ -332,19 +268,6 @@ class TestConflicts:
         assert operations(table).count("replace") == 2
         assert [row["id"] for row in rows(table)] == [n for n in range(ROWS) if n not in (3, 6, 9)]
         assert on_disk(table) == known(table)
-
-    def test_an_unknown_outcome_deletes_nothing(self, catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
-        table = make(catalog)
-        before, files = rows(table), on_disk(table)
-
-        def commit_table(*_: Any) -> Any:
-            raise ConnectionResetError("by peer")
-
-        monkeypatch.setattr(catalog, "commit_table", commit_table)
-        with pytest.raises(UnknownOutcomeError):
-            rewrite_data_files(table, ["a"], options=ALL)
-        assert len(on_disk(table) - files) == 1
-        assert rows(table) == before
 
 
 class TestFailures:
@@ -403,16 +326,6 @@ class TestFailures:
         assert [row["id"] for row in rows_of(table, "p != 1")] == [n for n in range(ROWS) if n % 3 != 1]
         assert on_disk(table) - files == {path for path in known(table) if path.endswith("-zorder.parquet")}
 
-    def test_the_same_while_reading(self, catalog: SqlCatalog) -> None:
-        table, broken = self.broken(catalog, column="text")
-        result = rewrite_data_files(table, ["a"], options={**ALL, "partial-progress.enabled": True})
-        assert (result.failed_data_files_count, result.rewritten_data_files_count) == (FILES, 2 * FILES)
-        with pytest.raises(
-            RewriteFailedError, match=f"because a file group failed: Cannot read file://{broken}, because .*Nothing was"
-        ):
-            rewrite_data_files(table, ["a"], where="p = 1", options=ALL)
-        assert on_disk(table) == known(table)
-
     def test_a_delete_file_that_cannot_be_read_is_named(self, catalog: SqlCatalog) -> None:
         table = make(catalog)
         delete = equality_delete(table, [{"id": 3}], ["id"])
@@ -463,12 +376,6 @@ class TestFailures:
             rewrite_data_files(table, ["a"], options=ALL)
         assert on_disk(table) == known(table)
 
-    def test_errors_have_their_classes(self) -> None:
-        assert issubclass(RewriteFailedError, RuntimeError)
-        assert issubclass(RewriteConflictError, RewriteFailedError)
-        assert issubclass(UnknownOutcomeError, RewriteFailedError)
-        assert not issubclass(InvalidInputError, RewriteFailedError)
-
     @pytest.mark.parametrize(
         "properties",
         [
@@ -517,15 +424,3 @@ class TestFailures:
             rewrite_data_files(table, ["a"], options=ALL, progress=interrupt)
         assert on_disk(table) == files
         assert "replace" not in operations(table)
-
-
-def test_progress_adds_up(catalog: SqlCatalog) -> None:
-    table = make(catalog)
-    told: dict[str, int] = {}
-
-    def note(stage: str, rows: int, size: int, /) -> None:
-        told[stage] = told.get(stage, 0) + rows
-
-    rewrite_data_files(table, ["a"], options=ALL, progress=note)
-    assert told == {"plan": ROWS, "sample": ROWS, "read": ROWS, "write": ROWS}
-    assert silent("read", 1, 1) is None  # type: ignore[func-returns-value]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -13,7 +12,7 @@ import pytest
 from iceberg_zorder.report.data_files import DataFiles
 from iceberg_zorder.report.history import LayoutHistory, SnapshotFacts, layout_history
 
-OURS = {"zorder.columns": "a,b", "zorder.curve": "hilbert,zorder", "zorder.cuts": "adaptive"}
+OURS = {"zorder.columns": "a,b", "zorder.cuts": "adaptive"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +71,20 @@ class Branch:
 
 
 @pytest.mark.parametrize(
-    ("curves", "sort_order"),
-    [("zorder", "zorder(a, b)"), ("hilbert", "hilbert(a, b)"), ("hilbert,zorder", "zorder(a, b)")],
+    ("columns", "cuts", "sort_order", "is_by"),
+    [
+        ("a,b", "adaptive", "zorder(a, b)", True),
+        ("a,b", "even", "hilbert(a, b)", False),
+        ("hilbert(a, b)", "adaptive", "zorder(a, b)", True),
+        ("hilbert(a, b)", "even", "zorder(a, b)", False),
+        ("day DESC NULLS LAST, zorder(a, `b,c`)", "even", "day DESC NULLS LAST, zorder(a, `b,c`)", True),
+        ("day DESC NULLS LAST, zorder(a, b)", "even", "zorder(a, b)", False),
+    ],
 )
-def test_the_curve_is_the_one_that_was_asked_for(curves: str, sort_order: str) -> None:
-    """Summaries of earlier versions have the curves that were fitted, of which ``hilbert(...)`` gets one only."""
-    last = SnapshotFacts(1, 0, "replace", {**OURS, "zorder.curve": curves})
-    assert last.sort_order == sort_order
-    assert last.is_by("a,b", "", sort_order.partition("(")[0])
+def test_a_rewrite_by_hilbert_is_one_by_zorder_where_cuts_are_adaptive(
+    columns: str, cuts: str, sort_order: str, *, is_by: bool
+) -> None:
+    assert SnapshotFacts(1, 0, "replace", {"zorder.columns": columns, "zorder.cuts": cuts}).is_by(sort_order) is is_by
 
 
 def history(snapshots: Sequence[SnapshotFacts], files: Sequence[File]) -> LayoutHistory:
@@ -91,7 +96,7 @@ def history(snapshots: Sequence[SnapshotFacts], files: Sequence[File]) -> Layout
 
 
 def _is_by_a_and_b(layout: SnapshotFacts) -> bool:
-    return layout.is_by("a,b", "", "zorder")
+    return layout.is_by("zorder(a, b)")
 
 
 @pytest.fixture
@@ -107,85 +112,15 @@ def test_who_compacts_only_what_came_later_is_not_blamed(branch: Branch) -> None
     assert branch.history().undone_by_snapshot_id is None
 
 
-def test_who_compacts_the_first_of_two_layers_is_blamed(branch: Branch) -> None:
-    first = branch.lay_out(5, branch.commit("append", 6))
-    branch.lay_out(12, branch.commit("append", 30))
-    branch.commit("append", 3)
-    branch.commit("replace", 1, first)
-    branch.commit("delete", removed=branch.files[:1])
-    assert branch.history().undone_by_snapshot_id == 6
-
-
-def test_a_base_that_is_larger_than_all_layers_cannot_have_gone_with_them(branch: Branch) -> None:
-    base = branch.lay_out(50, branch.commit("append", 60))
-    for _ in range(5):
-        # A file is left behind each time, so that no layer is of all that had come.
-        branch.lay_out(1, branch.commit("append", 6)[:5])
-    branch.commit("replace", 5, base + [each for each in branch.files if each.added_by not in branch.layouts])
-    assert branch.history().undone_by_snapshot_id == len(branch.snapshots)
-
-
-def test_the_first_of_several_commits_is_blamed_and_none_before_the_last_layout(branch: Branch) -> None:
+def test_who_compacts_all_is_blamed_and_none_before_the_last_layout(branch: Branch) -> None:
     branch.lay_out(9, branch.commit("append", 6))
     branch.commit("replace", 2, branch.files)
     branch.lay_out(9, branch.files)
     assert branch.history().undone_by_snapshot_id is None
-    newer = branch.commit("append", 2)
-    ours = [each for each in branch.files if each not in newer]
-    branch.commit("replace", 1, ours[:4])
-    branch.commit("replace", 1, ours[4:])
+    branch.commit("append", 2)
+    branch.commit("replace", 1, branch.files[:4])
+    branch.commit("replace", 1, branch.files)
     assert branch.history().undone_by_snapshot_id == 6
-
-
-def test_sizes_with_those_of_delete_files_do_not_count(branch: Branch) -> None:
-    first = branch.lay_out(2, branch.commit("append", 2))
-    branch.lay_out(2, branch.commit("append", 4))
-    branch.commit("replace", 1, first)
-    assert branch.history().undone_by_snapshot_id == 5
-    summary = {**branch.snapshots[-1].summary, "added-delete-files": "1"}
-    branch.snapshots[-1] = SnapshotFacts(5, 50, "replace", summary)
-    assert branch.history().undone_by_snapshot_id is None, "by files and rows it may have been the second layer"
-
-
-def test_what_a_filter_hides_may_be_ours(branch: Branch) -> None:
-    ours = branch.lay_out(9, branch.commit("append", 6))
-    newer = branch.commit("append", 6)
-    branch.commit("replace", 1, newer)
-    assert branch.history(ours[:2]).undone_by_snapshot_id is None
-    branch.commit("replace", 1, ours)
-    assert branch.history().undone_by_snapshot_id == 5
-
-
-@pytest.mark.parametrize("seed", range(300))
-def test_nobody_is_blamed_without_reason(seed: int) -> None:
-    draw = random.Random(seed)
-    branch = Branch(draw)
-    for _ in range(draw.randrange(3, 14)):
-        some = draw.sample(branch.files, draw.randrange(len(branch.files) + 1))
-        operation = draw.choice(("append", "append", "ours", "replace", "delete", "overwrite"))
-        if operation == "append" or not some:
-            branch.commit("append", draw.randrange(1, 6))
-        elif operation == "ours":
-            branch.lay_out(draw.randrange(1, 9), some)
-        else:
-            branch.commit(operation, 0 if operation == "delete" else draw.randrange(1, 4), some)
-    for kept in range(len(branch.snapshots)):
-        for files in (branch.files, draw.sample(branch.files, len(branch.files) // 2)):
-            found = branch.history(files, kept=kept)
-            if found.undone_by_snapshot_id is not None:
-                assert any(each.added_by in branch.layouts for each in branch.removed[found.undone_by_snapshot_id])
-
-
-def test_random_histories_have_enough_that_were_undone() -> None:
-    counts = Counter[bool]()
-    for seed in range(200):
-        branch = Branch(random.Random(seed))
-        ours = branch.lay_out(9, branch.commit("append", branch.draw.randrange(1, 9)))
-        branch.lay_out(2, branch.commit("append", branch.draw.randrange(1, 9)))
-        branch.commit("append", branch.draw.randrange(1, 9))
-        branch.commit("replace", 3, branch.draw.sample(branch.files, len(branch.files)) if seed % 2 else ours)
-        counts[branch.history().undone_by_snapshot_id == 6] += 1
-    assert counts == {True: 200}
 
 
 def ours(number: int, layouts: str = "", **more: str) -> SnapshotFacts:

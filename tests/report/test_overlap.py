@@ -11,16 +11,14 @@ import pyarrow as pa
 import pytest
 
 from iceberg_zorder.layout.columns import ClusteringColumn
-from iceberg_zorder.layout.keys import NULL, VALUE, KeyColumn, encode
+from iceberg_zorder.layout.keys import VALUE, KeyColumn, encode
 from iceberg_zorder.report.data_files import ColumnBounds, DataFiles
 from iceberg_zorder.report.overlap import measure_overlap
 from iceberg_zorder.report.scan_fraction import (
     BoundedRows,
-    scan_fraction,
     scan_fraction_of_groups,
-    scan_fraction_of_rows,
 )
-from iceberg_zorder.report.spread_rows import middles, spread_rows
+from iceberg_zorder.report.spread_rows import middles
 
 Value = Any
 Make = Callable[[random.Random], Value]
@@ -102,72 +100,6 @@ def key(keys: KeyColumn, place: int) -> Any:
     if keys.states[place] != VALUE:
         return None
     return int(keys.keys[place]) if isinstance(keys.keys, np.ndarray) else keys.keys[place].as_py()
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_scan_fraction_of_rows_is_that_of_their_values(seed: int) -> None:
-    rng = random.Random(seed)
-    name = rng.choice([each for each in TYPES if not each.startswith("decimal")])
-    make, arrow = TYPES[name]
-    boxes = [Box(rng, make) for _ in range(rng.randint(1, 20))]
-    sizes = np.array([rng.randint(0, 50) for _ in boxes])
-    values = [make(rng) if rng.random() < 0.8 else None for _ in range(30)]
-    found = scan_fraction_of_rows(bounds_of(boxes, name, arrow), sizes, encode(pa.array(values, arrow), name))
-    looked_for = [value for value in values if value is not None]
-    if not looked_for or not sizes.sum():
-        assert found is None
-        return
-    # A file without values holds none of them: it counts with a size and no bounds that could hold one.
-    ends = [(box.lower, box.upper) for box in boxes if box.has_values]
-    kept = [int(size) for size, box in zip(sizes, boxes, strict=True) if box.has_values]
-    lost = int(sizes.sum()) - sum(kept)
-    read = (
-        scan_fraction(looked_for, [low for low, _ in ends], [high for _, high in ends], kept) * sum(kept)
-        if sum(kept)
-        else 0.0
-    )
-    assert found == pytest.approx(read / (sum(kept) + lost), rel=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_spread_rows_lie_between_the_bounds_of_their_file(seed: int) -> None:
-    rng = random.Random(seed)
-    types = list(TYPES)
-    columns = [[Box(rng, TYPES[each][0]) for _ in range(12)] for each in types]
-    bounds = tuple(bounds_of(boxes, each, TYPES[each][1]) for boxes, each in zip(columns, types, strict=True))
-    rows = np.array([rng.randint(0, 1000) for _ in range(12)])
-    sample, places = spread_rows(DataFiles(np.zeros(12, int), rows, np.ones(12, int), bounds), 500)
-    counts = np.bincount(places, minlength=12)
-    assert ((counts > 0) == (rows > 0)).all()
-    assert abs(len(places) - 500) <= 12
-    for each, keys in zip(bounds, sample.columns, strict=True):
-        for row, place in enumerate(places):
-            value = key(keys, row)
-            if not each.has_values[place] or not each.bounded.any():
-                assert value is None
-            elif each.bounded[place]:
-                assert key(each.lower, place) <= value <= key(each.upper, place)
-
-
-def test_spread_rows_are_even_and_as_often_null_as_the_file_has_nulls() -> None:
-    lower, upper = (encode(pa.array([each], pa.int64()), "long") for each in (0, 999))
-    bounds = ColumnBounds(ClusteringColumn(("a",), "long"), lower, upper, np.array([0.75]))
-    one = np.ones(1, np.int64)
-    sample, _ = spread_rows(DataFiles(one * 0, one * 10_000, one, (bounds, bounds)), 10_000)
-    for column in sample.columns:
-        assert (column.states == NULL).mean() == pytest.approx(0.25, abs=0.001)
-        assert np.histogram(column.values, bins=10, range=(0, 1000))[0] == pytest.approx(750, abs=10)
-    both = np.histogram2d(sample.columns[0].keys, sample.columns[1].keys, bins=10)[0]
-    assert both.min() > 80
-
-
-def test_of_many_files_in_a_partition_some_are_measured() -> None:
-    lower = encode(pa.array(range(1000)), "long")
-    bounds = ColumnBounds(ClusteringColumn(("a",), "long"), lower, lower, np.ones(1000))
-    files = DataFiles(np.zeros(1000, int), np.ones(1000, int), np.ones(1000, int), (bounds,))
-    found = measure_overlap(files, most=10)
-    assert np.flatnonzero(found.measured).tolist() == list(range(0, 1000, 100))
-    assert (found.average_depth(files.rows), found.average_overlaps()) == (1.0, 0.0)
 
 
 @pytest.mark.parametrize("seed", range(40))

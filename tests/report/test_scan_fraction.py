@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.report.scan_fraction import drawn_evenly, scan_fraction
+from iceberg_zorder.report.scan_fraction import scan_fraction
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1) | st.integers(-5, 5)
 BOUNDS = st.one_of(st.none(), INTEGERS)
@@ -58,16 +58,3 @@ def test_nothing_to_measure_is_refused() -> None:
         scan_fraction([], [1], [2], [3])
     with pytest.raises(InvalidInputError, match="2 lower bounds, 1 upper bounds and 1 sizes"):
         scan_fraction([1], [1, 2], [2], [3])
-
-
-@given(st.lists(INTEGERS, max_size=50), st.integers(1, 60))
-def test_values_are_drawn_at_evenly_spaced_ranks(values: list[int], count: int) -> None:
-    drawn = drawn_evenly(values, count)
-    assert len(drawn) == min(count, len(values))
-    assert drawn == sorted(drawn)
-    if len(values) <= count:
-        assert drawn == sorted(values)
-
-
-def test_at_most_a_thousand_are_drawn() -> None:
-    assert drawn_evenly(list(range(5_000))) == list(range(0, 5_000, 5))

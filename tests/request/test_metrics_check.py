@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -11,10 +10,9 @@ from hypothesis import strategies as st
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.request.metrics_check import CheckedMetrics, KeyPool, WeakBounds, separation
-from tests.golden.generate import DIRECTORY
-from tests.golden.metrics_check_cases import metrics_cases, metrics_document
+from tests.golden.cases import golden
+from tests.golden.generate import renewed
 
-CASES = metrics_cases()
 POOLS = st.tuples(
     st.dictionaries(st.text(st.sampled_from("aé€😀"), max_size=24), st.sampled_from([1, 1, 2, 7, 100]), max_size=12),
     st.sampled_from([0, 0, 0, 1, 50]),
@@ -42,9 +40,7 @@ def naive(kept: int, pools: Pools) -> tuple[int, int, int | None]:
 
 
 def test_the_golden_file() -> None:
-    golden = json.loads((DIRECTORY / "metrics_check.json").read_text(encoding="utf-8"))
-    assert {"cases": [metrics_document(case) for case in CASES]} == golden
-    assert len({case.name for case in CASES}) == len(CASES)
+    assert renewed("metrics_check") == golden("metrics_check")
 
 
 @given(st.integers(0, 30), st.lists(POOLS, max_size=4))
@@ -58,9 +54,8 @@ def test_what_is_wanted_is_the_shortest_that_is_enough(kept: int, pools: Pools) 
 
 
 def found(name: str) -> tuple[int, int, int | None]:
-    case = next(case for case in CASES if case.name == name)
-    result = separation(case.type, case.kept, case.pools)
-    return result.rows, result.apart, result.wanted
+    case = next(case for case in golden("metrics_check")["cases"] if case["name"] == name)
+    return case["rows"], case["apart"], case["wanted"]
 
 
 def test_cases_that_are_known() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,8 +17,7 @@ from iceberg_zorder.request.predicate import parse_predicate
 from iceberg_zorder.workload.boxes.boxes import boxes_of
 from iceberg_zorder.workload.boxes.key_ranges import Edge
 from tests.conftest import CATALOG
-from tests.spark_python.test_same_workload import FILTERS
-from tests.spark_python.where import condition, create
+from tests.spark_python.where import create
 
 NAME = "db.boxes_of_conditions"
 
@@ -126,35 +124,5 @@ def edge(java: Any) -> Edge:
     return java.state(), java.bytes() if java.number() is None else java.number()
 
 
-@pytest.mark.parametrize("text", CONDITIONS, ids=lambda text: text[:60])
-def test_boxes_are_the_same(spark: SparkSession, table: Table, text: str) -> None:
-    assert in_java(spark, table, [text]) == in_python(table, [text])
-
-
-def test_boxes_of_what_is_found_in_queries_are_the_same(spark: SparkSession, catalog: Catalog) -> None:
-    name = "db.boxes_of_cases"
-    spark.sql(f"DROP TABLE IF EXISTS {CATALOG}.{name}")
-    spark.sql(
-        f"CREATE TABLE {CATALOG}.{name} (id BIGINT, user_id BIGINT, kind STRING, day DATE, ts TIMESTAMP, "
-        "wall TIMESTAMP_NTZ, amount DECIMAL(9, 2), score DOUBLE, flag BOOLEAN, "
-        "device STRUCT<os: STRING, `model name`: STRING>, tags ARRAY<STRING>, payload BINARY) USING iceberg"
-    )
-    table = catalog.load_table(name)
-    assert in_java(spark, table, FILTERS) == in_python(table, FILTERS)
-    spark.sql(f"DROP TABLE {CATALOG}.{name}")
-
-
-def is_comparable(text: str) -> bool:
-    """Leave out what Spark writes differently, or not at all: floats beside doubles, empty ranges, zones in a list."""
-    words = re.findall(r"\w+", text.lower())
-    return (
-        "f" not in words and "not between" not in text.lower() and not re.search(r"wall (NOT )?IN", text, re.IGNORECASE)
-    )
-
-
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.full)])
-def test_boxes_of_random_conditions_are_the_same(spark: SparkSession, table: Table, seed: int) -> None:
-    chance = random.Random(seed)
-    texts = [text for text in (condition(chance) for _ in range(150)) if is_comparable(text)]
-    assert len(texts) > 80
-    assert in_java(spark, table, texts) == in_python(table, texts)
+def test_boxes_are_the_same(spark: SparkSession, table: Table) -> None:
+    assert in_java(spark, table, CONDITIONS) == in_python(table, CONDITIONS)

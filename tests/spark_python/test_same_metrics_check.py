@@ -8,7 +8,6 @@ from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg import plan_rewrite
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
 from iceberg_zorder.spark import rewrite_data_files
 from tests.conftest import CATALOG
@@ -111,47 +110,3 @@ def test_fixes_are_the_same(spark: SparkSession, catalog: Catalog) -> None:
     theirs = rewrite_data_files(spark, FULL, by, options=options)
     assert modes(table) == fixed
     assert theirs.message == ours.message
-
-
-@pytest.mark.parametrize("unkept", [["a"], ["a", "b"]], ids=len)
-def test_columns_without_bounds_are_chosen_for_alike(spark: SparkSession, catalog: Catalog, unkept: list[str]) -> None:
-    name, full = "same_unkept", f"{CATALOG}.db.same_unkept"
-    modes = ", ".join(
-        f"'{METRICS}{column}' = '{mode}'" for column, mode in zip(unkept, ("none", "counts"), strict=False)
-    )
-    spark.sql(f"DROP TABLE IF EXISTS {full}")
-    spark.sql(
-        f"CREATE TABLE {full} USING iceberg TBLPROPERTIES ('format-version' = '2', {modes}) AS "
-        "SELECT id, hash(id) AS a, concat('b', abs(hash(id, 1))) AS b FROM range(0, 8000, 1, 8)"
-    )
-    size = spark.sql(f"SELECT sum(file_size_in_bytes) FROM {full}.files").collect()[0][0]
-    options = {"target-file-size-bytes": str(size // 8), "min-file-size-bytes": "1", "max-scan-ratio": "1.5"}
-    table = catalog.load_table(f"db.{name}")
-
-    def planned(check: str, ratio: str = "1.5") -> str:
-        given = {**options, "metrics-check": check, "max-scan-ratio": ratio}
-        pairs = ", ".join(f"'{key}', '{value}'" for key, value in given.items())
-        spark.sql(f"REFRESH TABLE {full}")
-        row = spark.sql(
-            f"CALL {CATALOG}.system.zorder_plan(table => 'db.{name}', sort_order => 'a, b', options => map({pairs}))"
-        ).collect()[0]
-        plan = plan_rewrite(table.refresh(), "a, b", options=given)
-        assert (str(plan), plan.message) == (row["plan"], row["reason"])
-        return str(plan)
-
-    assert ("not counted are columns" in planned("warn")) == (len(unkept) == 1)
-    assert ("no bounds of any clustering column" in planned("warn")) == (len(unkept) == 2)
-    rewrite_without_spark(table, "a, b", options=dict(options))
-    assert "Nothing to rewrite" in planned("warn")
-    assert "is above max-scan-ratio 1.5" in planned("fix")
-    assert rewrite_data_files(
-        spark, full, "a, b", options={**options, "metrics-check": "fix"}
-    ).rewritten_data_files_count
-    assert modes_of(table) == dict.fromkeys(unkept, "full") | ({"b": "truncate(16)"} if "b" in unkept else {})
-    for ratio in ("1.5", "1.6"):
-        assert "Nothing to rewrite" in planned("warn", ratio)
-        assert "Nothing to rewrite" in planned("fix", ratio)
-
-
-def modes_of(table: Table) -> dict[str, str]:
-    return {name.removeprefix(METRICS): mode for name, mode in modes(table).items()}

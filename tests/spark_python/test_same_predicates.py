@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from py4j.protocol import Py4JJavaError
 from pyiceberg.catalog import Catalog
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.pyiceberg import execute, plan_rewrite
-from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
 from iceberg_zorder.request.plan_text import plan_text
 from iceberg_zorder.spark.plan import describe_plan, dry_run
 from tests.conftest import CATALOG
@@ -51,25 +48,24 @@ def create(spark: SparkSession, name: str, partitioned: str = "") -> str:
     spark.sql(f"DROP TABLE IF EXISTS {full}")
     spark.sql(
         f"CREATE TABLE {full} (id BIGINT, f DOUBLE, name STRING, day DATE, p INT, s STRUCT<x: INT>) USING iceberg "
-        f"{partitioned} TBLPROPERTIES ('format-version'='2')"
+        f"{partitioned} TBLPROPERTIES ('format-version'='2', 'write.distribution-mode'='none')"
     )
     return full
 
 
 def make(spark: SparkSession, name: str, partitioned: str = "") -> str:
     full = create(spark, name, partitioned)
-    for start in range(0, 8_000, 2_000):
-        insert(spark, full, start)
+    insert(spark, full, 0, 8_000, 4)
     return full
 
 
-def insert(spark: SparkSession, full: str, start: int, rows: int = 2_000) -> None:
+def insert(spark: SparkSession, full: str, start: int, rows: int = 2_000, files: int = 1) -> None:
     spark.sql(
-        f"INSERT INTO {full} SELECT /*+ REPARTITION(1) */ id, "
+        f"INSERT INTO {full} SELECT id, "
         "CASE WHEN id % 50 = 0 THEN double('NaN') WHEN id % 33 = 0 THEN NULL ELSE (id * 7919 % 1000) / 8 - 60 END, "
         "CASE WHEN id % 40 = 0 THEN NULL ELSE concat('common prefix ', id * 31 % 977) END, "
         "date_add(DATE'1970-01-01', CAST(id % 61 AS INT)), CAST(id div 1000 % 3 AS INT), "
-        f"IF(id % 10 = 0, NULL, named_struct('x', CAST(id % 5 AS INT))) FROM range({start}, {start + rows})"
+        f"IF(id % 10 = 0, NULL, named_struct('x', CAST(id % 5 AS INT))) FROM range({start}, {start + rows}, 1, {files})"
     )
 
 
@@ -133,20 +129,6 @@ def test_bounds_that_are_not_kept(spark: SparkSession, catalog: Catalog) -> None
     assert (fixed["f < -20"][1] or 1.0) < 1.0
 
 
-def test_only_files_of_the_plan_count(spark: SparkSession, catalog: Catalog) -> None:
-    full = make(spark, "predicates_left")
-    insert(spark, full, 8_000, 50)
-    sizes = {"target-file-size-bytes": "8000", "min-file-size-bytes": "1", "max-file-size-bytes": "12000"}
-    sizes["max-scan-ratio"] = "Infinity"
-    found = same(spark, catalog, full, options=sizes)
-    assert found["true"] == (1.0, 1.0)
-    # Those that are planned hold no such row, and so will new ones.
-    assert found["id >= 8000"] == (0.0, 0.0)
-    nothing = same(spark, catalog, full, where="id < 0")
-    assert set(nothing.values()) == {(None, None)}
-    assert set(same(spark, catalog, create(spark, "predicates_none")).values()) == {(None, None)}
-
-
 def test_of_rows_that_are_all_deleted_nothing_is_known(spark: SparkSession, catalog: Catalog) -> None:
     full = create(spark, "predicates_deleted")
     for start in (0, 100):
@@ -168,16 +150,6 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(spark: SparkSession, catalo
     assert dry_run(spark, full, BY, options=OPTIONS).predicates == ()
     metadata = table.metadata
     assert table.refresh().metadata == metadata
-
-
-def test_what_is_predicted_comes_true(spark: SparkSession, catalog: Catalog) -> None:
-    full = make(spark, "predicates_true")
-    found = same(spark, catalog, full)
-    table = catalog.load_table("db.predicates_true")
-    rewrite_without_spark(table, BY, options=OPTIONS)
-    size = sum(task.file.file_size_in_bytes for task in table.scan().plan_files())
-    read = sum(task.file.file_size_in_bytes for task in table.scan(row_filter="f < -20").plan_files())
-    assert found["f < -20"][1] == pytest.approx(read / size, rel=0.15)
 
 
 def call(spark: SparkSession, full: str, more: str) -> Any:
@@ -233,16 +205,3 @@ class TestRefusals:
             describe_plan(spark, full, BY, predicates=["f = 1"])
         with pytest.raises(PySparkException, match=why):
             call(spark, full, ", predicates => array('f = 1')")
-
-    def test_a_stale_plan(self, spark: SparkSession) -> None:
-        full = make(spark, "predicates_stale")
-        jvm: Any = spark.sparkContext._jvm
-        begun = jvm.io.icebergzorder.spark.api.ZOrderRewrite.of(spark._jsparkSession, full)
-        plan = begun.sortOrder(BY).options(OPTIONS).plan().sampled(["f = 1"])
-        again = json.loads(plan.sampled(["f = 1", "f = 2"]).toJson())["predicates"]
-        assert [each["predicate"] for each in again] == ["f = 1", "f = 2"]
-        insert(spark, full, 8_000)
-        assert json.loads(plan.sampled(["f = 1"]).toJson())["predicates"] == again[:1]
-        spark.sql(f"DELETE FROM {full} WHERE id < 2000")
-        with pytest.raises(Py4JJavaError, match="Cannot execute the plan of [^ ]+, because data file"):
-            plan.sampled(["f = 1"])

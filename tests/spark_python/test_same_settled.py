@@ -10,13 +10,13 @@ import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import LongType
 from pyspark.sql import SparkSession
 
 from iceberg_zorder.pyiceberg import rewrite_data_files as rewrite_without_spark
 from iceberg_zorder.request.result import RewriteResult
+from iceberg_zorder.request.rewrite_messages import why_nothing_of
 from iceberg_zorder.spark import rewrite_data_files
-from iceberg_zorder.upkeep.settled import why_nothing
+from iceberg_zorder.upkeep.settled import WHY
 from tests.conftest import CATALOG
 
 NAME = f"{CATALOG}.db.settled"
@@ -72,7 +72,7 @@ def test_either_engine_rests_after_either(spark: SparkSession, table: Table, fir
     assert both[first](options=TIGHT).rewritten_data_files_count == 12
     rests(table, both)
     result = both[1 - first](options=TIGHT)
-    assert result.message == why_nothing(NAME, len(table.inspect.files()))
+    assert result.message == why_nothing_of(NAME, {WHY: len(table.inspect.files())})
 
     append(table, 1, 3)
     for rewrite in both:
@@ -84,73 +84,6 @@ def test_either_engine_rests_after_either(spark: SparkSession, table: Table, fir
 
     # Another request is another matter.
     assert both[first](options={**TIGHT, "target-file-size-bytes": "9000"}).rewritten_data_files_count > 0
-
-
-@pytest.mark.parametrize("first", [0, 1], ids=["spark", "pyiceberg"])
-def test_a_part_at_a_time(spark: SparkSession, table: Table, first: int) -> None:
-    both = engines(spark, table)
-    few = {**TIGHT, "max-files-to-rewrite": "6"}
-    assert [both[first](options=few).rewritten_data_files_count for _ in range(2)] == [6, 6]
-    parts = {**TIGHT, "partial-progress.enabled": "true", "partial-progress.max-commits": "2"}
-    append(table, 0, 2)
-    append(table, 1, 2)
-    snapshots = len(table.snapshots())
-    assert both[first](options=parts).rewritten_data_files_count >= 4
-    assert len(table.refresh().snapshots()) == snapshots + 2
-    rests(table, both)
-
-
-@pytest.mark.parametrize("first", [0, 1], ids=["spark", "pyiceberg"])
-def test_a_filter_has_settled_what_it_leaves(spark: SparkSession, table: Table, first: int) -> None:
-    both = engines(spark, table)
-    assert both[first](options=TIGHT, where="p = 1").rewritten_data_files_count == 6
-    rests(table, both, where="p = 1")
-    assert both[1 - first](options=TIGHT).rewritten_data_files_count >= 6
-    rests(table, both)
-
-
-@pytest.mark.parametrize("first", [0, 1], ids=["spark", "pyiceberg"])
-def test_the_snapshot_that_was_planned_on_is_told(spark: SparkSession, table: Table, first: int) -> None:
-    both = engines(spark, table)
-    both[first](options={**TIGHT, "rewrite-all": "true"})
-    rests(table, both)
-    last = table.refresh().current_snapshot()
-    assert last is not None
-    assert last.summary is not None
-    assert last.summary["zorder.settled-from-snapshot-id"] == str(last.parent_snapshot_id)
-
-
-def test_deletes_are_no_rest(spark: SparkSession, table: Table) -> None:
-    both = engines(spark, table)
-    both[0](options=TIGHT)
-    spark.sql(f"ALTER TABLE {NAME} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
-    both[0](options=TIGHT)
-    spark.sql(f"DELETE FROM {NAME} WHERE p = 1 AND a % 2 = 0")
-    table.refresh()
-    for rewrite in both:
-        assert rewrite(options={**TIGHT, "dry-run": "true"}).rewritten_data_files_count > 0
-
-
-def test_what_a_coarser_rewrite_left_is_not_settled(spark: SparkSession, table: Table) -> None:
-    both = engines(spark, table)
-    assert both[0](options={**TIGHT, "sample-rows": "50", "boundaries": "2", "cuts": "even"}).nothing_to_do is False
-    for rewrite in both:
-        for others in ({}, {"cuts": "even"}, {"cuts": "even", "boundaries": "2"}):
-            # Whether a finer layout gains is for the sample to tell, which file names decide on.
-            message = rewrite(options={**TIGHT, **others, "dry-run": "true"}).message
-            assert message is None or "by the same request" not in message
-
-
-def test_a_name_of_another_column_is_another_request(spark: SparkSession, table: Table) -> None:
-    both = engines(spark, table)
-    both[1](options=TIGHT)
-    with table.update_schema() as update:
-        update.rename_column("b", "c")
-    with table.update_schema() as update:
-        update.add_column("b", LongType())
-    for rewrite in both:
-        message = rewrite(options={**TIGHT, "dry-run": "true"}).message
-        assert message is None or "by the same request" not in message
 
 
 def test_an_append_that_copies_a_summary_settles_nothing(spark: SparkSession, table: Table) -> None:

@@ -81,15 +81,6 @@ def test_both_engines_cut_files_alike_for_the_same_queries(
     same_plans(spark, catalog, full, by, {**options, "workload": workload(FILTERS)})
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("number", range(len(FILTERS)))
-def test_both_engines_see_the_same_in_a_single_filter(
-    spark: SparkSession, catalog: Catalog, full: str, number: int
-) -> None:
-    by = "zorder(id, user_id, kind, day, ts, amount, score)"
-    same_plans(spark, catalog, full, by, {**OPTIONS, "workload": workload(FILTERS[number : number + 1])})
-
-
 def same_plans(spark: SparkSession, catalog: Catalog, name: str, by: str, options: dict[str, Any]) -> None:
     table = catalog.load_table(name.removeprefix(f"{CATALOG}."))
     without = plan_rewrite(table, by, options=options).sampled().to_dict()
@@ -202,18 +193,17 @@ def test_both_engines_choose_the_same_files_for_queries(spark: SparkSession, cat
     spark.sql(f"INSERT INTO {name} SELECT * FROM {full} WHERE id % 20 = 7")
     spark.sql(f"REFRESH TABLE {name}")
     reasons: list[str] = []
-    for filters in (
-        FILTERS[::3],
-        ["user_id < 3 AND flag", "kind IN ('al0', 'bl1') AND user_id = 4"],
-        ["amount < 3", "TRUE"],
+    bounds = {"max-scan-ratio": "1.05", "max-file-group-size-bytes": "40000"}
+    for filters, others in (
+        (FILTERS[::3], {}),
+        (["user_id < 3 AND flag", "kind IN ('al0', 'bl1') AND user_id = 4"], bounds),
+        (["amount < 3", "TRUE"], {}),
     ):
-        options = {**size, "workload": workload(filters)}
-        for others in ({}, {"max-scan-ratio": "1.05", "max-file-group-size-bytes": "40000"}):
-            asked: dict[str, Any] = {**options, **others}
-            without = plan_rewrite(table, by, options=asked).to_dict()
-            on_spark = describe_plan(spark, name, by, options=asked)
-            assert on_spark["message"] == without["message"]
-            for key in ("file_groups", "left"):
-                assert sorted(on_spark[key], key=str) == sorted(without[key], key=str)
-            reasons += [group["reason"] for group in without["file_groups"]]
+        asked: dict[str, Any] = {**size, "workload": workload(filters), **others}
+        without = plan_rewrite(table, by, options=asked).to_dict()
+        on_spark = describe_plan(spark, name, by, options=asked)
+        assert on_spark["message"] == without["message"]
+        for key in ("file_groups", "left"):
+            assert sorted(on_spark[key], key=str) == sorted(without[key], key=str)
+        reasons += [group["reason"] for group in without["file_groups"]]
     assert any(each.startswith("scan fraction on average over the queries of the workload") for each in reasons)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 import struct
-from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal, localcontext
 from typing import Any
@@ -18,7 +17,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.keys import NULL, VALUE, KeyColumn, encode
-from iceberg_zorder.layout.sample import Sample, cut
+from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.request.predicate import (
     And,
     Comparison,
@@ -35,9 +34,10 @@ from iceberg_zorder.request.predicate import (
 )
 from iceberg_zorder.request.predicate_values import Value
 from iceberg_zorder.workload.boxes.box import Box
-from iceberg_zorder.workload.boxes.boxes import IN_LIMIT, boxes_of
+from iceberg_zorder.workload.boxes.boxes import boxes_of
 from iceberg_zorder.workload.boxes.key_ranges import NOT_NULL, Edge
 from iceberg_zorder.workload.boxes.position_boxes import position_boxes
+from tests.workload.truth import truth
 
 UTC = timezone.utc
 
@@ -151,48 +151,6 @@ def part(chance: random.Random, depth: int) -> Predicate:
     )
 
 
-def order(content: Any) -> Any:
-    """By what Spark compares a value: NaN equals itself, and lies above all; text is compared as bytes."""
-    if isinstance(content, float):
-        return (1, 0.0) if math.isnan(content) else (0, content)
-    return content.encode() if isinstance(content, str) else content
-
-
-def truth(predicate: Predicate, row: dict[str, Any]) -> bool | None:
-    """Evaluate a condition in SQL's three values, part by part, without keys."""
-    if isinstance(predicate, Constant):
-        return predicate.value
-    if isinstance(predicate, Not):
-        found = truth(predicate.predicate, row)
-        return None if found is None else not found
-    if isinstance(predicate, And | Or):
-        parts = [truth(each, row) for each in predicate.predicates]
-        decisive = isinstance(predicate, Or)
-        return decisive if decisive in parts else None if None in parts else not decisive
-    content = row[predicate.column[0]]
-    if isinstance(predicate, IsNull):
-        return content is None
-    if isinstance(predicate, IsNan):
-        return content is not None and math.isnan(content)
-    if isinstance(predicate, Comparison) and predicate.operator == "<=>":
-        return content is not None and order(content) == order(predicate.value.content)
-    if content is None:
-        return None
-    if isinstance(predicate, StartsWith):
-        return bool(content.startswith(predicate.prefix))
-    if isinstance(predicate, In):
-        return any(order(content) == order(each.content) for each in predicate.values)
-    compare: dict[str, Callable[[Any, Any], bool]] = {
-        "=": lambda a, b: a == b,
-        "<>": lambda a, b: a != b,
-        "<": lambda a, b: a < b,
-        "<=": lambda a, b: a <= b,
-        ">": lambda a, b: a > b,
-        ">=": lambda a, b: a >= b,
-    }
-    return compare[predicate.operator](order(content), order(predicate.value.content))
-
-
 def rows_of(chance: random.Random, count: int) -> list[dict[str, Any]]:
     return [
         {name: None if chance.random() < 0.1 else chance.choice(values) for name, (_, _, _, values) in COLUMNS.items()}
@@ -219,7 +177,7 @@ def holds(box: Box, keys: dict[str, KeyColumn], row: int) -> bool:
     return all(each.start <= edge(keys[name[0]], row) < each.stop for name, each in box.ranges)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_boxes_hold_the_rows_of_a_condition_and_no_others(seed: int) -> None:
     chance = random.Random(seed)
     rows = rows_of(chance, 150)
@@ -238,7 +196,7 @@ def test_boxes_hold_the_rows_of_a_condition_and_no_others(seed: int) -> None:
     assert min(seen.values()) > 500
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_positions_of_a_box_hold_those_of_its_rows(seed: int) -> None:
     chance = random.Random(seed)
     rows = rows_of(chance, 300)
@@ -251,7 +209,7 @@ def test_positions_of_a_box_hold_those_of_its_rows(seed: int) -> None:
     )
     positions = layout.positions(Sample(tuple(keys[name] for name in names)))
     excluded = 0
-    for _ in range(200):
+    for _ in range(100):
         for box in boxes_of(part(chance, 1), TYPES):
             found = position_boxes([box], layout.columns)[:, 0]
             for place in range(len(rows)):
@@ -259,24 +217,7 @@ def test_positions_of_a_box_hold_those_of_its_rows(seed: int) -> None:
                 is_inside = bool(((found[:, 0] <= at) & (at <= found[:, 1])).all())
                 assert is_inside or not holds(box, keys, place), box
                 excluded += not is_inside
-    assert excluded > 1000
-
-
-def test_positions_of_values_that_are_longer_than_sampled_keys() -> None:
-    values = [f"{'x' * 8}{number:03}" for number in range(100)]
-    cut_keys = encode(cut(pa.array(values), 10), "string")
-    layout = fit([ClusteringColumn(("s",), "string")], Sample((cut_keys,)), LayoutRequest(4))
-    positions = layout.positions(Sample((cut_keys,)))[0]
-    for number, text in enumerate(values):
-        for condition, chosen in (
-            (f"s = '{text}'", [number]),
-            (f"s < '{text}'", range(number)),
-            (f"s >= '{text}'", range(number, 100)),
-        ):
-            boxes = boxes_of(parse_predicate(condition), {("s",): "string"})
-            assert boxes or not chosen
-            for low, high in position_boxes(boxes, layout.columns)[0]:
-                assert all(low <= positions[each] <= high for each in chosen), condition
+    assert excluded > 500
 
 
 def test_ends_of_domains_leave_nothing_or_everything() -> None:
@@ -307,15 +248,6 @@ def test_ends_of_domains_leave_nothing_or_everything() -> None:
 def test_what_keys_do_not_show_leaves_all_but_null(condition: str, kind: str) -> None:
     (box,) = boxes_of(parse_predicate(condition), {("a",): kind})
     assert box.range(("a",)) == NOT_NULL
-
-
-def test_long_lists_are_what_iceberg_makes_of_them() -> None:
-    def count(number: int) -> int:
-        condition = In(("a",), tuple(Value("integer", 2 * each) for each in range(number)))
-        return len(boxes_of(condition, {("a",): "long"}, most=1000))
-
-    assert count(IN_LIMIT) == IN_LIMIT
-    assert count(IN_LIMIT + 1) == 1
 
 
 def test_many_boxes_are_covered_by_few() -> None:

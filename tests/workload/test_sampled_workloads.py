@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from iceberg_zorder.workload.workload import ColumnsOnly, NotUnderstood, Query, Workload
+from iceberg_zorder.workload.workload import Query, Workload
 
 MANY = [
     *(Query(f"a = {number}", 1.0, 0.5) for number in range(6_000)),
@@ -31,26 +31,6 @@ def test_columns_weigh_what_they_did(most: int) -> None:
     spread = 2 * 0.5 / (most - 30) ** 0.5
     assert weight(found, "a") / 12_000 == pytest.approx(0.5, abs=spread)
     assert sum(each.weaker for each in found.queries) == pytest.approx(weight(found, "a") / 2)
-
-
-def test_there_is_room_for_all() -> None:
-    others = Workload.of(MANY[:9], [ColumnsOnly((("b", "="),), 2.0)], [NotUnderstood("part", "x", "of it", 1.0)], 3.0)
-    assert others.sampled(9) == others
-    fewer = others.sampled(3)
-    assert (len(fewer.queries), fewer.weight) == (3, others.weight)
-    assert (fewer.columns_only, fewer.not_understood, fewer.elsewhere) == (
-        others.columns_only,
-        others.not_understood,
-        others.elsewhere,
-    )
-
-
-def test_what_is_added_elsewhere_does_not_change_who_is_drawn() -> None:
-    lookups = [Query(f"a = {number}", 1.0) for number in range(2_000)]
-    before = {each.filter for each in Workload.of(lookups).sampled(500).queries}
-    more = [Query(f"b = {number}", 1.0) for number in range(500)]
-    after = {each.filter for each in Workload.of([*lookups, *more]).sampled(500).queries}
-    assert {text for text in after if text.startswith("a")} < before
 
 
 @pytest.mark.parametrize("weights", [(5e-324, 1.0, 1.0), (1.0, 1e-300, 1e300), (sys.float_info.max / 4,) * 3])

@@ -1,13 +1,11 @@
-"""Filters leave out no row that matters, in random queries and changes, and in those of TPC-H and TPC-DS.
+"""Filters leave out no row that matters, in random queries, and in those of TPC-H and TPC-DS.
 
 ``ZORDER_FUZZ_SEED=123`` runs one seed again that failed, ``ZORDER_FUZZ_SEEDS=0:2000`` a range of them.
 """
 
 from __future__ import annotations
 
-import json
 import random
-import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -16,13 +14,12 @@ import duckdb
 import pytest
 from sqlglot.dialects.dialect import Dialect
 
-from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.request.predicate import Name
 from iceberg_zorder.workload.readers.statements import split
 from iceberg_zorder.workload.scanned_table import ScannedTable
 from tests.fuzz.seeds import seeds
-from tests.workload.random_queries import CREATE, TABLE, Queries, rows
-from tests.workload.soundness import Narrowed, changed, connected, in_duckdb, result
+from tests.workload.random_queries import CREATE, TABLE, rows, statement
+from tests.workload.soundness import Narrowed, connected, result
 
 DUCKDB = Dialect.get_or_raise("duckdb")
 QUERIES_PER_SEED = 20
@@ -32,87 +29,42 @@ TYPES = {"INTEGER": "int", "BIGINT": "long", "VARCHAR": "string", "DATE": "date"
 
 def filled(seed: int) -> duckdb.DuckDBPyConnection:
     connection = connected()
-    for statement in (*CREATE, *rows(random.Random(seed))):
-        connection.execute(statement)
+    for each in (*CREATE, *rows(random.Random(seed))):
+        connection.execute(each)
     return connection
 
 
-@pytest.mark.parametrize("seed", seeds("workload", 10))
+@pytest.mark.parametrize("seed", seeds("workload", 4))
 def test_random_queries(seed: int) -> None:
-    connection = filled(seed)
-    valid = narrowed_ones = 0
-    for place in range(QUERIES_PER_SEED):
-        queries = Queries(seed * QUERIES_PER_SEED + place)
-        statement = queries.statement()
-        try:
-            wanted = result(connection, statement, queries.views)
-        except duckdb.Error:
-            continue  # names are drawn so that some are ambiguous
-        try:
-            narrowed = Narrowed(statement, TABLE, queries.views)
-        except InvalidInputError:
-            continue  # it is left out, and listed
-        valid += 1
+    connection, rng = filled(seed), random.Random(seed)
+    narrowed_ones = 0
+    for _ in range(QUERIES_PER_SEED):
+        query = statement(rng)
+        wanted = result(connection, query)
+        narrowed = Narrowed(query, TABLE)
         narrowed_ones += any(each != "TRUE" for each in narrowed.filters)
-        assert result(connection, narrowed.statement, narrowed.views) == wanted, statement
-    assert valid >= QUERIES_PER_SEED // 4
-    assert narrowed_ones >= 1
-
-
-@pytest.mark.parametrize("seed", seeds("workload changes", 10))
-def test_random_changes(seed: int) -> None:
-    connection = filled(seed)
-    connection.execute("CREATE TABLE t_before AS SELECT * FROM t")
-    valid = narrowed_ones = 0
-    for place in range(QUERIES_PER_SEED):
-        statement = Queries(seed * QUERIES_PER_SEED + place).change()
-        try:
-            wanted = changed(connection, statement)
-        except duckdb.Error:
-            continue
-        narrowed = Narrowed(statement, TABLE, copy="t_before")
-        assert narrowed.target is not None
-        valid += 1
-        narrowed_ones += narrowed.target != "(TRUE)"
-        assert changed(connection, narrowed.statement, narrowed.target) == wanted, statement
-    assert valid >= QUERIES_PER_SEED // 4
-    assert narrowed_ones >= 1
+        assert result(connection, narrowed.statement) == wanted, query
+    assert narrowed_ones >= QUERIES_PER_SEED // 4
 
 
 CORNERS = [each for _, each in split(Path(__file__).with_name("corners.sql").read_text(encoding="utf-8"), DUCKDB)]
 
 
 def test_corners() -> None:
-    for seed in range(4):
-        connection = filled(seed)
-        for statement in CORNERS:
-            wanted = result(connection, statement)
-            narrowed = Narrowed(statement, TABLE)
-            assert result(connection, narrowed.statement) == wanted, statement
-
-
-def test_asof_joins() -> None:
-    for seed in range(4):
-        connection = filled(seed)
-        connection.execute("PRAGMA enable_optimizer")
-        for join in ("ASOF JOIN", "ASOF LEFT JOIN"):
-            for left, right in (("u", "t"), ("t", "u")):
-                own = {"u": "k", "t": "a"}
-                for condition in ("t.b = 1", "u.z > 1", "t.b IS NULL", "t.s >= 'a' AND u.b < 3"):
-                    on = f"{left}.s = {right}.s AND {left}.{own[left]} >= {right}.{own[right]}"
-                    statement = f"SELECT t.a, u.k FROM {left} {join} {right} ON {on} WHERE {condition}"
-                    wanted = result(connection, statement)
-                    assert result(connection, Narrowed(statement, TABLE).statement) == wanted, statement
+    connection = filled(0)
+    for corner in CORNERS:
+        wanted = result(connection, corner)
+        assert result(connection, Narrowed(corner, TABLE).statement) == wanted, corner
 
 
 def test_the_harness_notices_a_filter_that_leaves_out_too_much() -> None:
     connection = filled(0)
-    statement = "SELECT a FROM t WHERE b > 1"
-    narrowed = Narrowed(statement, TABLE)
+    query = "SELECT a FROM t WHERE b > 1"
+    narrowed = Narrowed(query, TABLE)
     assert narrowed.filters == ["b > 1"]
     wrong = narrowed.statement.replace("FROM main.t WHERE (b > 1)", "FROM main.t WHERE (b > 2)")
     assert wrong != narrowed.statement
-    assert result(connection, wrong) != result(connection, statement)
+    assert result(connection, wrong) != result(connection, query)
 
 
 # TPC-DS takes ten times as long as TPC-H, and `make bench-queries` reads its queries, too.
@@ -139,50 +91,6 @@ def test_queries_of_tpc(tpc: tuple[str, duckdb.DuckDBPyConnection]) -> None:
                 narrowed_ones += 1
                 assert result(connection, narrowed.statement) == wanted, (number, table.identifier)
     assert narrowed_ones > {"tpch": 15, "tpcds": 100}[name]
-
-
-def test_filters_are_as_narrow_as_those_of_duckdbs_own_plans(tpc: tuple[str, duckdb.DuckDBPyConnection]) -> None:
-    """Another judge of what a scan may leave out; what no bounds of files tell, and what statistics tell it, left out."""
-    name, connection = tpc
-    compared = 0
-    for number, query in queries_of(connection, name):
-        planned = plan_filters(connection, query)
-        for table in tables(connection):
-            own = table.identifier[-1]
-            ours = [each for each in Narrowed(query, table).filters if each != "FALSE"]
-            # In query 12 of TPC-H DuckDB concludes from a < b and b < '1995-01-01' that a < '1995-01-01'.
-            if not ours or own not in planned or (name, number) == ("tpch", 12):
-                continue
-            passing = [rows_of(connection, own, in_duckdb(each)) for each in ours]
-            theirs = [rows_of(connection, own, each) for each in planned[own]]
-            assert min(passing) <= min(theirs), (number, own, ours, planned[own])
-            compared += 1
-    assert compared > {"tpch": 30, "tpcds": 200}[name]
-
-
-def plan_filters(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, list[str]]:
-    """The filters that DuckDB pushes into scans, by table."""
-    (found,) = connection.execute(f"EXPLAIN (FORMAT JSON) {query}").fetchall()
-    nodes = json.loads(found[1])
-    filters: dict[str, list[str]] = {}
-    while nodes:
-        node = nodes.pop()
-        nodes += node.get("children", [])
-        details = node.get("extra_info", {})
-        if "Table" in details:
-            pushed = details.get("Filters", [])
-            kept = [each for each in ([pushed] if isinstance(pushed, str) else pushed) if is_asked(each, query)]
-            filters.setdefault(details["Table"].split(".")[-1], []).append(
-                " AND ".join(f"({each.removeprefix('optional: ')})" for each in kept) or "TRUE"
-            )
-    return filters
-
-
-def is_asked(pushed: str, query: str) -> bool:
-    """Tell whether files could be left out by a filter, and it is the query's own, and not from statistics of keys."""
-    if re.search(r"contains\(|suffix\(|~~|Dynamic Filter", pushed):
-        return False
-    return all(number in query for number in re.findall(r"\w+(?:_sk|_number)[<>]=(\d+)", pushed))
 
 
 def rows_of(connection: duckdb.DuckDBPyConnection, table: str, condition: str) -> int:

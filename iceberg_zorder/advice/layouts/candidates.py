@@ -17,7 +17,7 @@ from iceberg_zorder.advice.compression import WRITTEN_FILES
 from iceberg_zorder.advice.judged_queries import JudgedQuery
 from iceberg_zorder.advice.layouts.transforms import IDENTITY, partitions_of, transforms
 from iceberg_zorder.advice.sampled_table import SampledTable
-from iceberg_zorder.advice.simulated_files import BucketedBy, SimulatedFiles
+from iceberg_zorder.advice.simulated_files import SimulatedFiles
 from iceberg_zorder.layout.curve import HILBERT
 from iceberg_zorder.layout.fit import LayoutRequest, fit
 from iceberg_zorder.layout.layout import Layout
@@ -188,8 +188,8 @@ class PartitionBy:
 
     def text(self, table: SampledTable) -> str:
         """Write it as Spark SQL has partition fields."""
-        name, (act, _, width) = table.columns[self.column].name, self.transform.rstrip("]").partition("[")
-        return name if act == IDENTITY else f"{act}({width}, {name})" if width else f"{act}({name})"
+        name = table.columns[self.column].name
+        return name if self.transform == IDENTITY else f"{self.transform}({name})"
 
     def files(self, table: SampledTable, expected_files: ExpectedFiles) -> SimulatedFiles:
         """Fill the files of each partition one after the other."""
@@ -206,12 +206,7 @@ class PartitionBy:
         file = (np.cumsum(counts) - counts)[partition] + within
         numbers = np.unique(file)
         written = [np.flatnonzero(file == each) for each in numbers[:: -(-len(numbers) // WRITTEN_FILES)].tolist()]
-        if not self.transform.startswith("bucket"):
-            return SimulatedFiles.of(table, file, written=written)
-        width = int(self.transform[len("bucket[") : -1])
-        return SimulatedFiles.of(
-            table, file, buckets=codes, bucketed_by=BucketedBy(self.column, width), written=written
-        )
+        return SimulatedFiles.of(table, file, written=written)
 
     def is_sensible(self, table: SampledTable, target: int) -> bool:
         """Tell whether it divides groups, into partitions that fill a good part of a file on average."""
@@ -220,14 +215,13 @@ class PartitionBy:
         return groups < partitions <= max(1.0, table.bytes / (_SMALL_PARTITION * target))
 
 
-def candidates_of(table: SampledTable, queries: Sequence[JudgedQuery], target: int, files: int) -> Iterator[Candidate]:
+def candidates_of(table: SampledTable, queries: Sequence[JudgedQuery], target: int) -> Iterator[Candidate]:
     """List the layouts that are worth a try."""
     places = tried_columns(table, queries)
     for count in range(1, MOST_COLUMNS + 1):
         yield from (ColumnSet(each) for each in combinations(places, count))
     for place in places:
-        kinds = frozenset(kind for query in queries for name, kind in query.kinds if name == table.columns[place].parts)
-        partitions = (PartitionBy(place, each) for each in transforms(table, place, kinds, files))
+        partitions = (PartitionBy(place, each) for each in transforms(table, place))
         yield from (each for each in partitions if each.is_sensible(table, target))
 
 

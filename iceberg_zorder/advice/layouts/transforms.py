@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,15 +12,13 @@ from iceberg_zorder.layout.keys import NAN, VALUE
 
 IDENTITY = "identity"
 _TIMES = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
-_WIDTH = re.compile(r"(bucket|truncate)\[(\d+)]")
 _MOST_VALUES = 1_000
 """Of more different values nobody makes partitions."""
-_MOST_BUCKETS = 1_024
 _NULLS, _NANS = -(2**63), -(2**63) + 1
 """No transform comes to these."""
 
 
-def transforms(table: SampledTable, place: int, kinds: frozenset[str], files: int) -> Iterator[str]:
+def transforms(table: SampledTable, place: int) -> Iterator[str]:
     """List the transforms by which a column may be partitioned, as Iceberg writes them."""
     kind = table.columns[place].type
     distinct = len(table.ranked[place].distinct)
@@ -29,10 +26,6 @@ def transforms(table: SampledTable, place: int, kinds: frozenset[str], files: in
         yield from (each for each in _TIMES if kind != "date" or each != "hour")
     elif distinct <= _MOST_VALUES and kind not in ("float", "double"):
         yield IDENTITY
-    if distinct > _MOST_VALUES and place in table.hashes and kinds & {"=", "in"}:
-        yield f"bucket[{min(_MOST_BUCKETS, 1 << max(2, files.bit_length() - 1))}]"
-    if kind == "string" and "prefix" in kinds:
-        yield from (f"truncate[{width}]" for width in (1, 2, 4))
 
 
 def partitions_of(table: SampledTable, place: int, transform: str) -> npt.NDArray[np.int64]:
@@ -64,16 +57,7 @@ def _of_distinct(table: SampledTable, place: int, transform: str) -> npt.NDArray
     distinct = table.ranked[place].distinct
     if transform == IDENTITY:
         return np.arange(len(distinct), dtype=np.int64)
-    if transform in _TIMES:
-        kind = table.columns[place].type
-        unit = "D" if kind == "date" else "ns" if kind.endswith("_ns") else "us"
-        moments = np.array(distinct, np.int64).view(f"datetime64[{unit}]")
-        return moments.astype(f"datetime64[{_TIMES[transform]}]").astype(np.int64)
-    matched = _WIDTH.fullmatch(transform)
-    if matched is None:
-        raise ValueError(f"there is no transform {transform}")
-    width = int(matched[2])
-    if matched[1] == "bucket":
-        return table.hashes[place](distinct) % width
-    beginnings = [key.decode(errors="replace")[:width] for key in distinct if isinstance(key, bytes)]
-    return np.unique(np.array(beginnings, object), return_inverse=True)[1].astype(np.int64)
+    kind = table.columns[place].type
+    unit = "D" if kind == "date" else "ns" if kind.endswith("_ns") else "us"
+    moments = np.array(distinct, np.int64).view(f"datetime64[{unit}]")
+    return moments.astype(f"datetime64[{_TIMES[transform]}]").astype(np.int64)

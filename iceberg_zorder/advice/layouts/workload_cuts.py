@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,22 +17,21 @@ from iceberg_zorder.advice.layouts.candidates import (
     layout_request,
     tried_columns,
 )
-from iceberg_zorder.advice.layouts.workload_columns import WorkloadPart, choose_columns
 from iceberg_zorder.advice.sampled_table import SampledTable
 from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, files_met
+from iceberg_zorder.layout.box_tree import Split
 from iceberg_zorder.layout.curve import MAX_POSITION_BITS
 from iceberg_zorder.layout.fit import LayoutRequest, fit
-from iceberg_zorder.layout.grow import WORKLOAD_SHARE, WORKLOAD_TOLERANCE
+from iceberg_zorder.layout.grow import WORKLOAD_SHARE, WORKLOAD_TOLERANCE, grow
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.workload.boxes.position_boxes import query_boxes
 
 _MOST_TRIED = 12
-"""Of so many columns some are chosen: a column more is a tree more, and not twice as many sets."""
+"""Of so many columns some are chosen."""
 _FOLDS = 10
 """Each part is judged by what was cut for nine tenths of the queries, which read of it about what they do of all."""
-_ROWS_TO_CHOOSE_BY = 32_768
-"""By so many rows columns are chosen: 512 for each of the 64 files that this is tried with."""
+_ROWS_TO_CHOOSE_BY, _FILES_TO_CHOOSE_BY = 32_768, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class WorkloadCuts:
         """
         columns = [table.columns[place] for place in self.columns]
         groups = SimulatedFiles.of(table, table.groups)
-        met = files_met(table, groups, RankedBoxes.of(table, self.queries))
+        met = files_met(groups, RankedBoxes.of(table, self.queries))
         place_of = {group: place for place, group in enumerate(np.unique(table.groups).tolist())}
 
         def fitted(group: int, sample: Sample, files: int) -> Layout:
@@ -107,15 +107,25 @@ def workload_cuts(
 
 
 def _cut_for(table: SampledTable, queries: Sequence[JudgedQuery], files: int) -> WorkloadCuts | None:
-    """Choose the columns over all rows at once, whatever their groups."""
-    places = tried_columns(table, queries, _MOST_TRIED)
+    """Choose the columns that a tree over all rows, whatever their groups, splits most often for the queries."""
     rows = table.thinned(_ROWS_TO_CHOOSE_BY)
     found = []
-    for place in places:
+    for place in tried_columns(table, queries, _MOST_TRIED):
         sample = rows.of_columns([place])
         layout = fit([table.columns[place]], sample, LayoutRequest(1))
         found += [(place, column, layout.positions(sample)[0]) for column in layout.columns]
+    if not found:
+        return None
     wanted = query_boxes([(query.boxes, query.weight) for query in queries], [column for _, column, _ in found])
-    whole = WorkloadPart([positions for _, _, positions in found], files, wanted)
-    chosen = choose_columns([whole], MAX_POSITION_BITS, tolerance=WORKLOAD_TOLERANCE, most=MOST_COLUMNS)
-    return WorkloadCuts(tuple(found[place][0] for place in chosen), tuple(queries)) if chosen else None
+    tree = grow(
+        [positions for _, _, positions in found],
+        MAX_POSITION_BITS,
+        min(files, _FILES_TO_CHOOSE_BY),
+        tolerance=WORKLOAD_TOLERANCE,
+        weights=[1.0] * len(found),
+        workload=wanted,
+        workload_share=1.0,
+    )
+    splits = Counter(found[node.column][0] for node in tree.nodes if isinstance(node, Split))
+    chosen = tuple(place for place, _ in splits.most_common(MOST_COLUMNS))
+    return WorkloadCuts(chosen, tuple(queries)) if chosen else None

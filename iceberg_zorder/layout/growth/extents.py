@@ -1,17 +1,41 @@
-"""The cost of boxes for queries that nobody knows: what is left of their extents."""
+"""What a tree is grown by, the costs of boxes; here for queries that nobody knows: what is left of their extents."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from iceberg_zorder.layout.growth.costs import Ends
+
+class Ends(NamedTuple):
+    """First positions of ranges of a column, and first ones after them, which may repeat, with the weight of each."""
+
+    starts: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float64]
+
+
+class Costs(Protocol):
+    """The costs of boxes that are still to be cut into files."""
+
+    def inside(self, lows: npt.NDArray[np.uint16], highs: npt.NDArray[np.uint16]) -> Costs:
+        """Return what costs boxes inside of a box, given by active column, by as much but for what all cost alike."""
+        ...
+
+    def ends(self, column: int) -> Ends:
+        """List ends of ranges in an active column, where a split serves queries."""
+        ...
+
+    def of(
+        self, lows: npt.NDArray[np.uint16], highs: npt.NDArray[np.uint16], files: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.float64]:
+        """Find the costs, at least 0, by one row of each box, given by clustering column, that is cut into files."""
+        ...
 
 
 class Extents:
-    """Costs boxes by their extents.
+    """Costs boxes by their extents, in weighted sampled rows.
 
     A box that is still to be cut into f files costs what is left of its extents when they are halved, the largest
     first, until f files are reached (as water fills a vessel from the deepest point). An extent is the number of all
@@ -48,10 +72,7 @@ class Extents:
     def of(
         self, lows: npt.NDArray[np.uint16], highs: npt.NDArray[np.uint16], files: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.float64]:
-        """Find the costs of boxes, in weighted sampled rows.
-
-        Parameters and shapes are those of :class:`~iceberg_zorder.layout.growth.costs.Costs`.
-        """
+        """Find the costs of boxes."""
         left = np.stack(
             [
                 weight * (below[high.astype(np.int64) + 1] - below[low])
@@ -65,7 +86,6 @@ class Extents:
             left[largest[cutting], boxes[cutting]] /= 2.0
             f[cutting] /= 2.0
         left[left.argmax(axis=0), boxes] /= f
-        total = np.zeros(len(f))
-        for column in left:
-            total += column
+        # An accumulation adds one after the other.
+        total: npt.NDArray[np.float64] = np.add.accumulate(left)[-1]
         return total

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from iceberg_zorder.errors import InvalidInputError
-
 
 @dataclass(frozen=True)
 class QueryBoxes:
@@ -27,11 +25,6 @@ class QueryBoxes:
     weights : ndarray of float64, shape (queries,)
         How often each query is asked, in [0, inf).
 
-    Raises
-    ------
-    InvalidInputError
-        When the arrays do not fit, or a weight is no number of at least 0.
-
     Examples
     --------
     >>> lower, upper = np.array([[3, 0], [0, 5]]), np.array([[3, 15], [15, 9]])
@@ -44,17 +37,6 @@ class QueryBoxes:
     upper: npt.NDArray[np.int64]
     query: npt.NDArray[np.int64]
     weights: npt.NDArray[np.float64]
-
-    def __post_init__(self) -> None:
-        if self.lower.ndim != 2 or self.lower.shape != self.upper.shape or self.query.shape != self.lower.shape[1:]:
-            raise InvalidInputError(
-                f"Cannot take boxes of queries, because there are {self.lower.shape} lower positions, "
-                f"{self.upper.shape} upper ones, and the queries of {len(self.query)} boxes"
-            )
-        if len(self.query) and not 0 <= self.query.min() <= self.query.max() < len(self.weights):
-            raise InvalidInputError(f"Cannot take boxes of queries, because not all are of one of {len(self.weights)}")
-        if not (np.isfinite(self.weights) & (self.weights >= 0)).all():
-            raise InvalidInputError("Cannot take boxes of queries, because a weight is no number of at least 0")
 
     def of_columns(self, columns: Sequence[int]) -> QueryBoxes:
         """Return what the queries want of some of the columns, in that order."""

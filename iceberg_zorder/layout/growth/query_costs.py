@@ -25,8 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from iceberg_zorder.layout.growth.costs import Ends
-from iceberg_zorder.layout.growth.extents import Extents
+from iceberg_zorder.layout.growth.extents import Ends, Extents
 from iceberg_zorder.layout.growth.query_boxes import QueryBoxes
 
 Doubles = npt.NDArray[np.float64]
@@ -34,16 +33,6 @@ Doubles = npt.NDArray[np.float64]
 
 def folded(terms: Doubles) -> Doubles:
     """Add up the rows of a table: every eighth one in turn, and then the later half of the eight sums onto the earlier.
-
-    Parameters
-    ----------
-    terms : ndarray of float64, shape (rows, columns)
-        What to add up.
-
-    Returns
-    -------
-    ndarray of float64, shape (columns,)
-        The sums; zeros where there is no row.
 
     Examples
     --------
@@ -186,10 +175,7 @@ class QueryCosts:
         return Ends(np.concatenate((starts, ends)), np.tile(self._wanted.weights[boxes], 2))
 
     def of(self, lows: npt.NDArray[np.uint16], highs: npt.NDArray[np.uint16], files: npt.NDArray[np.int64]) -> Doubles:
-        """Find the costs of boxes, in shares of the queries.
-
-        Parameters and shapes are those of :class:`~iceberg_zorder.layout.growth.costs.Costs`.
-        """
+        """Find the costs of boxes, in shares of the queries."""
         read = np.repeat(self._wanted.weights[:, None], len(files), axis=1)
         parts = [
             self._part(column, low, high, read) for column, (low, high) in enumerate(zip(lows, highs, strict=True))

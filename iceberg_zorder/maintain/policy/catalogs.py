@@ -14,38 +14,26 @@ _VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{")
 _SECRET_NAME = re.compile(
     r"credential|token|secret|passw|passphrase|key|auth|sas|connection-string|jwt|cert", re.IGNORECASE
 )
-_PASSWORD = re.compile(r"://[^/@\s]*:[^\s]+@")
 _MASK = "***"
 _SHORTEST = 4
 """Shorter texts are no secrets, and stand in many others."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class CatalogProperties:
-    """A catalog as a policy has it.
-
-    Parameters
-    ----------
-    name : str
-        Its name.
-    properties : mapping of str to object
-        PyIceberg's properties: texts, or mappings of these; none where PyIceberg's configuration has the catalog.
-    secrets : frozenset of str
-        What is not to be shown: values from the environment, and those of properties named like credentials.
+    """A catalog as a policy has it; what it is printed as has no secrets.
 
     Examples
     --------
     >>> CatalogProperties("lake", {"type": "rest", "s3.secret-access-key": "abcd"})
-    CatalogProperties(name='lake', properties={'type': 'rest', 's3.secret-access-key': '***'})
+    CatalogProperties(name='lake')
     """
 
     name: str
-    properties: Mapping[str, object] = field(default_factory=dict)
-    secrets: frozenset[str] = frozenset()
-
-    def __repr__(self) -> str:
-        shown = _shown(self.properties, self.secrets, "")
-        return f"CatalogProperties(name={self.name!r}, properties={shown!r})"
+    properties: Mapping[str, object] = field(default_factory=dict, repr=False)
+    """PyIceberg's properties: texts, or mappings of these; none where PyIceberg's configuration has the catalog."""
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    """What is not to be shown: values from the environment, and those of properties named like credentials."""
 
 
 def masked(text: str, secrets: Iterable[str]) -> str:
@@ -98,8 +86,8 @@ def catalog_of(
     Examples
     --------
     >>> found = catalog_of("lake", {"uri": "http://${HOST}/"}, {"HOST": "lake.example"}, Problems("p"), ("catalogs",))
-    >>> found.properties["uri"], found
-    ('http://lake.example/', CatalogProperties(name='lake', properties={'uri': '***'}))
+    >>> found.properties["uri"], found.secrets
+    ('http://lake.example/', frozenset({'lake.example'}))
     """
     secrets: set[str] = set()
     properties = _substituted(raw, environment, problems, path, secrets)
@@ -167,16 +155,3 @@ def _passwords(text: str) -> Iterator[str]:
     if "://" in text:
         query = urlsplit(text).query
         yield from (value for key, value in parse_qsl(query) if _SECRET_NAME.search(key))
-
-
-def _shown(properties: Mapping[str, object], secrets: frozenset[str], around: str) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for key, value in properties.items():
-        name = f"{around}.{key}"
-        if isinstance(value, Mapping):
-            found[key] = _shown(value, secrets, name)
-        else:
-            text = str(value)
-            hidden = _SECRET_NAME.search(name) or _PASSWORD.search(text) or any(each in text for each in secrets)
-            found[key] = _MASK if hidden else value
-    return found

@@ -15,8 +15,7 @@ from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.maintain.policy.problems import Path, Problems
 
 _TAG = "tag:yaml.org,2002:"
-_MOST_VALUES = 100_000
-_DEEPEST = 50
+_DEEPEST = 12
 _LARGEST = 2**63
 _AS_WRITTEN = "catalogs"
 """The section whose values are texts as written: PyIceberg's properties are."""
@@ -32,21 +31,14 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Document:
-    """What a YAML file says.
-
-    Parameters
-    ----------
-    value : object
-        Dictionaries with texts as keys, lists, texts, numbers, booleans and None.
-    lines : dict of path to int
-        The line of each value, from 1 on; that of its key, if it has one.
-    problems : Problems
-        Where what is wrong with it is noted.
-    """
+    """What a YAML file says."""
 
     value: object
+    """Dictionaries with texts as keys, lists, texts, numbers, booleans and None."""
     lines: dict[Path, int]
+    """The line of each value, from 1 on; that of its key, if it has one."""
     problems: Problems
+    """Where what is wrong with it is noted."""
 
 
 def read_document(text: str, name: str) -> Document:
@@ -86,28 +78,18 @@ class _Values:
         self._loader = loader
         self._lines = lines
         self._problems = problems
-        self._open: set[int] = set()
 
     def of(self, node: yaml.Node, path: Path) -> object:
         """Read a node; an alias is read again at each place where it stands."""
         self._lines.setdefault(path, node.start_mark.line + 1)
-        if len(self._lines) > _MOST_VALUES:
-            self._problems.add((), f"it has more than {_MOST_VALUES:,} values")
-            self._problems.raise_any()
         if len(path) > _DEEPEST:
             self._problems.add(path[:3], "is nested too deeply")
             return None
-        if id(node) in self._open:
-            self._problems.add(path, "holds itself by an alias")
-            return None
-        self._open.add(id(node))
         try:
             return self._value(node, path)
         except yaml.constructor.ConstructorError as error:
             self._problems.add(path, f"it is no YAML: {error.problem}")
             return None
-        finally:
-            self._open.remove(id(node))
 
     def _value(self, node: yaml.Node, path: Path) -> object:
         kind = node.tag.removeprefix(_TAG)

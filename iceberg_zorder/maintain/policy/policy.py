@@ -21,13 +21,6 @@ _WILD = re.compile(r"[*?[]")
 class Rule:
     """Settings of the tables whose names match.
 
-    Parameters
-    ----------
-    pattern : str
-        A glob: ``*`` stands for any characters, dots too, ``?`` for one, ``[ab]`` for one of some.
-    settings : mapping
-        The settings, as written.
-
     Examples
     --------
     >>> rule = Rule("logs.*_daily", {"catalog": ["lake", "sea"]})
@@ -36,6 +29,7 @@ class Rule:
     """
 
     pattern: str
+    """A glob: ``*`` stands for any characters, dots too, ``?`` for one, ``[ab]`` for one of some."""
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def matches(self, catalog: str, name: str, default: Any = None) -> bool:
@@ -52,21 +46,6 @@ class Rule:
 class Policy:
     """A policy of scheduled maintenance.
 
-    Parameters
-    ----------
-    name : str
-        The file that it was read from, for messages.
-    catalogs : mapping of str to CatalogProperties
-        The catalogs, by name.
-    budget : Budget
-        What a pass may take.
-    interval : datetime.timedelta
-        From the start of a pass to that of the next.
-    defaults : mapping
-        Settings of all tables, as written.
-    namespaces, tables : tuple of Rule
-        Rules over the dotted names of namespaces, and over those of tables with their namespaces.
-
     Examples
     --------
     >>> policy = Policy("policy.yaml", {"lake": CatalogProperties("lake")}, namespaces=(Rule("sales", {"by": "a, b"}),))
@@ -77,12 +56,16 @@ class Policy:
     """
 
     name: str
+    """The file that it was read from, for messages."""
     catalogs: Mapping[str, CatalogProperties]
     budget: Budget = field(default_factory=Budget)
     interval: timedelta = timedelta(minutes=5)
+    """From the start of a pass to that of the next."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of all tables, as written."""
     namespaces: tuple[Rule, ...] = ()
     tables: tuple[Rule, ...] = ()
+    """Rules over the dotted names of namespaces, and over those of tables with their namespaces."""
 
     def settings(self, catalog: str, namespace: Sequence[str], table: str) -> TableSettings | None:
         """Find what the policy says of a table."""

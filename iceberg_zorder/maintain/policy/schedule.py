@@ -86,13 +86,6 @@ def cron_due(expression: str, last: datetime, now: datetime, zone: tzinfo) -> bo
 class HourRange:
     """Hours of a day.
 
-    Parameters
-    ----------
-    days : tuple of int
-        The days on which they begin, Monday being 0.
-    start, end : int
-        Minutes of the day; up to the next day where the end is not after the start.
-
     Examples
     --------
     >>> HourRange.parse("sat,sun 22:00-06:00")
@@ -100,8 +93,10 @@ class HourRange:
     """
 
     days: tuple[int, ...]
+    """The days on which they begin, Monday being 0."""
     start: int
     end: int
+    """Minutes of the day; up to the next day where the end is not after the start."""
 
     @staticmethod
     def parse(text: str) -> HourRange:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, timedelta
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
@@ -13,7 +13,6 @@ from pydantic.dataclasses import dataclass
 
 from iceberg_zorder.maintain.policy import written
 from iceberg_zorder.maintain.policy.relative_dates import folded
-from iceberg_zorder.maintain.policy.schedule import cron_due
 
 DISABLED_PROPERTY = "maintenance.disabled"
 """The table property by which owners opt out; OpenHouse's."""
@@ -57,18 +56,6 @@ class Triggers:
     """So long since the last rewrite."""
     cron: written.Cron = None
     """A time of this cron expression has come since the last rewrite, in time-zone."""
-
-    def cron_due(self, last: datetime, now: datetime, zone: tzinfo) -> bool:
-        """Tell whether a time of the cron expression lies in (last, now]; never where there is no expression.
-
-        Examples
-        --------
-        >>> from datetime import timezone
-        >>> noon = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
-        >>> Triggers(cron="0 3 * * *").cron_due(noon, noon + timedelta(hours=15), timezone.utc)
-        True
-        """
-        return self.cron is not None and cron_due(self.cron, last, now, zone)
 
 
 @dataclass(frozen=True, config=AS_WRITTEN)
@@ -268,10 +255,6 @@ class TableSettings:
     def where_at(self, now: datetime) -> str | None:
         """Write ``where`` with the dates of a moment, as a rewrite takes it."""
         return None if self.where is None else folded(self.where, now, self.zone)
-
-    def cron_due(self, last: datetime, now: datetime) -> bool:
-        """Tell whether a time of the cron expression lies in (last, now], in the time zone of the settings."""
-        return self.triggers.cron_due(last, now, self.zone)
 
     def with_properties(self, properties: Mapping[str, str]) -> TableSettings:
         """Honour the properties of the table: its owner may have switched maintenance off."""

@@ -28,25 +28,18 @@ _SOME_MOMENT = datetime(2026, 3, 31, 12, 30, tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class Written:
-    """How a setting is written, for pydantic: what is not of this form is refused, and shown with the form.
-
-    Parameters
-    ----------
-    form : str
-        What the value must be, as the end of a sentence.
-    parse : callable
-        Turns a value into a setting. It returns None where the value is not of the form, and raises InvalidInputError
-        where it has more to say.
-    optional : bool
-        Whether it may be left out: ``false``, which takes back what an earlier rule sets, and nothing are read as None.
-    is_secret : bool
-        Whether values are kept out of messages.
-    """
+    """How a setting is written, for pydantic: what is not of this form is refused, and shown with the form."""
 
     form: str
+    """What the value must be, as the end of a sentence."""
     parse: Callable[[Any], object]
+    """Turns a value into a setting. It returns None where the value is not of the form, and raises InvalidInputError
+    where it has more to say."""
     optional: bool = False
+    """Whether it may be left out: ``false``, which takes back what an earlier rule sets, and nothing are read as
+    None."""
     is_secret: bool = False
+    """Whether values are kept out of messages."""
 
     def read(self, value: object) -> object:
         """Return the setting; raises ValueError with the end of a sentence."""

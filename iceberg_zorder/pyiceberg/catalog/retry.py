@@ -27,7 +27,7 @@ from tenacity import Retrying, before_sleep_log, retry_if_exception, stop_after_
 from tenacity.wait import wait_exponential, wait_random
 from urllib3.exceptions import MaxRetryError, NewConnectionError
 
-from iceberg_zorder.errors import RewriteFailedError
+from iceberg_zorder.errors import CatalogUnreachedError
 from iceberg_zorder.pyiceberg.properties import whole_number
 
 logger = logging.getLogger("iceberg_zorder")
@@ -142,21 +142,21 @@ def masked_address(address: str) -> str:
 
 @contextmanager
 def reaching(catalog: str, uri: object) -> Iterator[None]:
-    """Raise a RewriteFailedError of one line, without passwords, where a catalog is not reached.
+    """Raise a CatalogUnreachedError of one line, without passwords, where a catalog is not reached.
 
     Examples
     --------
     >>> with reaching("lake", "postgresql://me:secret@host:5432/lake"):
     ...     raise ConnectionRefusedError(111, "Connection refused")
     Traceback (most recent call last):
-    iceberg_zorder.errors.RewriteFailedError: Cannot reach catalog lake at postgresql://...@host:5432/lake, because \
+    iceberg_zorder.errors.CatalogUnreachedError: Cannot reach catalog lake at postgresql://...@host:5432/lake, because \
 Connection refused
     """
     try:
         yield
     except _UNREACHED as error:
         address = masked_address(str(uri)).partition("?")[0]
-        raise RewriteFailedError(f"Cannot reach catalog {catalog} at {address}, because {why(error)}") from error
+        raise CatalogUnreachedError(f"Cannot reach catalog {catalog} at {address}, because {why(error)}") from error
 
 
 def load_first(load: Callable[[], _T]) -> _T:

@@ -12,7 +12,7 @@ from pyiceberg.table import Table
 
 from iceberg_zorder.advice.advice import Advice
 from iceberg_zorder.errors import InvalidInputError, RewriteFailedError
-from iceberg_zorder.maintain.new_layout import ADVISED_AT
+from iceberg_zorder.maintain.notes import Notes
 from iceberg_zorder.maintain.observation import FileGroupNeed, TableName, WorkloadNeed
 from iceberg_zorder.maintain.policy.settings import QueryFiles, TableSettings
 from iceberg_zorder.maintain.query_files import QueryFileReader, ReadQueries
@@ -105,8 +105,7 @@ class NewLayouts:
         return found.need
 
     def _is_asked(self, name: TableName, table: Table, now: datetime) -> bool:
-        noted = table.properties.get(ADVISED_AT, "")
-        last = max(self._advised_at.get(name, 0), int(noted) if noted.isdecimal() else 0)
+        last = max(self._advised_at.get(name, 0), Notes.of(table.properties).advised_ms or 0)
         return 0 <= _ms(now) - last < _DAY_MS
 
     def _judged(

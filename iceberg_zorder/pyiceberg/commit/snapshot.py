@@ -26,8 +26,9 @@ from pyiceberg.table.snapshots import (
 
 from iceberg_zorder.pyiceberg.commit.head import DataManifest, EntryKey, Head, entry_key
 from iceberg_zorder.pyiceberg.compat.manifests import write_entries, write_list
-from iceberg_zorder.pyiceberg.file_names import WRITE_ID, manifest_list_name, manifest_name
+from iceberg_zorder.pyiceberg.file_names import manifest_list_name, manifest_name
 from iceberg_zorder.pyiceberg.properties import whole_number
+from iceberg_zorder.upkeep.settled import REWRITE_ID
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class SnapshotWriter:
         self._table = table
         self._added = added
         self._properties = properties
-        self.write_id = properties.get(WRITE_ID, "")
+        self.write_id = properties.get(REWRITE_ID, "")
         self._manifests: dict[tuple[int, str], ManifestFile] = {}
 
     def write(self, head: Head, dropped: Collection[EntryKey], data_sequence_number: int | None = None) -> NewSnapshot:

@@ -19,6 +19,7 @@ from iceberg_zorder.errors import TakenOverError
 from iceberg_zorder.pyiceberg.commit.head import Head
 from iceberg_zorder.pyiceberg.commit.markers import may_come_back
 from iceberg_zorder.pyiceberg.content_files import is_unpartitioned, partition_of, sequence_number, single_path
+from iceberg_zorder.pyiceberg.file_names import is_leased
 
 LEASE = "zorder.maintained-by"
 """The table property: host, process, instance, id of the write, and until when, with blanks between them."""
@@ -30,7 +31,7 @@ class ConflictError(Exception):
 
 def check_lease(name: str, metadata: TableMetadata, write_id: str) -> None:
     """Refuse a write whose maintainer has lost the lease of the table: its new files may be deleted as abandoned."""
-    if write_id and write_id not in metadata.properties.get(LEASE, "").split():
+    if is_leased(write_id) and write_id not in metadata.properties.get(LEASE, "").split():
         raise TakenOverError(
             f"Cannot commit rewrite of {name}, because another maintainer has taken the table over: this one was"
             " stopped for longer than its lease, or has worked for longer. What it had not committed was left undone."

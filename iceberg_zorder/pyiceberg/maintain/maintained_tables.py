@@ -9,51 +9,53 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
 
 from iceberg_zorder.errors import (
     InvalidInputError,
+    RewriteConflictError,
     RewriteFailedError,
     StalePlanError,
+    TakenOverError,
     UnknownOutcomeError,
 )
 from iceberg_zorder.maintain.decide import Decision, within
 from iceberg_zorder.maintain.engine import SparkWork, choose_engine
 from iceberg_zorder.maintain.maintenance_pass import LeftForNowError, PartlyDoneError
-from iceberg_zorder.maintain.new_layout import ADVISED_AT
-from iceberg_zorder.maintain.observation import Conflicts, Observation, TableName
+from iceberg_zorder.maintain.notes import Conflicts, Notes
+from iceberg_zorder.maintain.observation import Observation, TableName
 from iceberg_zorder.maintain.pass_report import Done
 from iceberg_zorder.maintain.past_rewrites import REASON
 from iceberg_zorder.maintain.policy.catalogs import secrets_of
 from iceberg_zorder.maintain.policy.policy import Policy
 from iceberg_zorder.maintain.policy.settings import RemoveOrphanFiles, TableSettings
 from iceberg_zorder.pyiceberg.catalog.configuration import catalog_properties
-from iceberg_zorder.pyiceberg.catalog.renewal import refresh
 from iceberg_zorder.pyiceberg.catalog.retry import load_first, reaching
 from iceberg_zorder.pyiceberg.clustering.new_layout import NewLayouts
+from iceberg_zorder.pyiceberg.commit.batches import CommitManager
 from iceberg_zorder.pyiceberg.commit.markers import markers_of
-from iceberg_zorder.pyiceberg.commit.table_properties import change_properties
-from iceberg_zorder.pyiceberg.compat.catalogs import configured, is_rest, load_catalog
+from iceberg_zorder.pyiceberg.compat.catalogs import configured, load_catalog
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
-from iceberg_zorder.pyiceberg.file_names import WRITE_ID
-from iceberg_zorder.pyiceberg.maintain.carry_out import carried_out
 from iceberg_zorder.pyiceberg.maintain.catalog_tables import FileLocations, list_tables
 from iceberg_zorder.pyiceberg.maintain.clean_up import clean_up
-from iceberg_zorder.pyiceberg.maintain.lease import Lease, Leases, Maintainer
-from iceberg_zorder.pyiceberg.maintain.marked_writes import rolled_back
+from iceberg_zorder.pyiceberg.maintain.lease import Leases, Maintainer
 from iceberg_zorder.pyiceberg.maintain.observe import formats, observe
-from iceberg_zorder.pyiceberg.maintain.remembered_columns import with_remembered_columns
-from iceberg_zorder.pyiceberg.maintain.table_notes import CONFLICTS, conflicts_of, conflicts_text
+from iceberg_zorder.pyiceberg.maintain.table_notes import change_notes
 from iceberg_zorder.pyiceberg.plan.planner import NEWEST_FORMAT
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan
+from iceberg_zorder.pyiceberg.plan.row_order import last_sort_order
 from iceberg_zorder.pyiceberg.progress import Progress, silent
+from iceberg_zorder.pyiceberg.rewrite import execute_by
+from iceberg_zorder.pyiceberg.run.runner import RewriteRunner
+from iceberg_zorder.pyiceberg.scan.history import snapshots_to
 from iceberg_zorder.pyiceberg.write.file_writer import format_of_new_files
 from iceberg_zorder.request.rewrite_options import MEMORY_LIMIT, SPILL_DIRECTORY
 from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY, OPTIONS_PROPERTY, remembered_options
+from iceberg_zorder.upkeep.settled import REWRITE_ID
 
 _LOG = logging.getLogger("iceberg_zorder")
 
@@ -63,6 +65,11 @@ _DEFAULTS = {
     "partial-progress.max-commits": "100",
     "min-age-seconds": "600",
 }
+
+_NO_COLUMNS = (
+    f"nobody says by which columns: neither the policy (by), nor the table property {COLUMNS_PROPERTY}, nor a "
+    "rewrite before this: iceberg-zorder advise tells which to name"
+)
 
 
 def _now() -> datetime:
@@ -103,6 +110,7 @@ class PyIcebergTables:
         self._names_columns: dict[TableName, bool] = {}
         self._leases = Leases(maintainer or Maintainer.here(), clock)
         self._observed: dict[TableName, Observation] = {}
+        self._conflicts: dict[TableName, Conflicts] = {}
         self._catalogs: dict[str, Catalog] = {}
         self._loaded: dict[TableName, Table] = {}
         self._plans: dict[TableName, RewritePlan] = {}
@@ -145,7 +153,7 @@ class PyIcebergTables:
             return settings
         options = {**_defaults(table, settings.options), **settings.options}
         self._names_columns[name] = settings.by is not None or COLUMNS_PROPERTY in table.properties
-        return with_remembered_columns(table, replace(settings, options=options))
+        return _with_remembered_columns(table, replace(settings, options=options))
 
     def observe(self, name: TableName, settings: TableSettings, now: datetime) -> Observation:
         """Find out what a table needs; a sample of it is read, once a day, where its queries are known."""
@@ -161,8 +169,8 @@ class PyIcebergTables:
             relayout = replace(relayout, relayout="advise")
         need = self._new_layouts.find(name, table, replace(settings, workload=relayout), plan, now)
         found = replace(found, workload=need)
-        gone, conflicts = len(rolled_back(table.metadata)), conflicts_of(table.properties)
-        self._observed[name] = replace(found, rolled_back=gone, conflicts=conflicts)
+        conflicts = Notes.of(table.properties).conflicts or self._conflicts.get(name)
+        self._observed[name] = replace(found, conflicts=conflicts)
         return self._observed[name]
 
     def _looked_at(self, name: TableName, settings: TableSettings, now: datetime) -> tuple[Observation, RewritePlan]:
@@ -182,53 +190,47 @@ class PyIcebergTables:
         self._engine(decision.table, planned, settings)
         if not self._may_note(table, settings):
             return self._followed_up(self._rewrite(decision, settings, {}, work, goes_on), decision, settings)
-        lease, is_clean, files = self._leases.take(table, decision.size), True, 0
+        lease, is_clean = self._leases.take(table, decision.size), True
         try:
             with self._leases.kept(table, lease):
-                done = self._rewrite(decision, settings, {WRITE_ID: lease.write_id}, work, goes_on)
-            files = done.added_files
+                done = self._rewrite(decision, settings, {REWRITE_ID: lease.write_id}, work, goes_on)
             return self._followed_up(done, decision, settings)
         except PartlyDoneError as error:
-            files, is_clean = error.done.added_files, not isinstance(error.cause, UnknownOutcomeError)
+            is_clean = not isinstance(error.cause, UnknownOutcomeError)
             raise
         except UnknownOutcomeError:
             is_clean = False
             raise
         finally:
-            may_be_rolled_back = settings.conflicts.markers and is_rest(table.catalog)
-            marked = files if may_be_rolled_back else None
-            self._give_back(table, lease, is_clean=is_clean, marked_files=marked)
+            try:
+                self._leases.give_back(table, lease, is_clean=is_clean)
+            except Exception:
+                # It ends by itself, and what was done is done.
+                _LOG.warning("Cannot give the lease of %s back", display_name(table), exc_info=True)
 
     @staticmethod
     def _may_note(table: Table, settings: TableSettings) -> bool:
         """Tell whether properties of a table may be changed; PyIceberg cannot change those of what it cannot write."""
         return settings.conflicts.lease and table.format_version <= NEWEST_FORMAT
 
-    def _give_back(self, table: Table, lease: Lease, **how: Any) -> None:
-        try:
-            self._leases.give_back(table, lease, **how)
-        except Exception:
-            # It ends by itself, and what was done is done.
-            _LOG.warning("Cannot give the lease of %s back", display_name(table), exc_info=True)
-
     def remember(self, name: TableName, settings: TableSettings, conflicts: Conflicts | None) -> None:
-        """Have a table remember conflicts, unless its properties are not to be changed."""
+        """Have a table remember conflicts; where its properties are not to be changed, these tables do."""
         table = self._loaded[name]
-        if not self._may_note(table, settings):
-            return
-        refresh(table)
-        noted = {} if conflicts is None else {CONFLICTS: conflicts_text(conflicts)}
-        change_properties(table, noted, [CONFLICTS] if CONFLICTS in table.properties and not noted else [])
+        if self._may_note(table, settings):
+            change_notes(table, lambda notes: replace(notes, conflicts=conflicts))
+        elif conflicts is not None:
+            self._conflicts[name] = conflicts
+        else:
+            self._conflicts.pop(name, None)
 
     def note(self, name: TableName, settings: TableSettings) -> None:
         """Have a table remember that ``advise`` was asked, so that no pass asks again within a day."""
         table, now = self._loaded[name], self._clock()
         if self._new_layouts.asked(name, now) and self._may_note(table, settings):
-            refresh(table)
-            change_properties(table, {ADVISED_AT: str(int(now.timestamp() * 1000))})
+            change_notes(table, lambda notes: replace(notes, advised_ms=int(now.timestamp() * 1000)))
 
     def clean_up(self, name: TableName, settings: TableSettings) -> None:
-        """Delete files of writes that came to no end, or were rolled back, once nobody can have a use for them."""
+        """Delete files of writes that came to no end, once nobody can have a use for them."""
         clean_up(self._loaded[name], self._clock(), settings.conflicts.abandoned_files_older_than)
 
     def _rewrite(
@@ -269,7 +271,7 @@ class PyIcebergTables:
                 more = {"rewrite-all": "true"} if files is None else {"max-scan-ratio": "1"}
                 settings = replace(settings, by=plan.request.sort_order, options={**settings.options, **more})
             return self._spark.rewrite(name, settings, _moment(plan), files, told)
-        return carried_out(replace(plan.with_groups(chosen), request=plan.request.with_summary(told)), work, goes_on)
+        return _carried_out(replace(plan.with_groups(chosen), request=plan.request.with_summary(told)), work, goes_on)
 
     def _plan(self, decision: Decision) -> RewritePlan:
         new = self._new_layouts.of(decision.table) if decision.is_new_layout else None
@@ -309,6 +311,51 @@ class PyIcebergTables:
         if name not in self._catalogs:
             self._catalogs[name] = load_catalog(name, **properties_of(self.policy, name))
         return self._catalogs[name]
+
+
+def _with_remembered_columns(table: Table, settings: TableSettings) -> TableSettings:
+    """Complete the settings of a table by the columns of its newest rewrite, where nobody names others."""
+    if settings.by is not None or COLUMNS_PROPERTY in table.properties or not settings.enabled:
+        return settings
+    head = table.snapshot_by_name(settings.branch or MAIN_BRANCH)
+    layout = next((each for each in reversed(snapshots_to(table, head)) if each.is_rewrite), None)
+    if layout is None and settings.workload is not None and settings.workload.relayout == "auto":
+        # Its queries choose them.
+        return settings
+    if layout is None:
+        return replace(settings, enabled=False, disabled_because=_NO_COLUMNS)
+    return replace(settings, by=last_sort_order(table, layout, "maintain"))
+
+
+def _carried_out(plan: RewritePlan, work: Progress, goes_on: Callable[[], bool]) -> Done:
+    """Execute a plan."""
+    runner, message = RewriteRunner(plan.request, work, goes_on), None
+    commits = runner.commits
+    try:
+        message = execute_by(runner, plan).message
+        if commits.lost or (commits.lost_in_all and not commits.rewritten_files):
+            raise RewriteConflictError(str(commits.conflicts[-1]) if commits.conflicts else message)
+    except StalePlanError as error:
+        # A writer came in this moment: it has won.
+        raise RewriteConflictError(str(error)) from error
+    except TakenOverError as error:
+        # The other one does it.
+        if not commits.count:
+            raise LeftForNowError(str(error)) from error
+        message = str(error)
+    except RewriteFailedError as error:
+        if commits.count:
+            raise PartlyDoneError(_done(commits, message), error) from error
+        raise
+    return _done(commits, message)
+
+
+def _done(commits: CommitManager, message: str | None) -> Done:
+    failed = commits.failed_files - sum(len(group.tasks) for group in commits.lost)
+    causes = [*commits.failed_commits, *([commits.failure] if commits.failure else [])]
+    why = f"{failed:,} data files could not be rewritten, the last of them because {causes[-1]}" if failed else None
+    counts = (commits.rewritten_files, commits.added_files, commits.rewritten_bytes, commits.failed_files)
+    return Done(*counts, message, why)
 
 
 def properties_of(policy: Policy, catalog: str) -> dict[str, str]:

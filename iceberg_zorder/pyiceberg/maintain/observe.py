@@ -9,14 +9,13 @@ from datetime import datetime
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
-from iceberg_zorder.maintain.new_layout import worthwhile
+from iceberg_zorder.maintain.notes import Notes
 from iceberg_zorder.maintain.observation import Arrivals, FileGroupNeed, Observation, TableName
 from iceberg_zorder.maintain.policy.settings import TableSettings
 from iceberg_zorder.pyiceberg.catalog.renewal import renewed
 from iceberg_zorder.pyiceberg.clustering.new_layout import request_of
 from iceberg_zorder.pyiceberg.clustering.report import report
 from iceberg_zorder.pyiceberg.file_groups import FileGroup, size_of
-from iceberg_zorder.pyiceberg.maintain.table_notes import last_rewrite_ms
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.plan.selection.sizes import SizeRules, size_rules
@@ -55,7 +54,9 @@ def observe(
         asked = plan_request(request_of(table, settings, now))
         plan, groups = (asked, _needs(asked)) if queries is None else _worthwhile(asked, queries)
     snapshots = snapshots_to(table, plan.snapshot)
-    last_ms, come = _since_last_rewrite(table, snapshots, None if settings.branch not in (None, MAIN_BRANCH) else now)
+    is_main = settings.branch in (None, MAIN_BRANCH)
+    remembered = Notes.of(table.properties).last_rewrite_ms if is_main else None
+    last_ms, come = _since_last_rewrite(snapshots, remembered)
     parts = [*(group.tasks for group in plan.groups), *(files.tasks for files in plan.left)]
     tasks = [task for part in parts for task in part]
     least = 0 if plan.target is None else size_rules(table, plan.request.options, plan.target).min_file_size
@@ -90,17 +91,30 @@ def _worthwhile(asked: RewritePlan, queries: float) -> tuple[RewritePlan, tuple[
     return plan, worthwhile(_needs(plan), queries)
 
 
-def _since_last_rewrite(
-    table: Table, snapshots: Sequence[SnapshotFacts], now: datetime | None
-) -> tuple[int | None, Sequence[SnapshotFacts]]:
-    """Find when our newest rewrite was, in milliseconds since 1970, and the snapshots that came after it.
+def worthwhile(groups: Sequence[FileGroupNeed], queries: float) -> tuple[FileGroupNeed, ...]:
+    """Leave file groups out that are rewritten only for what is read, and have not paid after so many queries.
 
-    Of the main branch, which has the moment, the table remembers it.
+    As in OReO (SIGMOD 2024, arXiv 2405.04984), a rewrite is a cost that queries have to earn back: a group has paid
+    once they have saved twice its bytes, which a rewrite reads and writes.
+
+    Examples
+    --------
+    >>> def group(index, worth, is_for_reads):
+    ...     return FileGroupNeed(index, 1, 100, worth, False, "", is_for_reads)
+    >>> groups = [group(1, 0.01, True), group(2, 0.02, True), group(3, 0.0, False)]
+    >>> [each.index for each in worthwhile(groups, 100)]
+    [2, 3]
     """
+    return tuple(each for each in groups if not each.is_for_reads or each.saved_bytes * queries >= 2 * each.size)
+
+
+def _since_last_rewrite(
+    snapshots: Sequence[SnapshotFacts], remembered: int | None
+) -> tuple[int | None, Sequence[SnapshotFacts]]:
+    """Find when our newest rewrite was, in milliseconds since 1970, and the snapshots that came after it."""
     last = next((each for each in reversed(snapshots) if each.is_rewrite), None)
     if last is not None:
         return last.timestamp_ms, snapshots[snapshots.index(last) + 1 :]
-    remembered = None if now is None else last_rewrite_ms(table.properties, now)
     # Where the history that is kept is older, and has it not, the branch was rolled back behind it.
     is_expired = remembered is not None and all(each.timestamp_ms > remembered for each in snapshots[:1])
     return (remembered if is_expired else None), snapshots

@@ -21,7 +21,6 @@ from iceberg_zorder.request.metrics_check import CheckedMetrics
 from iceberg_zorder.request.rewrite_messages import reads_less, reads_no_more
 from iceberg_zorder.sample.sampled_row_groups import LARGEST_CLUSTER_EFFECT, cluster_effect
 from iceberg_zorder.upkeep.gathering import AS_PLANNED, MoreFiles, makes_few
-from iceberg_zorder.upkeep.regions import narrowed
 
 _LOG = logging.getLogger(__name__)
 
@@ -122,7 +121,7 @@ def _fitted(
     before = measure.before([measured])
 
     def tried() -> FittedGroup:
-        means = measure.means([measured], group.spans)
+        means = measure.means([measured])
         planned = PlannedLayout(sampled.layout, measure.predicted([measured]), before, measured)
         known = None if means[0] is None or means[1] is None else (means[0], means[1])
         return FittedGroup(group, planned, sampled, known, more.is_by_size)
@@ -145,8 +144,7 @@ def _fitted(
 
 
 def _layout(context: SampleContext, sample: DrawnSample, files: int) -> Layout:
-    wanted = context.order.layout_request(context.options, files)
-    request = narrowed(wanted, sample.scan.group.spans, len(context.order.prefix))
+    request = context.order.layout_request(context.options, files)
     if context.workload is None:
         return fit(context.order.all, sample.fitted, request)
     of_layout = partial(context.workload.of_layout, like=sample.scan.group.like)

@@ -141,7 +141,7 @@ class PlanRequest:
         """Make the key of what is asked for, on the table as it is; see :func:`.request_key`."""
         # A file with a workload may say something else by the next time.
         options = {**self.written_options, **({"workload": self.workload.key} if self.workload else {})}
-        return request_key(
+        key = request_key(
             order.sort_order,
             "" if self.where is None else str(self.where),
             (self.table.schema().schema_id, self.output_spec.spec_id),
@@ -149,6 +149,7 @@ class PlanRequest:
             options,
             self.table.properties,
         )
+        return key if self.workload is None else f"{key} {self.workload.key}"
 
     def settled(self, order: RowOrder, snapshot: Snapshot, target: TargetSize) -> Settled | None:
         """Find what earlier rewrites by the same request have settled; see :meth:`.Settled.by`."""

@@ -229,7 +229,7 @@ class RewritePlan:
         files, all_files = len(self._tasks), self._all_files
         # Who rewrites everything on purpose knows of it.
         is_asked_for = files == all_files and options.rewrite_all
-        if last and not is_asked_for and not last.is_by(order.names(","), order.prefix_text, order.curve):
+        if last and not is_asked_for and not last.is_by(order.sort_order):
             found.append(other_layout(name, last.sort_order, order.sort_order, files, all_files))
         return tuple(found)
 

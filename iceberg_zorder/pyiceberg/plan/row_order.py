@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
@@ -28,7 +28,15 @@ from iceberg_zorder.request.table_defaults import COLUMNS_PROPERTY
 
 @dataclass(frozen=True)
 class RowOrder:
-    """A sort order, resolved against a table: columns to sort by before the curve, and the clustering columns."""
+    """A sort order, resolved against a table: columns to sort by before the curve, and the clustering columns.
+
+    Examples
+    --------
+    >>> day, a = ClusteringColumn(("day",), "date"), ClusteringColumn(("a", "b c"), "long")
+    >>> order = RowOrder((day,), ((True, False),), (a,), (1.0,), "zorder", (1, 3))
+    >>> order.sort_order, len(order.all)
+    ('day DESC NULLS LAST, zorder(a.`b c`)', 2)
+    """
 
     prefix: tuple[ClusteringColumn, ...]
     prefix_orders: tuple[tuple[bool, bool], ...]  # whether larger values, and whether NULL, come first
@@ -71,8 +79,8 @@ class RowOrder:
         """What each of ``named`` counts in averages, those of the prefix 1."""
         return (1.0,) * len(self.prefix) + self.weights
 
-    def mean(self, fractions: Mapping[str, float], spans: Sequence[float] = ()) -> float | None:
-        """Average over columns by their weights, 1 for the prefix, times the spans of a region; None without any.
+    def mean(self, fractions: Mapping[str, float]) -> float | None:
+        """Average over columns by their weights, 1 for the prefix; None without any.
 
         Examples
         --------
@@ -80,32 +88,21 @@ class RowOrder:
         >>> RowOrder((), (), (a, b), (3.0, 1.0), "zorder", (1, 2)).mean({"a": 0.5, "b": 0.1})
         0.4
         """
-        weights = zip(self.named_weights, spans or (1.0,) * len(self.named), strict=True)
         found = [
-            (weight * span, fractions[column.name])
-            for column, (weight, span) in zip(self.named, weights, strict=True)
+            (weight, fractions[column.name])
+            for column, weight in zip(self.named, self.named_weights, strict=True)
             if column.name in fractions
         ]
         total = sum(weight for weight, _ in found)
         return sum(weight * fraction for weight, fraction in found) / total if found else None
 
-    def names(self, separator: str) -> str:
-        """Join the names of the clustering columns."""
-        return separator.join(column.name for column in self.columns)
-
     @property
     def sort_order(self) -> str:
         """The sort order in full."""
-        prefix = f"{self.prefix_text}, " if self.prefix else ""
-        return f"{prefix}{self.curve}({self.names(', ')})"
-
-    @property
-    def prefix_text(self) -> str:
-        """The prefix as a sort order writes it, in full; empty without one."""
-        return ", ".join(
-            PrefixColumn(column.parts, *orders).text
-            for column, orders in zip(self.prefix, self.prefix_orders, strict=True)
+        prefix = (
+            PrefixColumn(column.parts, *orders) for column, orders in zip(self.prefix, self.prefix_orders, strict=True)
         )
+        return SortOrder(self.curve, tuple(column.parts for column in self.columns), tuple(prefix)).text
 
 
 def resolve(
@@ -186,14 +183,14 @@ def is_by_order(table: Table, order: RowOrder, cuts: str, layout: SnapshotFacts)
     schema = _schema_of(table, layout)
     if layout.cuts != cuts:
         return False
+    asked = parse_sort_order(order.sort_order)
     if schema is not None:
         then = _names(schema)
         if not all(each in then for each in order.field_ids):
             return False
-        named = [replace(column, parts=then[each]) for column, each in zip(order.named, order.field_ids, strict=True)]
-        first = len(order.prefix)
-        order = replace(order, prefix=tuple(named[:first]), columns=tuple(named[first:]))
-    return layout.is_by(order.names(","), order.prefix_text, order.curve)
+        names = (then[each] for each in order.field_ids)
+        asked = asked.renamed(lambda _: next(names))
+    return layout.is_by(asked.text)
 
 
 def _schema_of(table: Table, layout: SnapshotFacts) -> Schema | None:

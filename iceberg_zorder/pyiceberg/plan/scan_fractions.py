@@ -115,14 +115,11 @@ class ScanFractions:
         bounded = tuple(each if is_kept else _unbounded(each) for each, is_kept in columns)
         return DataFiles(found.partitions, found.rows, found.sizes, bounded)
 
-    def means(self, groups: Sequence[MeasuredGroup], spans: Sequence[float] = ()) -> tuple[float | None, float | None]:
-        """Average over the queries of the workload, or else over the columns: before, and as predicted.
-
-        Columns count by their weights, and by the spans of a region.
-        """
+    def means(self, groups: Sequence[MeasuredGroup]) -> tuple[float | None, float | None]:
+        """Average over the workload's queries, or over the columns by their weights: before, and as predicted."""
         if self.workload:
             return self._mean_read(groups, _TODAY), self._mean_read(groups, _PLANNED)
-        return self._order.mean(self.before(groups), spans), self._order.mean(self.predicted(groups), spans)
+        return self._order.mean(self.before(groups)), self._order.mean(self.predicted(groups))
 
     def _mean_read(self, groups: Sequence[MeasuredGroup], which: str) -> float | None:
         return self.workload.mean(each.reads.get(which) for each in groups) if self.workload else None

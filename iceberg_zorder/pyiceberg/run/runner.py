@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import time
 import uuid
@@ -16,34 +17,35 @@ from functools import partial
 
 from pyiceberg.manifest import DataFile
 
-from iceberg_zorder import __version__
 from iceberg_zorder.errors import RewriteConflictError, RewriteFailedError, UnknownOutcomeError
 from iceberg_zorder.layout.box_tree import ADAPTIVE, BoxTree
+from iceberg_zorder.layout.curve import ZORDER
 from iceberg_zorder.layout.cuts import EVEN
 from iceberg_zorder.layout.layout import Layout
 from iceberg_zorder.layout.layout_json import layout_hash
-from iceberg_zorder.maintain.past_rewrites import ACTUAL, PREDICTED
+from iceberg_zorder.maintain.past_rewrites import SCAN_FRACTIONS
 from iceberg_zorder.pyiceberg.catalog.retry import why
 from iceberg_zorder.pyiceberg.commit.batches import Batch, CommitManager
 from iceberg_zorder.pyiceberg.commit.replacement import remove_dangling_deletes
 from iceberg_zorder.pyiceberg.display import display_name
 from iceberg_zorder.pyiceberg.file_groups import FileGroup, size_of
-from iceberg_zorder.pyiceberg.file_names import WRITE_ID, delete_files
+from iceberg_zorder.pyiceberg.file_names import delete_files
 from iceberg_zorder.pyiceberg.kept_bounds import fix_metrics
 from iceberg_zorder.pyiceberg.plan.plan_request import PlanRequest
 from iceberg_zorder.pyiceberg.plan.rewrite_plan import RewritePlan, plan_request
 from iceberg_zorder.pyiceberg.plan.row_order import RowOrder
 from iceberg_zorder.pyiceberg.plan.sampling import SampleContext
 from iceberg_zorder.pyiceberg.plan.scan_fractions import MeasuredGroup
-from iceberg_zorder.pyiceberg.plan.selection.target_size import ORIGIN_KEY, SUMMARY_KEY, TargetSize
+from iceberg_zorder.pyiceberg.plan.selection.target_size import TargetSize
 from iceberg_zorder.pyiceberg.progress import PLAN, Progress
 from iceberg_zorder.pyiceberg.run.rewrite_group import RewriteContext, rewrite_group
 from iceberg_zorder.pyiceberg.write.file_writer import try_to_write
+from iceberg_zorder.report.history import COLUMNS, CUTS, DURATION, LAYOUT_HASH, TARGET
 from iceberg_zorder.request.result import ColumnScan, RewriteResult
 from iceberg_zorder.request.rewrite_messages import DRY_RUN
 from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.rows.threads import available_cores
-from iceberg_zorder.upkeep.settled import REQUEST, REWRITE_ID, SETTLED_FROM, WORKLOAD
+from iceberg_zorder.upkeep.settled import REQUEST, REWRITE_ID, SETTLED_FROM
 
 logger = logging.getLogger("iceberg_zorder")
 
@@ -202,9 +204,12 @@ class RewriteRunner:
         if not plan.groups:
             return
         assert plan.target is not None  # noqa: S101
-        layouts, workload = [each.layout for each in plan.layouts], plan.request.workload
-        described = snapshot_properties(plan.order, layouts, plan.target, None if workload is None else workload.key)
-        properties = {**plan.request.summary, **described}
+        layouts = [each.layout for each in plan.layouts]
+        properties = {
+            REWRITE_ID: self._id,
+            **plan.request.summary,
+            **snapshot_properties(plan.order, layouts, plan.target),
+        }
         wanted = self._open = len(plan.groups)
         size = -(-wanted // self._options.max_commits) if self._options.partial_progress else wanted
         context = RewriteContext(
@@ -215,7 +220,7 @@ class RewriteRunner:
             self._options.spill_directory,
             self._progress,
             available_cores(),
-            write_id=properties.get(WRITE_ID, ""),
+            write_id=properties[REWRITE_ID],
         )
         most, fitted = self._options.max_concurrent_file_group_rewrites, list(zip(plan.groups, layouts, strict=True))
         pool = _rewritten_groups(context, fitted, most, self._goes_on)
@@ -273,7 +278,7 @@ class RewriteRunner:
             written = [measure.with_written(measured[group.index], files) for group, files in batch]
             seconds = time.monotonic() - self._since
             of_commit = commit_properties(measure.actual(written), measure.predicted(written), seconds)
-            of_commit |= {REQUEST: plan.request.key(plan.order, plan.target), REWRITE_ID: self._id}
+            of_commit[REQUEST] = plan.request.key(plan.order, plan.target)
             is_last = len(batch) == self._open and not (self.commits.failed_files or self.commits.lost)
             if self._settled_from is not None and is_last:
                 of_commit[SETTLED_FROM] = str(self._settled_from)
@@ -384,33 +389,29 @@ def _rewritten_groups(
                     delete_files(context.table, [file.file_path for file in future.result()])
 
 
-def snapshot_properties(
-    order: RowOrder, layouts: Sequence[Layout], target: TargetSize, workload: str | None = None
-) -> dict[str, str]:
+def snapshot_properties(order: RowOrder, layouts: Sequence[Layout], target: TargetSize) -> dict[str, str]:
     """Describe layouts for the summary of the snapshot that they were used for."""
     hashes = sorted(layout_hash(layout) for layout in layouts)
-    properties = {
-        "zorder.columns": order.names(","),
-        "zorder.curve": order.curve,
-        "zorder.cuts": ADAPTIVE if isinstance(layouts[0].cuts, BoxTree) else EVEN,
-        "zorder.layout-hash": hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest(),
-        "zorder.version": __version__,
-        SUMMARY_KEY: str(target.size),
-        ORIGIN_KEY: target.origin,
+    is_plain = order.curve == ZORDER and not order.prefix
+    return {
+        COLUMNS: ",".join(column.name for column in order.columns) if is_plain else order.sort_order,
+        CUTS: ADAPTIVE if isinstance(layouts[0].cuts, BoxTree) else EVEN,
+        LAYOUT_HASH: hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest(),
+        TARGET: f"{target.size} {target.origin}",
     }
-    if order.prefix:
-        properties["zorder.prefix"] = order.prefix_text
-    return properties if workload is None else {**properties, WORKLOAD: workload}
 
 
 def commit_properties(
     scan_fractions: Mapping[str, float], predicted: Mapping[str, float], seconds: float
 ) -> dict[str, str]:
-    """Describe one commit of a rewrite."""
-    told = ((ACTUAL, scan_fractions), (PREDICTED, predicted))
-    fractions = {f"{key}{name}": _decimal(each) for key, of in told for name, each in of.items()}
-    return {**fractions, "zorder.rewrite-duration-ms": str(round(1000 * seconds))}
+    """Describe one commit of a rewrite.
 
-
-def _decimal(fraction: float) -> str:
-    return f"{fraction:.6f}".rstrip("0").rstrip(".")
+    Examples
+    --------
+    >>> commit_properties({"a": 0.125}, {"a": 0.12}, 1.5)
+    {'zorder.scan-fractions': '{"a": {"predicted": 0.12, "actual": 0.125}}', 'zorder.rewrite-duration-ms': '1500'}
+    """
+    told = (("predicted", predicted), ("actual", scan_fractions))
+    columns = dict.fromkeys((*predicted, *scan_fractions))
+    fractions = {name: {key: round(of[name], 6) for key, of in told if name in of} for name in columns}
+    return {SCAN_FRACTIONS: json.dumps(fractions), DURATION: str(round(1000 * seconds))}

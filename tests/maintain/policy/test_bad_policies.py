@@ -33,10 +33,6 @@ def test_a_bad_policy_is_refused_with_line_and_field(file: Path) -> None:
     assert "hunter2" not in "".join(traceback.format_exception(error.value))
 
 
-def test_there_are_bad_policies() -> None:
-    assert len(BAD) > 40
-
-
 def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes(b"# gr\xfc\xdfe")
     for name, why in (("latin.yaml", "it is no text in UTF-8"), ("no.yaml", "it cannot be read: No such file")):
@@ -60,28 +56,6 @@ def test_a_bomb_of_aliases_is_refused() -> None:
     )
     with pytest.raises(InvalidInputError, match="more than 100,000 values"):
         parse_policy(bomb, "policy.yaml", {})
-
-
-@pytest.mark.parametrize(
-    ("value", "why"),
-    [
-        ("2026-13-45", "'2026-13-45' is not a number of at least 1"),
-        ("!!bool perhaps", "'perhaps' is not a number of at least 1"),
-        ("!!int many", "'many' is not a number of at least 1"),
-        ("9" * 5000, f"'{'9' * 57}...' is not a number of at least 1"),
-        ("9" * 50, f"'{'9' * 50}' is not a number of at least 1"),
-        ("1:30", "'1:30' is not a number of at least 1"),
-        ("-.inf", "'-.inf' is not a number of at least 1"),
-        ("!!binary aGk=", "is tagged tag:yaml.org,2002:binary: write plain values, mappings and lists"),
-        ("!own 4", "is tagged !own: write plain values, mappings and lists"),
-        ("!!set {a, b}", "is tagged tag:yaml.org,2002:set: write plain values, mappings and lists"),
-    ],
-)
-def test_values_of_yaml_that_are_none_here_are_refused(value: str, why: str) -> None:
-    text = f"version: 1\ncatalogs: {{lake: {{}}}}\ndefaults:\n  triggers:\n    depth: {value}\ntables: {{'*': {{}}}}"
-    with pytest.raises(InvalidInputError) as error:
-        parse_policy(text, "policy.yaml", {})
-    assert str(error.value) == f"Cannot use policy.yaml, because line 5, defaults.triggers.depth: {why}"
 
 
 def test_what_is_nested_deeply_is_refused() -> None:
@@ -130,10 +104,3 @@ def read_or_refused(text: str) -> Policy | str:
         return parse_policy(text, "policy.yaml", ENVIRONMENT)
     except InvalidInputError as error:
         return str(error)
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.text())
-def test_whatever_text_is_no_policy(text: str) -> None:
-    with pytest.raises(InvalidInputError, match="^Cannot use policy.yaml, because "):
-        parse_policy(text, "policy.yaml", {})

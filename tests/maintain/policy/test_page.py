@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import fields
 from datetime import timedelta
 
@@ -13,13 +12,9 @@ from iceberg_zorder.maintain.policy.read import parse_policy
 from iceberg_zorder.maintain.policy.settings import (
     Budget,
     Conflicts,
-    ExpireSnapshots,
     FollowUps,
     PolicyFile,
     QueryFiles,
-    RemoveOrphanFiles,
-    RewriteManifests,
-    RewritePositionDeleteFiles,
     TableSettings,
     Triggers,
 )
@@ -51,12 +46,6 @@ def test_every_key_is_told_with_its_default(heading: str, kind: type) -> None:
             assert duration(told[key]) == default
         elif isinstance(default, bool):
             assert told[key] == str(default).lower()
-
-
-def test_follow_ups_have_their_settings_told() -> None:
-    told = {row[0].strip("`"): set(re.findall(r"`([\w-]+)`", row[1])) for row in rows(PAGE, "| follow-up |")[1:]}
-    kinds = (RewritePositionDeleteFiles, RewriteManifests, ExpireSnapshots, RemoveOrphanFiles)
-    assert list(told.values()) == [{field.name.replace("_", "-") for field in fields(kind)} for kind in kinds]
 
 
 def test_its_policies_are_right() -> None:

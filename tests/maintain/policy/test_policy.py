@@ -9,7 +9,7 @@ import pytest
 
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.maintain.policy.policy import Policy
-from iceberg_zorder.maintain.policy.read import parse_policy, read_policy
+from iceberg_zorder.maintain.policy.read import read_policy
 from iceberg_zorder.maintain.policy.schedule import HourRange
 from iceberg_zorder.maintain.policy.settings import (
     Budget,
@@ -84,12 +84,6 @@ def test_nothing_said_is_the_defaults() -> None:
     policy = policy_of(tables={"sales.orders": None})
     assert policy.budget == Budget()
     assert settings(policy) == TableSettings()
-
-
-def test_follow_ups_are_in_order_whatever_the_order_in_the_file() -> None:
-    written: dict[str, dict[str, str]] = {"remove-orphan-files": {}, "expire-snapshots": {}, "rewrite-manifests": {}}
-    follow_ups = settings(policy_of(tables={"*": {"follow-ups": written}})).follow_ups
-    assert follow_ups.in_order == (RewriteManifests(), ExpireSnapshots(), RemoveOrphanFiles())
 
 
 @pytest.mark.parametrize(
@@ -174,49 +168,6 @@ def test_false_takes_away_what_was_set_above() -> None:
     )
 
 
-def test_triggers_are_those_that_are_set() -> None:
-    policy = policy_of(
-        defaults={"options": {"max-scan-ratio": 1.7}},
-        tables={"a.a": {}, "a.b": {"triggers": {"interval": "1 day"}}, "a.c": {"triggers": {"scan-ratio": 3}}},
-    )
-    assert settings(policy, "a.a").triggers == Triggers()
-    assert settings(policy, "a.b").triggers == Triggers(interval=timedelta(days=1))
-    assert settings(policy, "a.c").triggers == Triggers(scan_ratio=3)
-
-
-def test_yaml_has_anchors_merge_keys_and_words_for_booleans() -> None:
-    text = """
-version: 1
-catalogs: {lake: {}}
-namespaces:
-  hot: &hot {by: [a, b], triggers: &often {interval: 3600}, engine: spark}
-  warm: {<<: *hot, engine: pyiceberg, triggers: {<<: *often, depth: 3}}
-  off: {enabled: off}
-"""
-    policy = parse_policy(text, "policy.yaml", {})
-    warm = settings(policy, "warm.t")
-    assert (warm.by, warm.engine) == ("zorder(`a`, `b`)", "pyiceberg")
-    assert warm.triggers == Triggers(interval=timedelta(hours=1), depth=3)
-    assert settings(policy, "off.t").disabled_because == "the policy says enabled: false"
-
-
-def test_properties_of_catalogs_are_texts_as_written() -> None:
-    text = """
-version: 1
-catalogs:
-  lake: {warehouse: 0123, s3.path-style-access: true, timeout: 1_000, date: 2026-01-01, auth: {type: basic, basic: {username: "${U}"}}, odd: "$${U}"}
-tables: {"*": {}}
-"""
-    assert parse_policy(text, "policy.yaml", {"U": "me"}).catalogs["lake"].properties == {
-        "warehouse": "0123",
-        "s3.path-style-access": "true",
-        "timeout": "1_000",
-        "date": "2026-01-01",
-        "auth": {"type": "basic", "basic": {"username": "me"}},
-        "odd": "${U}",
-    }
-
-
 def test_rules_that_contradict_each_other_only_together_are_told_with_the_table() -> None:
     policy = policy_of(
         namespaces={"sales": {"options": {"target-file-size-bytes": 1_000}}},
@@ -246,20 +197,9 @@ def test_owners_of_tables_opt_out(properties: dict[str, str], enabled: bool) -> 
     assert enabled or found.disabled_because == "the table property maintenance.disabled is true"
 
 
-def test_back_off_doubles_up_to_its_limit() -> None:
-    conflicts = Conflicts(back_off=timedelta(minutes=10), max_back_off=timedelta(minutes=45))
-    waits = [conflicts.wait(count) // timedelta(minutes=1) for count in (0, 1, 2, 3, 4, 1_000_000)]
-    assert waits == [0, 10, 20, 40, 45, 45]
-
-
 def test_rules_and_defaults_may_be_right_only_together() -> None:
     defaults = {"workload": {"days": 7}, "conflicts": {"back-off": "1 minute"}}
     rule = {"workload": {"from": "q.sql"}, "conflicts": {"max-back-off": "5 minutes"}}
     found = settings(policy_of(defaults=defaults, tables={"*": rule}))
     assert found.workload == QueryFiles(("q.sql",), 7.0)
     assert found.conflicts == Conflicts(back_off=timedelta(minutes=1), max_back_off=timedelta(minutes=5))
-
-
-def test_a_back_off_above_the_default_limit_needs_no_limit() -> None:
-    conflicts = settings(policy_of(tables={"*": {"conflicts": {"back-off": "8 h"}}})).conflicts
-    assert conflicts.wait(1) == conflicts.wait(3) == timedelta(hours=8)

@@ -14,7 +14,6 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io import InputFile, OutputFile
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 from pyiceberg.table import Table
-from pyiceberg.types import StringType
 
 from iceberg_zorder.errors import RewriteFailedError
 from iceberg_zorder.pyiceberg import rewrite_data_files
@@ -136,22 +135,6 @@ def test_what_fails_is_deleted_with_fresh_credentials(catalog: SqlCatalog, table
     assert on_disk(catalog) == files
 
 
-def test_a_plan_that_is_old_is_committed_with_fresh_credentials(
-    catalog: SqlCatalog, table: Table, server: RestServer
-) -> None:
-    metadata = table.metadata
-
-    def sleeping(stage: str, rows: int, size: int, /) -> None:
-        CLOCK.now += LASTS if stage == "write" else 0.0
-
-    # One group at a time: time that passes for another one could pass between a renewal and its use.
-    alone = {"partial-progress.enabled": True, "max-concurrent-file-group-rewrites": 1}
-    rewrite_data_files(table, ["a"], options={**ALL, **alone}, progress=sleeping)
-    assert Storage.refused == []
-    assert ids(catalog) == list(range(ROWS))
-    assert table.metadata.table_uuid == metadata.table_uuid
-
-
 def test_credentials_that_do_not_say_when_they_expire(
     table: Table, server: RestServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,38 +142,6 @@ def test_credentials_that_do_not_say_when_they_expire(
     monkeypatch.setattr(renewal, "_UNKNOWN_SECONDS", LASTS / 2, raising=False)
     rewrite_data_files(table, ["a"], options=ALL, progress=CLOCK.work)
     assert Storage.refused == []
-
-
-def test_the_metadata_stays_what_was_planned_on(catalog: SqlCatalog, table: Table) -> None:
-    """A column that is added meanwhile is no part of the rewrite, though the table is loaded again."""
-
-    def meanwhile(stage: str, rows: int, size: int, /) -> None:
-        CLOCK.work(stage, rows, size)
-        if stage == "plan":
-            with catalog.load_table("db.t").update_schema() as update:
-                update.add_column("more", StringType())
-
-    rewrite_data_files(table, ["a"], options=ALL, progress=meanwhile)
-    assert Storage.refused == []
-    assert ids(catalog) == list(range(ROWS))
-
-
-def test_a_catalog_that_is_down_matters_only_when_they_have_expired(
-    catalog: SqlCatalog, table: Table, server: RestServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    files = on_disk(catalog)
-    table.metadata = table.metadata.model_copy(update={"properties": {"commit.retry.total-timeout-ms": "20"}})
-
-    def down(stage: str, rows: int, size: int, /) -> None:
-        CLOCK.work(stage, rows, size)
-        server.refusal = status(503)
-
-    with pytest.raises(RewriteFailedError, match="because .*told to"):
-        rewrite_data_files(table, ["a"], options=ALL, progress=down)
-    assert "Cannot renew the credentials of lake.db.t, and use those that are there" in caplog.text
-    server.refusal = None
-    assert ids(catalog) == list(range(ROWS))
-    assert on_disk(catalog) == files
 
 
 def test_a_catalog_that_fails_once_is_asked_again(table: Table, server: RestServer) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import random
-import re
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
@@ -17,18 +16,14 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.table import Table
-from pyiceberg.transforms import DayTransform
 
-import iceberg_zorder
 from iceberg_zorder.advice.advice import Advice
 from iceberg_zorder.advice.judged_queries import halves
 from iceberg_zorder.advice.simulated_files import RankedBoxes, SimulatedFiles, files_read
 from iceberg_zorder.errors import InvalidInputError
 from iceberg_zorder.layout.columns import ClusteringColumn
 from iceberg_zorder.pyiceberg import advise, rewrite_data_files
-from iceberg_zorder.pyiceberg.clustering import rewritten_rows
 from iceberg_zorder.pyiceberg.clustering.advice import queries_today
 from iceberg_zorder.pyiceberg.clustering.simulated_rows import sampled_table
 from iceberg_zorder.pyiceberg.plan.planner import Planner
@@ -117,7 +112,7 @@ def test_simulated_files_are_read_as_pyiceberg_reads_real_ones(catalog: Catalog,
     assert rows is not None
     assert rows.sample.rows == 1_200
     files = SimulatedFiles.of(rows, np.repeat(np.arange(60), [task.data_file.record_count for task in group.tasks]))
-    _, read = files_read(rows, files, RankedBoxes.of(rows, today.queries))
+    _, read = files_read(files, RankedBoxes.of(rows, today.queries))
     told = dict(zip((query.filter for query in today.queries), read.tolist(), strict=True))
     real = dict(zip((query.filter for query in today.queries), today.files.tolist(), strict=True))
     # Bounds of 16 characters are taken to be cut, though they may be values; and PyIceberg looks no closer at NOT LIKE.
@@ -196,19 +191,7 @@ def test_cuts_from_the_workload_are_advised_and_come_true(catalog: Catalog, tmp_
     assert actual(table, queries) <= 1.05 * found.pick.bytes_per_query / found.pick.bytes
 
 
-def test_a_thousand_filters_stand_for_more(catalog: Catalog) -> None:
-    table = made(catalog, grid(20_000))
-    texts = [f"{name} = {number}" for name in ("item", "user") for number in range(1_500)]
-    found = advise(table, workload(*texts, *["TRUE"] * 300), options={"target-file-size-bytes": 40_000})
-    assert found.scans == pytest.approx(3_000)
-    assert found.full_scans == 300
-    assert 900 < found.choosing_queries + found.judging_queries <= 1_000
-    # Those of item come first by their text.
-    assert found.pick is not None
-    assert set(found.pick.columns) == {"item", "user"}
-
-
-def test_gains_costs_and_sizes(catalog: Catalog) -> None:
+def test_costs_and_sizes(catalog: Catalog) -> None:
     table = made(catalog, grid(20_000))
     found = advise(table, workload(*QUERIES, "other = 7"), options={"target-file-size-bytes": 40_000}, days=2)
     cost, pick = found.cost, found.pick
@@ -222,9 +205,6 @@ def test_gains_costs_and_sizes(catalog: Catalog) -> None:
     reads = [each.bytes_per_query for each in found.file_sizes]
     assert reads == sorted(reads)
     assert len({each.files for each in found.file_sizes}) == len(reads) == 4
-    gains = {each.name: each for each in found.columns}
-    assert [name for name, each in gains.items() if each.is_in_best_set] == list(pick.columns)
-    assert all(gains[name].gain_bytes_per_query > 0 for name in pick.columns)  # type: ignore[operator]
     of_kind = {each.kind for each in found.candidates}
     assert {"sort", "zorder"} <= of_kind
     assert found.to_dict()["candidates"][0]["layout"] == found.candidates[0].layout
@@ -262,8 +242,6 @@ def test_warnings_have_reasons(catalog: Catalog) -> None:
         ("no-bounds", ("hidden",)),
         ("not-judged", ()),
     }
-    (pair,) = (each for each in found.warnings if each.kind == "correlated")
-    assert set(pair.columns) == {"user", "twin"}
     (missed,) = (each.message for each in found.warnings if "not understood" in each.message)
     assert missed.startswith("2 statements or parts of filters were not understood")
     assert "most often 'upper(x)', because it is not;" in missed
@@ -276,111 +254,6 @@ def test_warnings_have_reasons(catalog: Catalog) -> None:
         "ALTER TABLE lake.db.t SET TBLPROPERTIES ('write.metadata.metrics.column.hidden' = 'full')"
     )
     assert all("hidden" not in each.columns for each in found.candidates)
-
-
-def test_bytes_of_columns_that_no_query_filters_by_and_full_scans_count(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Baskets arrive one after the other, and every order by what is filtered tears them apart.
-    rng = np.random.default_rng(6)
-    basket = np.repeat(np.arange(2_500), 16)
-    text = pa.array([f"customer {number:032d}" for number in rng.integers(0, 10**12, 2_500)[basket]])
-    rows = pa.table(
-        {"quantity": rng.integers(0, 1_000, 40_000), "basket": basket, "who": text, "view": text.cast(pa.string_view())}
-    )
-    table = made(catalog, rows, commits=16)
-    queries = [Query(f"quantity = {number}", 1.0) for number in range(0, 1_000, 20)]
-    target = sum(task.file.file_size_in_bytes for task in table.scan().plan_files()) // 8
-    options = {"target-file-size-bytes": target}
-    alone = advise(table, Workload.of(queries), options=options)
-    assert alone.pick is not None
-    assert alone.pick.columns == ("quantity",)
-    written = catalog.create_table("db.written", table.schema())
-    written.append(rows)
-    rewrite_data_files(written, "quantity", options={**options, "rewrite-all": True})
-    really = sum(task.file.file_size_in_bytes for task in written.scan().plan_files())
-    assert really > 2 * alone.table_bytes
-    assert alone.pick.bytes == pytest.approx(really, rel=0.25)
-    # Full scans read all of it.
-    beside = advise(table, Workload.of([*queries, Query("TRUE", 100.0)]), options=options)
-    assert beside.pick is None
-    assert re.search(
-        r"queries that had no part in the choice read \d\d\.\d% less of the best layout that was found, .*quantity.*, but its files have "
-        r"\d+\.\d% more bytes, all of which the full scans read",
-        beside.reason,
-    )
-    assert beside.candidates[0].bytes > 2 * beside.table_bytes
-    assert beside.cost is None, "what is not advised does not pay"
-    # What they read more is taken off what a rewrite saves.
-    few_scans = advise(table, Workload.of([*queries, Query("TRUE", 5.0)]), options=options)
-    assert few_scans.pick is not None
-    assert few_scans.cost is not None
-    assert few_scans.cost.saved_bytes_per_query == pytest.approx(
-        few_scans.today.bytes_per_query
-        - few_scans.pick.bytes_per_query
-        - (few_scans.pick.bytes - few_scans.table_bytes) * 5 / len(queries)
-    )
-    # Of wide rows few are written.
-    monkeypatch.setattr(rewritten_rows, "_MOST_BYTES", 100_000)
-    few = advise(table, Workload.of(queries), options=options).pick
-    assert few is not None
-    assert few.bytes != alone.pick.bytes
-    assert few.bytes == pytest.approx(alone.pick.bytes, rel=0.3)
-
-
-def test_what_joins_have_of_the_order_of_today_is_warned_of(catalog: Catalog, tmp_path: Path) -> None:
-    rng = np.random.default_rng(5)
-    day, user = np.arange(20_000) // 200, rng.integers(0, 1_000, 20_000)
-    rows = pa.table({"day": day, "mixed": rng.permutation(day), "user": user, "Some Item": user * 3})
-    table = made(catalog, rows)
-    joins = [
-        "JOIN days d ON t.day = d.day WHERE d.year = 2024 AND",
-        "JOIN days d ON t.mixed = d.k JOIN days e ON e.k = t.day WHERE",
-        'WHERE t.day IN (SELECT k FROM days WHERE year = 2024) AND t."Some Item" = (SELECT max(i) FROM items) AND',
-        "WHERE",
-    ]
-    statements = [f"SELECT * FROM db.t t {joins[number % 4]} user = {20 * number};" for number in range(50)]
-    (tmp_path / "q.sql").write_text("\n".join(statements))
-    found = advise(table, tmp_path / "q.sql", options=SMALL)
-    assert found.pick is not None
-    assert "day" not in found.pick.columns
-    (joined,) = (each for each in found.warnings if each.kind == "joined")
-    assert joined.columns == ("day",)
-    # 38 of 50 scans; each of the 8 commits has 13 of 100 days.
-    assert "76% of the scans join by day, in which files are narrow today: a value of it" in joined.message
-    assert re.search(r"is looked for in 1[2-4]\.\d% of the bytes", joined.message)
-    assert joined.message in str(found.to_dict())
-    # Where the table is not in that order, there is nothing to give up.
-    catalog.drop_table("db.t")
-    table = made(catalog, rows.take(rng.permutation(20_000)))
-    found = advise(table, tmp_path / "q.sql", options=SMALL)
-    assert "joined" not in {each.kind for each in found.warnings}
-
-
-@pytest.mark.parametrize(
-    ("options", "partitioned"),
-    [("", True), ("cuts", False), ("curve=none-such", False), ("workload-share=0.3", False)],
-)
-def test_what_joins_have_is_told_of_tables_that_no_report_is_made_of(
-    catalog: Catalog, tmp_path: Path, options: str, *, partitioned: bool
-) -> None:
-    rng = np.random.default_rng(5)
-    day = np.arange(20_000) // 200
-    rows = pa.table({"day": day, "Day": day, "part": day // 50, "user": rng.integers(0, 1_000, 20_000)})
-    table = catalog.create_table("db.t", rows.schema, properties={"zorder.options": options})
-    if partitioned:
-        with table.update_spec() as update:
-            update.add_identity("part")
-    for start in range(0, 20_000, 2_500):
-        table.append(rows.slice(start, 2_500))
-    statements = [f"SELECT * FROM db.t JOIN p USING (part) WHERE user = {20 * number};" for number in range(50)]
-    (tmp_path / "of_parts.sql").write_text("\n".join(statements))
-    (tmp_path / "of_both.sql").write_text("\n".join(statements).replace("WHERE", "JOIN d ON day = d.k WHERE"))
-    # Partitions of one value stay, whatever the order in them.
-    of_parts = () if partitioned else ("part",)
-    for name, columns in {"of_parts.sql": {of_parts}, "of_both.sql": {of_parts, ("day",)}}.items():
-        found = advise(table, tmp_path / name, options=SMALL)
-        assert {each.columns for each in found.warnings if each.kind == "joined"} == columns - {()}
 
 
 @pytest.mark.parametrize(
@@ -400,52 +273,6 @@ def test_joins_by_fields_of_structs_are_not_taken_for_columns_of_their_names(
     assert joined_columns(found, table) == {("s", "x"): 1.0}
     found = statement_workload(tmp_path / "q.sql", "SELECT * FROM db.t WHERE x = none_such", table, dialect)
     assert joined_columns(found, table) == {}
-
-
-def test_few_values_and_partitions(catalog: Catalog) -> None:
-    rng = np.random.default_rng(4)
-    start = datetime(2024, 1, 1)
-    days = rng.integers(0, 8, 20_000)
-    rows = pa.table(
-        {
-            "at": pa.array(
-                [
-                    start + timedelta(days=int(day), seconds=int(s))
-                    for day, s in zip(days, rng.integers(0, 86_400, 20_000), strict=True)
-                ],
-                pa.timestamp("us"),
-            ),
-            "region": pa.array([f"r{n}" for n in rng.integers(0, 4, 20_000)]),
-            "text": [f"{number:012d}" * 3 for number in rng.integers(0, 10**12, 20_000)],
-        }
-    )
-    table = made(catalog, rows)
-    texts = [
-        f"at >= TIMESTAMP_NTZ '2024-01-0{day} 00:00:00' AND at < TIMESTAMP_NTZ '2024-01-0{day + 1} 00:00:00'"
-        for day in range(1, 9)
-    ]
-    found = advise(table, workload(*texts, "region = 'r1'"), options={"target-file-size-bytes": 60_000})
-    partitions = {each.layout: each for each in found.candidates if each.kind == "partition"}
-    assert {"day(at)", "region"} <= set(partitions)
-    assert partitions["day(at)"].bytes_per_query < 0.2 * found.table_bytes
-    (few,) = (each.message for each in found.warnings if (each.kind, each.columns) == ("few-values", ("region",)))
-    assert few.startswith("region has at least 4 different values, as many as ")
-    assert found.reason.startswith("queries, 11% of them with filters that also chose the layout, read 8")
-    best = found.best("partition")
-    assert best is not None
-    assert best.layout == "day(at)"
-    # A change of the partitions is really judged so.
-    parted = catalog.create_table("db.p", table.schema(), partition_spec=_by_day(table))
-    parted.append(rows)
-    told = advise(parted, workload(*texts, "region = 'r1'"), options={"target-file-size-bytes": 60_000})
-    assert told.today.bytes_per_query / told.table_bytes == pytest.approx(best.bytes_per_query / best.bytes, rel=0.1)
-    by_day = advise(parted, workload(*texts), options={"target-file-size-bytes": 60_000})
-    assert ("partitions-do-it", ("at",)) in kinds(by_day)
-    assert by_day.pick is None
-
-
-def _by_day(table: Table) -> PartitionSpec:
-    return PartitionSpec(PartitionField(table.schema().find_field("at").field_id, 1000, DayTransform(), "at_day"))
 
 
 @pytest.mark.parametrize(
@@ -484,45 +311,3 @@ def test_what_cannot_be_honoured_is_refused(catalog: Catalog, arguments: dict[st
     table = made(catalog, grid(100))
     with pytest.raises(InvalidInputError, match=message):
         advise(table, **{"workload": workload(*QUERIES), **arguments})
-
-
-def test_a_table_without_data_is_refused_and_files_of_queries_are_read(catalog: Catalog, tmp_path: Path) -> None:
-    empty = catalog.create_table("db.empty", grid(1).schema)
-    with pytest.raises(InvalidInputError, match=r"Cannot advise on lake.db.empty, because it has no data file"):
-        advise(empty, workload(*QUERIES))
-    (tmp_path / "q.sql").write_text("".join(f"SELECT * FROM db.t WHERE {text};\n" for text in QUERIES))
-    table = made(catalog, grid(5_000))
-    by_file, by_value = (
-        iceberg_zorder.advise(table, queries, options=SMALL) for queries in (tmp_path / "q.sql", workload(*QUERIES))
-    )
-    assert by_file == by_value
-
-
-def test_each_call_advises_the_same(catalog: Catalog) -> None:
-    table = made(catalog, grid(5_000))
-    queries: Sequence[str] = random.Random(2).sample(QUERIES, len(QUERIES))
-    assert advise(table, workload(*queries), options=SMALL) == advise(table, workload(*QUERIES), options=SMALL)
-    alone = advise(table, workload("user = 5", "item < 100"), options=SMALL)
-    assert alone.reason.startswith("queries with the same filters that chose the layout read ")
-
-
-def test_what_is_screened_on_few_rows_is_advised_by_all(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = made(catalog, grid(10_000))
-    texts = [*QUERIES, *(f"other < {number}" for number in range(5, 60, 5))]
-    by_all = advise(table, workload(*texts), options={"target-file-size-bytes": 20_000})
-    monkeypatch.setattr("iceberg_zorder.advice.simulation.MOST_SCREENED_ROWS", 1_000)
-    told: list[tuple[str, int, int]] = []
-    screened = advise(
-        table,
-        workload(*texts),
-        options={"target-file-size-bytes": 20_000},
-        progress=lambda *work: told.append(work),
-    )
-    stages = list(dict.fromkeys(stage for stage, _, _ in told))
-    assert stages[:4] == ["plan", "sample", "screen", "simulate"]
-    for name in stages:
-        assert sum(rows for stage, rows, _ in told if stage == name) == 10_000
-    assert sum(size for stage, _, size in told if stage == "screen") == screened.table_bytes
-    assert (screened.pick, screened.cost, screened.columns) == (by_all.pick, by_all.cost, by_all.columns)
-    assert screened.candidates[:8] == by_all.candidates[:8]
-    assert {each.layout for each in screened.candidates} == {each.layout for each in by_all.candidates}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shlex
 import uuid
 from typing import Any
 
@@ -99,15 +98,6 @@ def test_attainable_is_what_a_rewrite_attains(catalog: SqlCatalog, monkeypatch: 
     assert after.history.laid_out_files == after.total_file_count
 
 
-def test_columns_are_those_of_the_last_rewrite(catalog: SqlCatalog) -> None:
-    table = days(catalog, 3)
-    with pytest.raises(InvalidInputError, match="because no columns are named and no snapshot of it tells of"):
-        report(table)
-    rewrite_data_files(table, "p, zorder(s, a)", options=SMALL)
-    assert report(table).cluster_by_keys == ("p", "s", "a")
-    assert report(table, "x").cluster_by_keys == ("x",)
-
-
 @pytest.mark.parametrize("remembered", ["column-weights=a=20,b=1", "cuts=even"])
 def test_what_a_table_remembers_is_attainable(catalog: SqlCatalog, remembered: str) -> None:
     draw = random.Random(5)
@@ -169,32 +159,6 @@ def test_history_tells_what_has_come_since_and_who_undid_it(catalog: SqlCatalog)
     assert "layout-undone" not in codes(report(table))
 
 
-def test_who_compacts_other_files_than_ours_is_not_blamed(catalog: SqlCatalog) -> None:
-    table = days(catalog, 4)
-    rewrite_data_files(table, ["a", "s"], options=SMALL)
-    ours = files_of(table)
-    for number in range(4, 8):
-        table.append(rows_of(number))
-    newer = [file for file in files_of(table) if file not in ours]
-    table.delete("a < 1500")
-    assert 0 < len(set(ours) - set(files_of(table))) < len(ours)
-    commit(table, rewritten(table, newer), head_id(table), snapshot_properties={})
-    assert "layout-undone" not in codes(report(table))
-
-
-def test_who_compacts_an_older_layer_is_blamed(catalog: SqlCatalog) -> None:
-    table = days(catalog, 2)
-    rewrite_data_files(table, ["a", "s"], options=SMALL)
-    first = files_of(table)
-    for number in range(2, 8):
-        table.append(rows_of(number))
-    rewrite_data_files(table, ["a", "s"], where="a >= 2000", options=SMALL)
-    assert set(first) < set(files_of(table)), "the second layer leaves the first alone"
-    assert "layout-undone" not in codes(report(table))
-    commit(table, rewritten(table, first), head_id(table), snapshot_properties={})
-    assert report(table).history.undone_by_snapshot_id == head_id(table)
-
-
 def flagged(catalog: SqlCatalog) -> Table:
     """A flag is set in one row of a hundred: bounds let half of them look as if it were."""
     schema = pa.schema([("day", pa.int64()), ("a", pa.int64()), ("flag", pa.int64())])
@@ -228,22 +192,6 @@ def test_a_layout_is_not_loose_right_after_a_full_rewrite(catalog: SqlCatalog) -
     with table.transaction() as transaction:
         transaction.set_properties({"zorder.options": "cuts=even"})
     assert report(table).history.settled_files == 0, "other cuts are another request"
-
-
-def test_layers_make_a_layout_loose(catalog: SqlCatalog) -> None:
-    table = flagged(catalog)
-    rewrite_data_files(table, ["a", "flag"], options={"rewrite-all": True})
-    first = set(files_of(table))
-    append_flags(table, 2)
-    assert "loose-layout" in codes(report(table)), "the newer file is of somebody else"
-    rewrite_data_files(table, ["a", "flag"], where="day = 2", options={"rewrite-all": True})
-    assert first < set(files_of(table))
-    found = report(table)
-    assert (found.history.newer_files, found.history.settled_files) == (0, 0)
-    assert codes(found)["loose-layout"] == "warning"
-    assert "loose-layout" not in codes(report(table, where="day = 2")), "what the filter leaves is of one rewrite"
-    rewrite_data_files(table, ["a", "flag"], options={"rewrite-all": True})
-    assert "loose-layout" not in codes(report(table))
 
 
 def test_bounds_that_are_not_kept_are_told_with_what_to_do(catalog: SqlCatalog) -> None:
@@ -288,92 +236,12 @@ def test_upper_bounds_that_no_cut_one_can_be_are_to_be_longer(catalog: SqlCatalo
     assert "bounds-missing" not in codes(report(table, ["t"]))
 
 
-def test_partitions_come_worst_first_and_are_told_apart_by_spec(catalog: SqlCatalog) -> None:
-    table = catalog.create_table("db.parts", SCHEMA)
-    with table.update_spec() as update:
-        update.add_identity("p")
-    for number in range(4):
-        table.append(rows_of(number).filter(pa.compute.equal(rows_of(number)["p"], 0)))
-    table.append(rows_of(5))
-    found = report(table, ["s"])
-    assert [each.partition for each in found.partitions] == ["p=0", "p=1"]
-    assert [each.total_file_count for each in found.partitions] == [5, 1]
-    assert (found.partitions[0].average_depth, found.partitions[1].average_depth) == (5.0, 1.0)
-    assert found.average_overlaps == pytest.approx(20 / 6)
-    with table.update_spec() as update:
-        update.remove_field("p")
-    table.append(rows_of(6))
-    found = report(table, ["s"])
-    assert {each.partition for each in found.partitions} == {"spec 1: p=0", "spec 1: p=1", ""}
-    assert (found.files_of_old_specs, codes(found)["old-partition-specs"]) == (6, "warning")
-    assert report(table, ["s"], where="p = 1").total_file_count == 2
-
-
 def test_files_with_deletes_are_counted(catalog: SqlCatalog) -> None:
     table = days(catalog, 3)
     commit_files(table, position_delete(table, data_files(table)[0], [1, 2, 3]))
     found = report(table, ["a"])
     assert (found.files_with_deletes, found.position_delete_files, found.equality_delete_files) == (1, 1, 0)
     assert codes(found)["delete-files"] == "info"
-
-
-def test_tables_without_rows_have_a_report(catalog: SqlCatalog) -> None:
-    table = catalog.create_table("db.empty", SCHEMA)
-    for found in (report(table, ["a"]), report(days(catalog, 1), ["a"], where="a < -5")):
-        assert (found.total_file_count, found.average_depth, found.findings) == (0, None, ())
-        assert found.columns[0].scan_fraction is None
-        assert report_text(found.to_dict())
-    table.append(rows_of(0).slice(0, 0))
-    assert report(table, ["a"]).total_rows == 0
-
-
-def test_null_and_nan_columns_have_a_report(catalog: SqlCatalog) -> None:
-    table = catalog.create_table("db.nothing", SCHEMA)
-    for x in (None, float("nan")):
-        table.append(rows_of(0).set_column(3, "x", pa.array([x] * ROWS, pa.float64())))
-    (x_column,) = report(table, ["x"]).columns
-    assert (x_column.scan_fraction, x_column.files_without_bounds) == (1.0, 1), "PyIceberg does not count NaN"
-    rewrite_data_files(table, ["a", "x"], options=SMALL)
-    found = report(table, ["x"], predicates=["x = 1", "x IS NULL", "isnan(x)"])
-    (x_column,) = found.columns
-    assert (x_column.scan_fraction, x_column.files_without_bounds) == (None, 0)
-    assert found.total_constant_file_count == found.total_file_count
-    assert [each.total_file_count for each in found.predicates] == [
-        len(list(table.scan(row_filter=each).plan_files())) for each in ("x = 1", "x is null", "x is nan")
-    ]
-
-
-def test_a_branch_has_a_report_of_its_own(catalog: SqlCatalog) -> None:
-    table = days(catalog, 2)
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    table.manage_snapshots().create_branch(snapshot.snapshot_id, "audit").commit()
-    table.append(rows_of(2), branch="audit")
-    assert report(table, ["a"], branch="audit").total_file_count == 3
-    assert report(table, ["a"]).total_file_count == 2
-    with pytest.raises(InvalidInputError, match="Cannot report on data files for branch nope"):
-        report(table, ["a"], branch="nope")
-
-
-def test_commands_rewrite_what_was_reported_on(catalog: SqlCatalog) -> None:
-    table = days(catalog, 5)
-    found = report(table, ["a"], where=r"a >= 0 AND s <> 'it\'s'")
-    commands = [shlex.split(finding.command) for finding in found.findings if finding.command]
-    assert commands
-    assert all(command[command.index("--where") + 1] == r"a >= 0 AND s <> 'it\'s'" for command in commands)
-
-
-def test_the_order_of_the_last_rewrite_is_remembered_with_its_prefix_and_curve(catalog: SqlCatalog) -> None:
-    table = days(catalog, 5)
-    rewrite_data_files(table, "a DESC, hilbert(s, x)", options=SMALL)
-    order = report(table).sort_order
-    remembered = catalog.create_table("db.t", table.schema(), properties={"zorder.columns": "A, s"})
-    assert report(remembered).sort_order == "A, s", "names differ by case only where that is asked for"
-    by_default, by_name = report(table), report(table, order, snapshot_id=table.current_snapshot().snapshot_id)  # type: ignore[union-attr]
-    assert [column.attainable for column in by_name.columns] == [column.attainable for column in by_default.columns]
-    assert order is not None
-    assert "hilbert(s, x)" in order
-    assert "DESC" in order
 
 
 def test_text_fits_a_terminal_and_json_has_it_all(catalog: SqlCatalog) -> None:

@@ -10,7 +10,6 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestEntryStatus, ManifestFile
 from pyiceberg.table import Table
-from pyiceberg.types import LongType
 
 from iceberg_zorder.errors import InvalidInputError, RewriteConflictError
 from iceberg_zorder.pyiceberg.commit.replacement import Replacement
@@ -152,25 +151,11 @@ def test_manifests(catalog: SqlCatalog, version: int) -> None:
     assert sum(file.deleted_files_count or 0 for file in manifests(table)) == 1
 
 
-def test_manifests_without_live_files_go_with_the_next_commit(catalog: SqlCatalog) -> None:
-    table = make_table(catalog, rows_of([1]), rows_of([2]))
-    for _ in range(3):
-        commit(table, rewritten(table, files_of(table)), head_id(table))
-    assert [(file.added_files_count, file.deleted_files_count) for file in manifests(table)] == [(1, 0), (0, 1)]
-    assert ids(table) == [1, 2]
-
-
 def test_newer_sequence_numbers(catalog: SqlCatalog) -> None:
     table = make_table(catalog, rows_of([1]), rows_of([2]))
     commit(table, rewritten(table, files_of(table)), head_id(table), use_starting_sequence_number=False)
     assert [entry.sequence_number for entry in entries_of(table, ManifestContent.DATA)] == [3]
     assert manifests(table)[0].min_sequence_number == 3
-
-
-def test_nothing_but_removals(catalog: SqlCatalog) -> None:
-    table = make_table(catalog, rows_of([1]), rows_of([2]))
-    commit(table, Replacement(files_of(table)[:1], ()), head_id(table))
-    assert ids(table) == [2]
 
 
 def test_files_of_several_specs(catalog: SqlCatalog) -> None:
@@ -222,34 +207,6 @@ def test_an_old_spec_whose_column_is_dropped_keeps_its_partitions(catalog: SqlCa
     assert {entry.data_file.file_path: entry.data_file.partition[0] for entry in entries} == before
     (summary,) = again.partitions or []
     assert (summary.lower_bound, summary.upper_bound, summary.contains_null) == (b"a", b"b", True)
-
-
-def test_a_promoted_partition_column(catalog: SqlCatalog) -> None:
-    schema = pa.schema([("id", pa.int32()), ("p", pa.string())])
-    table = catalog.create_table("db.t", schema)
-    with table.update_spec() as update:
-        update.add_identity("id")
-    table.append(rows_of([1, 2]).cast(schema))
-    with table.update_schema() as change:
-        change.update_column("id", LongType())
-    one, _ = sorted(files_of(table), key=lambda file: int(file.partition[0]))
-    commit(table, rewritten(table, [one], rows_of([1]), spec_id=1, partition=[1]), head_id(table))
-    (again,) = (file for file in manifests(table) if file.deleted_files_count)
-    (summary,) = again.partitions or []
-    assert (summary.lower_bound, summary.upper_bound) == (b"\x01" + b"\x00" * 7, b"\x02" + b"\x00" * 7)
-    assert ids(table, row_filter="id = 2") == [2]
-
-
-@pytest.mark.parametrize("codec", ["gzip", "zstd", "uncompressed"])
-def test_the_compression_of_manifests(catalog: SqlCatalog, codec: str) -> None:
-    table = make_table(catalog, rows_of([1]), rows_of([2]))
-    start, replacement = head_id(table), rewritten(table, files_of(table))
-    with table.transaction() as transaction:
-        transaction.set_properties({"write.avro.compression-codec": codec})
-    commit(table, replacement, start)
-    assert ids(table) == [1, 2]
-    content = Path(manifests(table)[0].manifest_path.removeprefix("file://")).read_bytes()
-    assert (replacement.added[0].file_path.encode() in content) == (codec == "uncompressed")
 
 
 class Deletes:
@@ -339,15 +296,6 @@ def test_a_position_delete_file_of_a_partition_goes_with_the_last_of_its_data_fi
     assert ids(deletes.table) == [2, 3, 5, 6]
 
 
-def test_a_position_delete_file_of_the_snapshot_of_its_data_files_stays_with_them(deletes: Deletes) -> None:
-    new = [new_file(deletes.table, rows_of(values), spec_id=1, partition=["a"]) for values in ([7, 8], [9])]
-    both = deletes.position((new[0], 0), (new[1], 0))
-    deletes.start = commit_files(deletes.table, both, *new)
-    left, _ = deletes.rewrite(deletes.one, deletes.two, rows=[1, 2, 3, 4])
-    assert left == {both.file_path}
-    assert ids(deletes.table) == [1, 2, 3, 4, 5, 6, 8]
-
-
 def test_an_equality_delete_file_goes_with_the_last_of_its_data_files(deletes: Deletes) -> None:
     delete = equality_deletes(deletes.table, [1, 4], spec_id=1, partition=["a"])
     deletes.add(delete)
@@ -368,24 +316,6 @@ def test_a_global_equality_delete_file_stays_while_any_data_file_is_older(delete
     left, _ = deletes.rewrite(deletes.b, rows=[5])
     assert left == set()
     assert ids(deletes.table) == [2, 3, 5]
-
-
-def test_an_equality_delete_that_came_after_the_start_stays(deletes: Deletes) -> None:
-    deletes.start = head_id(deletes.table)
-    delete = equality_deletes(deletes.table, [1], spec_id=1, partition=["a"])
-    commit_files(deletes.table, delete)
-    left, _ = deletes.rewrite(deletes.one, deletes.two, deletes.b, rows=[1, 2, 3, 4, 5, 6])
-    assert left == {delete.file_path}
-
-
-def test_delete_files_of_other_partitions_stay(deletes: Deletes) -> None:
-    others = [deletes.position((deletes.b, 0), p="b"), equality_deletes(deletes.table, [6], spec_id=1, partition=["b"])]
-    deletes.add(*others)
-    before = manifests(deletes.table, ManifestContent.DELETES)
-    left, summary = deletes.rewrite(deletes.one, deletes.two, rows=[1, 2, 3, 4])
-    assert left == {file.file_path for file in others}
-    assert manifests(deletes.table, ManifestContent.DELETES) == before
-    assert summary["total-delete-files"] == "2"
 
 
 def test_nan_is_one_partition(catalog: SqlCatalog) -> None:
@@ -437,13 +367,3 @@ def test_version_3_is_refused(catalog: SqlCatalog) -> None:
     assert not any(map(exists, replacement.added))
     location.write_text(text)
     assert ids(table) == [1, 2]
-
-
-def test_a_summary_without_totals_gets_none(catalog: SqlCatalog) -> None:
-    table = make_table(catalog, rows_of([1]), rows_of([2]))
-    start, replacement = head_id(table), rewritten(table, files_of(table))
-    location = Path(table.metadata_location.removeprefix("file://"))
-    location.write_text(location.read_text().replace('"total-', '"was-'))
-    new = commit(table, replacement, start)
-    assert not [key for key in summary_of(table, new) if key.startswith("total-")]
-    assert summary_of(table, new)["deleted-data-files"] == "2"

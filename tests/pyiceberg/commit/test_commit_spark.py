@@ -16,9 +16,7 @@ from iceberg_zorder.pyiceberg.content_files import single_path
 from iceberg_zorder.spark.catalogs import spark_catalog
 from tests.pyiceberg.committing import (
     commit,
-    commit_files,
     entries_of,
-    equality_deletes,
     files_of,
     head_id,
     ids,
@@ -85,19 +83,6 @@ def test_spark_reads_a_rewritten_table(spark: SparkSession, catalog: SqlCatalog,
     assert spark_ids(spark, catalog) == ids(table) == [1, 2, 4, 5, 6, 7]
 
 
-def test_spark_applies_an_equality_delete_to_the_new_files(spark: SparkSession, catalog: SqlCatalog) -> None:
-    table = make_table(catalog, rows_of([1, 2, 3]), rows_of([4, 5, 6]))
-    start, replacement = head_id(table), rewritten(table, files_of(table))
-    commit_files(table, equality_deletes(table, [2, 5]), new_file(table, rows_of([2])))
-    assert spark_ids(spark, catalog) == [1, 2, 3, 4, 6]
-    commit(table, replacement, start)
-    assert spark_ids(spark, catalog) == [1, 2, 3, 4, 6]
-    assert len(files_of(table)) == 2
-    # When all files are rewritten with it, it goes, and PyIceberg can read the table.
-    commit(table, rewritten(table, files_of(table), rows_of([1, 2, 3, 4, 6])), head_id(table))
-    assert spark_ids(spark, catalog) == ids(table) == [1, 2, 3, 4, 6]
-
-
 @pytest.mark.parametrize("granularity", ["file", "partition"])
 def test_deletes_that_spark_wrote(spark: SparkSession, catalog: SqlCatalog, granularity: str) -> None:
     name = f"{catalog.name}.db.t"
@@ -137,21 +122,3 @@ def test_deletes_that_spark_wrote(spark: SparkSession, catalog: SqlCatalog, gran
     summary = spark.sql(f"SELECT summary FROM {name}.snapshots ORDER BY committed_at DESC").collect()[0].summary
     assert summary["total-delete-files"] == summary["total-position-deletes"] == "0"
     assert summary["total-records"] == str(len(left))
-
-
-def test_spark_reads_an_old_spec_whose_column_is_dropped(spark: SparkSession, catalog: SqlCatalog) -> None:
-    table = make_table(catalog, rows_of([1, 2, 3], ["a", "b", None]), partitioned=True)
-    with table.update_spec() as update:
-        update.remove_field("p")
-    with table.update_schema() as change:
-        change.delete_column("p")
-    partition = [None] * len(table.spec().fields)
-    spec = table.spec().spec_id
-    before = spark_ids(spark, catalog)
-    (one,) = (file for file in files_of(table) if file.partition[0] == "a")
-    new = new_file(table, rows_of([1]).select(["id"]), spec_id=spec, partition=partition)
-    commit(table, Replacement((one,), (new,)), head_id(table))
-    assert spark_ids(spark, catalog) == before == [1, 2, 3]
-    spark.sql(f"CALL {catalog.name}.system.rewrite_manifests('db.t')")
-    spark.sql(f"DELETE FROM {catalog.name}.db.t WHERE id = 2")
-    assert spark_ids(spark, catalog) == ids(table) == [1, 3]

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
 from pyiceberg.transforms import VoidTransform
 from pyiceberg.typedef import Record
 
-from iceberg_zorder.errors import RewriteConflictError
 from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.commit.replacement import remove_dangling_deletes
 from iceberg_zorder.pyiceberg.content_files import partition_of, single_path
@@ -107,19 +104,6 @@ def test_what_applies_to_nothing_goes(table: Table) -> None:
     assert {path for path in paths_on_disk(table) if path.endswith(".avro")} == known_avro_files(table)
 
 
-def test_without_dangling_ones_there_is_no_further_commit(table: Table) -> None:
-    spec = table.spec().spec_id
-    a = data_file(table, rows(range(10), "a"), Record("a"), spec)
-    b = data_file(table, rows(range(10), "b"), Record("b"), spec)
-    commit_files(table, a, b)
-    commit_files(table, position_delete(table, a, [3]), position_delete(table, b, [4]))
-    result = rewrite_data_files(table, ["id"], where="p = 'a'", options=DANGLING)
-    # That of the rewritten file goes with it.
-    assert result.removed_delete_files_count == 1
-    assert len(deletes(table)) == 1
-    assert len(table.snapshots()) == 4
-
-
 def test_a_global_delete_stays_while_any_file_is_older(catalog: SqlCatalog) -> None:
     table = catalog.create_table("db.t", SCHEMA)
     old = data_file(table, rows(range(5), "a"))
@@ -144,46 +128,7 @@ def test_a_global_delete_stays_while_any_file_is_older(catalog: SqlCatalog) -> N
     assert live(table) == before
 
 
-def test_commits_of_others_are_taken_into_account(
-    table: Table, catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spec = table.spec().spec_id
-    a = data_file(table, rows(range(10), "a"), Record("a"), spec)
-    commit_files(table, equality_delete(table, rows([1], "b"), ["id"], Record("b"), spec))
-    commit_files(table, a)
-    commit, other = catalog.commit_table, catalog.load_table("db.t")
-    late = data_file(table, rows([1, 2], "b"), Record("b"), spec)
-    attempts: list[int] = []
-
-    def refusing(*arguments: Any) -> Any:
-        attempts.append(1)
-        if len(attempts) == 2:
-            monkeypatch.setattr(catalog, "commit_table", commit)
-            commit_files(other, equality_delete(table, rows([2], "a"), ["id"], Record("a"), spec), late)
-            raise CommitFailedException("Requirement failed: branch main has changed")
-        return commit(*arguments)
-
-    monkeypatch.setattr(catalog, "commit_table", refusing)
-    result = rewrite_data_files(table, ["id"], options=DANGLING)
-    assert result.removed_delete_files_count == 1
-    assert len(deletes(table)) == 1
-    assert live(table) == sorted([*((i, "a") for i in range(10) if i != 2), (1, "b"), (2, "b")])
-    assert {path for path in paths_on_disk(table) if path.endswith(".avro")} == known_avro_files(table)
-
-    def always(*_: Any) -> Any:
-        raise CommitFailedException("Requirement failed: branch main has changed")
-
-    commit_files(table, equality_delete(table, rows([1], "z"), ["id"], Record("z"), spec))
-    count = iter(range(100))
-    monkeypatch.setattr(catalog, "commit_table", lambda *args: always() if next(count) else commit(*args))
-    with pytest.raises(
-        RewriteConflictError,
-        match="^Cannot remove dangling delete files of lake.db.t, because Requirement.*What was committed before stands",
-    ):
-        rewrite_data_files(table, ["id"], options=DANGLING)
-
-
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_row_changes(catalog: SqlCatalog, seed: int) -> None:
     """A random history: afterwards just the delete files are left that a naive reading of the rules still needs."""
     made_of = random.Random(seed)
@@ -234,13 +179,3 @@ def needed(table: Table) -> set[str]:
             if applies:
                 found.add(delete.file_path)
     return found
-
-
-def test_files_that_are_gone_are_not_needed(table: Table) -> None:
-    """Manifests tell; the data is not opened."""
-    spec = table.spec().spec_id
-    a, b = (data_file(table, rows(range(3), p), Record(p), spec) for p in "ab")
-    commit_files(table, equality_delete(table, rows([1], "z"), ["id"], Record("z"), spec))
-    commit_files(table, a, b)
-    Path(b.file_path.removeprefix("file://")).unlink()
-    assert rewrite_data_files(table, ["id"], where="p = 'a'", options=DANGLING).removed_delete_files_count == 1

@@ -6,20 +6,12 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from pyiceberg.exceptions import ValidationException
-from pyiceberg.table import CommitTableRequest, Table
-from pyiceberg.table.update import AddSnapshotUpdate
+from pyiceberg.table import Table
 
-from iceberg_zorder.maintain.maintenance_pass import Peace
-from iceberg_zorder.pyiceberg.file_names import WRITE_ID
-from iceberg_zorder.pyiceberg.maintain.marked_writes import MARKED, marked_writes
-from iceberg_zorder.pyiceberg.maintain.table_notes import ABANDONED, abandoned_writes
-from tests.pyiceberg.commit.test_markers import rewrite_marked
-from tests.pyiceberg.polaris_lake import NOW, PolarisLake
-from tests.stack.rest import status
+from tests.pyiceberg.polaris_lake import PolarisLake
 
 SMALL = 1_000_000_000
 LATE = timedelta(days=2)
@@ -32,11 +24,6 @@ def lake(polaris_lake: PolarisLake) -> PolarisLake:
 
 def operations(table: Table) -> list[str]:
     return [each.summary.operation.value for each in table.snapshots() if each.summary]
-
-
-def write_ids(table: Table) -> set[str]:
-    found = {each.summary.additional_properties.get(WRITE_ID) for each in table.snapshots() if each.summary}
-    return {each for each in found if each}
 
 
 def delete(table: Table) -> None:
@@ -56,17 +43,13 @@ def after(write: Callable[[Table], None], before: Counter[tuple[int, int]]) -> C
     return left if write is delete else left + Counter([(1, 2)])
 
 
-@pytest.mark.parametrize("write", [delete, append])
+@pytest.mark.parametrize("write", [delete, pytest.param(append, marks=pytest.mark.full)])
 def test_a_writer_wins_and_the_rewrite_is_made_again(lake: PolarisLake, write: Callable[[Table], None]) -> None:
-    stale, peace = lake.table(), Peace()
-    before = lake.rows()
-    done = lake.maintain(peace=peace).done
+    stale, before = lake.table(), lake.rows()
+    done = lake.maintain().done
     assert done is not None
     assert (done.rewritten_files, operations(lake.table())) == (8, ["append"] * 8 + ["replace"])
     assert lake.rows() == before
-    (lost,) = write_ids(lake.table())
-    (noted,) = marked_writes(lake.table().properties)
-    assert noted.write_id == lost
 
     # It knows nothing of the rewrite, whose files it may not leave out.
     write(stale)
@@ -75,146 +58,18 @@ def test_a_writer_wins_and_the_rewrite_is_made_again(lake: PolarisLake, write: C
     assert "replace" not in operations(table)
     assert lake.rows() == after(write, before)
 
-    # The files are left behind, and the table is left in peace.
-    orphans = lake.files(lost)
-    assert orphans
-    found = lake.maintain(timedelta(minutes=5), peace)
-    assert found.decision is not None
-    assert found.decision.action == "leave"
-    assert found.decision.reason.startswith("it is left in peace until ")
-    assert (found.is_conflict, found.error) == (
-        True,
-        "lake.db.t: the catalog has rolled a rewrite back for a writer that conflicted",
-    )
-    properties = lake.table().properties
-    assert MARKED not in properties
-    assert {key: each.since for key, each in abandoned_writes(properties).items()} == {lost: NOW + timedelta(minutes=5)}
-
-    done = lake.maintain(timedelta(minutes=20), peace).done
+    done = lake.maintain(timedelta(minutes=20)).done
     assert done is not None
     assert done.rewritten_files >= 8
-    assert lake.files(lost) == orphans
-    (kept,) = write_ids(lake.table())
-    assert not lake.maintain(timedelta(minutes=25), peace).is_conflict
-
-    found = lake.maintain(LATE, peace)
-    assert (found.error, found.is_conflict, ABANDONED in lake.table().properties) == (None, False, False)
-    assert lake.files(lost) == set()
-    assert lake.files(kept)
+    lake.maintain(LATE)
     assert lake.rows() == after(write, before)
 
 
 def test_without_markers_the_writer_fails_as_ever(lake: PolarisLake) -> None:
     stale, before = lake.table(), lake.rows()
     lake.maintain(conflicts={"markers": False})
-    assert MARKED not in lake.table().properties
     with pytest.raises(ValidationException):
         delete(stale)
     assert operations(lake.table())[-1] == "replace"
     assert lake.rows() == before
     assert not lake.maintain(timedelta(minutes=5)).is_conflict
-
-
-def test_all_commits_of_a_rewrite_are_rolled_back(lake: PolarisLake) -> None:
-    table = lake.table()
-    with table.update_spec() as update:
-        update.add_identity("y")
-    for _ in range(2):
-        table.append(pa.table({"x": np.arange(6_000), "y": np.arange(6_000) % 3}))
-    stale, before = lake.table(), lake.rows()
-    lake.maintain(where="y < 3", options={"rewrite-all": True})
-    commits = operations(lake.table()).count("replace")
-    assert commits >= 3
-    stale.delete("x = 7 and y = 1")
-    table = lake.table()
-    assert "replace" not in operations(table)
-    assert lake.rows() == before - Counter({(7, 1): 2})
-    assert lake.maintain(timedelta(minutes=5)).is_conflict
-
-
-def test_two_rewrites_in_a_row_are_rolled_back_and_both_cleaned_up(lake: PolarisLake) -> None:
-    stale, before = lake.table(), lake.rows()
-    lake.maintain()
-    lake.maintain(options={"rewrite-all": True}, triggers={"small-file-count": 1})
-    lost = write_ids(lake.table())
-    assert len(lost) == 2
-    delete(stale)
-    found = lake.maintain(timedelta(minutes=5))
-    assert found.error == "lake.db.t: the catalog has rolled 2 rewrites back for a writer that conflicted"
-    lake.maintain(LATE)
-    assert not any(map(lake.files, lost))
-    assert lake.rows() == after(delete, before)
-
-
-def test_what_another_commit_is_on_top_of_stays(lake: PolarisLake) -> None:
-    stale, before = lake.table(), lake.rows()
-    lake.maintain()
-    append(lake.table())
-    with pytest.raises(ValidationException):
-        delete(stale)
-    assert lake.rows() == before + Counter([(1, 2)])
-    assert not lake.maintain(timedelta(minutes=5)).is_conflict
-
-
-def test_what_a_tag_is_on_stays(lake: PolarisLake) -> None:
-    stale, before = lake.table(), lake.rows()
-    lake.maintain()
-    table = lake.table()
-    head = table.current_snapshot()
-    assert head is not None
-    table.manage_snapshots().create_tag(head.snapshot_id, "kept").commit()
-    with pytest.raises(ValidationException):
-        delete(stale)
-    assert lake.rows() == before
-
-
-def test_what_has_expired_was_not_rolled_back(lake: PolarisLake) -> None:
-    lake.maintain()
-    append(lake.table())
-    table = lake.table()
-    (write,) = marked_writes(table.properties)
-    table.maintenance.expire_snapshots().by_id(write.snapshot_id).commit()
-    table = lake.table()
-    assert table.snapshot_by_id(write.snapshot_id) is None
-    assert marked_writes(table.properties) == (write,)
-    before = lake.rows()
-    assert not lake.maintain(timedelta(minutes=5)).is_conflict
-    lake.maintain(LATE)
-    assert lake.rows() == before
-
-
-def test_what_comes_late_is_in_doubt_while_rewrites_may_be_rolled_back_for_it(lake_of_ours: PolarisLake) -> None:
-    """Others were faster, so that it should be refused: it is not, where all that they made is rolled back for it.
-
-    No healthy server is late on request.
-    """
-    lake, server = lake_of_ours, lake_of_ours.ours
-    assert server is not None
-    honest, before = server.commit, lake.rows()
-    late: list[CommitTableRequest] = []
-
-    def commit(table: Table, request: CommitTableRequest) -> None:
-        if late or not any(isinstance(each, AddSnapshotUpdate) for each in request.updates):
-            honest(table, request)
-            return
-        late.append(request)
-        rewrite_marked(server.catalog.load_table("db.t"), "y, x")
-        server.answer = status(503)
-
-    def recovered() -> None:
-        server.answer = None
-
-    server.commit = commit  # type: ignore[method-assign]
-    server.before_load = recovered
-    found = lake.maintain()
-    assert found.error is not None
-    assert found.error.startswith(
-        "lake.db.t: UnknownOutcomeError: Cannot tell whether the rewrite of lake.db.t was committed"
-    )
-    (theirs,) = [
-        each for each in lake.table().snapshots() if each.summary and each.summary.operation.value == "replace"
-    ]
-    honest(server.catalog.load_table("db.t"), late[0])
-    (mine,) = [each for each in lake.table().snapshots() if each.summary and each.summary.operation.value == "replace"]
-    assert mine.snapshot_id != theirs.snapshot_id
-    assert lake.rows() == before

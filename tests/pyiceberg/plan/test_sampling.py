@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,16 +12,14 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
-from iceberg_zorder.errors import RewriteFailedError
 from iceberg_zorder.layout.sample import Sample
 from iceberg_zorder.pyiceberg.file_groups import FileGroup
 from iceberg_zorder.pyiceberg.plan.layouts import fit_layouts
 from iceberg_zorder.pyiceberg.plan.planner import Planner
-from iceberg_zorder.pyiceberg.plan.sampling import GroupScan, SampleContext, draw_samples, group_scans, reraised
+from iceberg_zorder.pyiceberg.plan.sampling import GroupScan, SampleContext, draw_samples, group_scans
 from iceberg_zorder.pyiceberg.read.deletes import opened
 from iceberg_zorder.request.layout_options import ZOrderOptions
 from iceberg_zorder.request.rewrite_options import rewrite_options
-from iceberg_zorder.rows.memory_budget import MemoryBudget
 from iceberg_zorder.sample.row_hash import row_hashes
 from tests.pyiceberg.committing import commit_files
 from tests.pyiceberg.lake import data_files, equality_delete, position_delete, row_order
@@ -144,59 +140,6 @@ def test_rows_are_those_of_the_row_groups_that_were_chosen(catalog: SqlCatalog) 
     assert drawn.fitted.rows == len(fitted) > 2_000
 
 
-def test_threads_draw_what_one_thread_draws(catalog: SqlCatalog) -> None:
-    schema = pa.schema([("p", pa.int32()), *SCHEMA])
-    table = catalog.create_table("db.t", schema)
-    with table.update_spec() as update:
-        update.add_identity("p")
-    for part in range(3):
-        rows = values(900 * (part + 1))
-        table.append(pa.table([pa.array([each % 7 for each in range(rows.num_rows)], pa.int32()), *rows], schema))
-    snapshot = table.refresh().current_snapshot()
-    assert snapshot is not None
-    groups = Planner(table, rewrite_options({"rewrite-all": "true"})).plan(snapshot).groups
-    assert len(groups) == 7
-    context = SampleContext(table, row_order(table, BY), ZOrderOptions(sample_rows=2_000))
-    scans = group_scans(groups, context.options)
-    alone, together = (draw_samples(replace(context, threads=threads), scans, samples=2) for threads in (1, 5))
-    assert [each.scan for each in alone] == [each.scan for each in together] == scans
-    for one, other in zip(alone, together, strict=True):
-        assert tuples(one.fitted) == tuples(other.fitted)
-        assert tuples(one.held_out) == tuples(other.held_out)
-    assert 1_500 < sum(each.fitted.rows for each in alone) < 2_500
-
-
-def test_threads_leave_out_file_groups_that_cannot_be_read(catalog: SqlCatalog) -> None:
-    schema = pa.schema([("p", pa.int32()), *SCHEMA])
-    table = catalog.create_table("db.t", schema)
-    with table.update_spec() as update:
-        update.add_identity("p")
-    for _ in range(4):
-        rows = values(600)
-        table.append(pa.table([pa.array([each % 3 for each in range(600)], pa.int32()), *rows], schema))
-    snapshot = table.refresh().current_snapshot()
-    assert snapshot is not None
-    groups = Planner(table, rewrite_options({"rewrite-all": "true"})).plan(snapshot).groups
-    for task in groups[1].tasks[1:3]:
-        Path(task.data_file.file_path.removeprefix("file://")).write_bytes(b"PAR1")
-    failed: list[FileGroup] = []
-    budget = MemoryBudget(1 << 30)
-    context = SampleContext(
-        table,
-        row_order(table, BY),
-        ZOrderOptions(),
-        failed=lambda group, _: failed.append(group),
-        budget=budget,
-        threads=4,
-    )
-    drawn = draw_samples(context, group_scans(groups, context.options))
-    assert failed == [groups[1]]
-    assert [each.scan.group for each in drawn] == [groups[0], groups[2]]
-    assert budget.used == 0
-    with pytest.raises(RewriteFailedError, match="Cannot read"):
-        draw_samples(replace(context, failed=reraised), group_scans(groups, context.options))
-
-
 @pytest.mark.parametrize(("row_groups", "most"), [(1_200, 0.05), (120, 0.3)])
 def test_few_bytes_are_read_of_many_row_groups(
     catalog: SqlCatalog, bytes_read: dict[str, int], row_groups: int, most: float
@@ -209,25 +152,6 @@ def test_few_bytes_are_read_of_many_row_groups(
     assert read_of(scan) <= most * row_groups
     assert len(fit_layouts(SampleContext(table, row_order(table, BY), options), [group]).groups) == 1
     assert 0 < sum(bytes_read.values()) <= most * group.input_size
-
-
-def test_more_is_read_where_row_groups_are_clusters(catalog: SqlCatalog, bytes_read: dict[str, int]) -> None:
-    table = made(catalog, boxes(200_000, 500), files=4, row_group=500)
-    group = group_of(table, 25)
-    options = ZOrderOptions(sample_rows=5_000)
-    context = SampleContext(table, row_order(table, BY), options)
-    [scan] = group_scans([group], options)
-    clusters = scan.of_clusters(options.sample_seed)
-    assert read_of(scan) == 40
-    assert read_of(clusters) == 100
-
-    draw_samples(context, [scan])
-    once = sum(bytes_read.values())
-    draw_samples(context, [clusters])
-    both = sum(bytes_read.values())
-    bytes_read.clear()
-    fit_layouts(context, [group])
-    assert sum(bytes_read.values()) == both > 2 * once
 
 
 def test_a_small_file_group_is_read_whole(catalog: SqlCatalog) -> None:

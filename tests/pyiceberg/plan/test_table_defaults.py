@@ -8,7 +8,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg import execute, plan_rewrite, report, rewrite_data_files
+from iceberg_zorder.pyiceberg import plan_rewrite, report, rewrite_data_files
 from tests.pyiceberg.lake import one_commit
 
 
@@ -70,23 +70,6 @@ def test_weights_of_other_columns_are_not_taken(
     assert plan.to_dict()["options"]["rewrite-all"] == "true"
     ignored = "Ignored column-weights = 'A=2,b=1' that lake.db.t remembers: they are of other columns"
     assert ([ignored] if taken is None else []) == [each for each in caplog.messages if "weights" in each]
-
-
-def test_weights_are_of_columns_by_their_case_if_that_counts(table: Table) -> None:
-    remember(table, options="column-weights=A=2")
-    assert plan_rewrite(table, "a").request.written_options == {"column-weights": "A=2"}
-    assert plan_rewrite(table, "a", case_sensitive=True).request.written_options == {}
-
-
-def test_a_plan_keeps_what_it_was_made_of(table: Table) -> None:
-    remember(table, columns="a, b", options="rewrite-all=true")
-    plan = plan_rewrite(table).sampled()
-    remember(table, columns="b", options="rewrite-all=false")
-    assert execute(plan).rewritten_data_files_count == 4
-    snapshot = table.refresh().current_snapshot()
-    assert snapshot is not None
-    assert snapshot.summary is not None
-    assert snapshot.summary["zorder.columns"] == "a,b"
 
 
 @pytest.mark.parametrize(

@@ -88,34 +88,6 @@ def made(catalog: SqlCatalog, files: int, rows: int, wanted: Callable[[int], boo
     return table, sorted(live)
 
 
-def test_strings_that_differ_in_a_byte_have_hashes_of_their_own() -> None:
-    """Else each would be compared with all of them."""
-    texts = [bytes(place) + b"x" + bytes(9000 - place) for place in range(9000)]
-    texts += [b"y" * length for length in range(300)]
-    column = pa.array(texts, pa.large_binary())
-    assert len(np.unique(equal_rows._hashes([column]))) == len(texts)
-    for start in (0, 7, 9000):
-        assert (equal_rows._hashes([column.slice(start)]) == equal_rows._hashes([column])[start:]).all()
-
-
-def test_one_table_for_a_group(catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    table, live = made(catalog, 6, 3000, lambda id_: id_ % 3 == 0)
-    built: list[int] = []
-    original = EqualRows.__init__
-
-    def counting(self: EqualRows, columns: Sequence[pa.Array], newest: Any) -> None:
-        original(self, columns, newest)
-        built.append(len(newest))
-
-    monkeypatch.setattr(EqualRows, "__init__", counting)
-    done = rewrite(table, "a")
-    assert sorted(row["id"] for row in done.rows()) == live
-    assert len(done.plan.groups[0].tasks) == 6
-    # One by id and one by name and id, to sample and again to rewrite.
-    assert len(built) == 4
-    assert done.budget.used == 0
-
-
 @pytest.mark.parametrize(("limit", "parts"), [(64_000_000, False), (400_000, True)])
 def test_deletes_that_have_no_room_are_applied_in_parts(
     catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch, limit: int, parts: bool

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from iceberg_zorder.pyiceberg import rewrite_data_files
 from iceberg_zorder.pyiceberg.run import runner
 from iceberg_zorder.pyiceberg.run.rewrite_group import RewriteContext, rewrite_group
 from iceberg_zorder.rows.memory_budget import MemoryBudget
-from iceberg_zorder.rows.threads import StoppedError, Turns, run_together
 
 PARTITIONS, FILES, ROWS = 6, 2, 60_000
 SCHEMA = pa.schema([("p", pa.int32()), ("a", pa.int64()), ("id", pa.int64())])
@@ -78,26 +76,6 @@ def ids(table: Table) -> list[int]:
     return sorted(table.refresh().scan().to_arrow()["id"].to_pylist())
 
 
-@pytest.mark.parametrize(("most", "expected"), [(None, 4), (3, 3), (1, 1)])
-def test_as_many_as_there_are_cores_or_the_option_says(
-    table: Table, monkeypatch: pytest.MonkeyPatch, most: int | None, expected: int
-) -> None:
-    observed = Observed(monkeypatch, expected)
-    options: dict[str, Any] = {"rewrite-all": True}
-    if most:
-        options["max-concurrent-file-group-rewrites"] = most
-    assert rewrite_data_files(table, ["a"], options=options).added_data_files_count == PARTITIONS
-    assert observed.most == expected
-    assert observed.threads == {1}
-    assert ids(table) == list(range(ROWS))
-
-
-def test_one_file_group_has_all_cores(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    observed = Observed(monkeypatch, 1)
-    rewrite_data_files(table, ["a"], where="p = 3", options={"rewrite-all": True})
-    assert observed.threads == {4}
-
-
 def test_all_share_one_limit(table: Table, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     budgets: list[MemoryBudget] = []
     original = MemoryBudget.__init__
@@ -149,20 +127,6 @@ def test_a_failure_among_several(table: Table, monkeypatch: pytest.MonkeyPatch, 
     assert ids(table) == list(range(ROWS))
 
 
-def test_a_slow_file_group_keeps_none_that_is_done(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Slow(Observed):
-        def before(self, group: Any) -> None:
-            deadline = time.monotonic() + 60
-            while group.index == 0 and len(table.catalog.load_table("db.t").snapshots()) < FILES + PARTITIONS - 1:
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
-
-    Slow(monkeypatch, 1)
-    options = {"rewrite-all": True, "partial-progress.enabled": True, "partial-progress.max-commits": PARTITIONS}
-    assert rewrite_data_files(table, ["a"], options=options).rewritten_data_files_count == PARTITIONS * FILES
-    assert ids(table) == list(range(ROWS))
-
-
 def test_an_interrupt_ends_all(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the files that are finished, of those that are being written, and of the next nothing is left."""
     before, steps = on_disk(table), iter(range(100))
@@ -177,31 +141,3 @@ def test_an_interrupt_ends_all(table: Table, monkeypatch: pytest.MonkeyPatch) ->
     assert observed.running == 0
     assert on_disk(table) == before
     assert ids(table) == list(range(ROWS))
-
-
-def test_turns_come_in_the_same_order() -> None:
-    turns, found = Turns(3), list[tuple[int, int]]()
-
-    def act(place: int) -> None:
-        for step in range(place + 2):
-            time.sleep(0.003 * (3 - place))
-            with turns.turn(place):
-                found.append((step, place))
-        turns.leave(place)
-
-    run_together(3, act, lambda: None)
-    assert found == [(step, place) for step in range(4) for place in range(3) if step < place + 2]
-
-
-def test_what_has_failed_is_raised_and_not_what_it_stopped() -> None:
-    stopped = threading.Event()
-
-    def run(place: int) -> None:
-        if place == 2:
-            raise OSError("first")
-        stopped.wait(10)
-        raise StoppedError
-
-    with pytest.raises(OSError, match="first"):
-        run_together(3, run, stopped.set)
-    assert stopped.is_set()

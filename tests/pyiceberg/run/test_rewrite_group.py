@@ -20,12 +20,10 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.transforms import (
     BucketTransform,
-    DayTransform,
     HourTransform,
     IdentityTransform,
     MonthTransform,
     TruncateTransform,
-    YearTransform,
 )
 from pyiceberg.types import (
     IntegerType,
@@ -86,22 +84,6 @@ def test_rows_are_the_same_and_files_are_boxes(catalog: SqlCatalog) -> None:
         spans.append(len({row["a"] for row in read}) * len({row["b"] for row in read}))
     # A file of the input spans the whole square of a thousand by a thousand values.
     assert sum(spans) / len(spans) < 1000 * 1000 / 8
-
-
-def test_metrics_are_those_of_the_rows(catalog: SqlCatalog) -> None:
-    rows = numbers(1000)
-    table = made(catalog, rows, NUMBERS)
-    for file in rewrite(table, "a, b", small_files(table, 4)).files:
-        read = pq.read_table(local(file))
-        low = {field: int.from_bytes(file.lower_bounds[field], "little", signed=True) for field in (1, 2, 3)}
-        high = {field: int.from_bytes(file.upper_bounds[field], "little", signed=True) for field in (1, 2, 3)}
-        for field, name in enumerate(("a", "b", "id"), 1):
-            assert (low[field], high[field]) == (min(read[name].to_pylist()), max(read[name].to_pylist()))
-        assert file.value_counts == dict.fromkeys((1, 2, 3), read.num_rows)
-        assert file.null_value_counts == dict.fromkeys((1, 2, 3), 0)
-        assert file.file_size_in_bytes == Path(local(file)).stat().st_size
-        assert file.split_offsets == [4]
-        assert file.sort_order_id is None
 
 
 def test_rows_are_sorted_by_prefix_and_then_along_the_curve(catalog: SqlCatalog) -> None:
@@ -216,20 +198,6 @@ def test_bounds_of_nested_fields_and_counts_of_nan_are_kept(catalog: SqlCatalog)
     assert not repeated & set(file.value_counts)
 
 
-def test_new_files_can_be_scanned_with_filters(catalog: SqlCatalog) -> None:
-    rows = all_types(600)
-    table = made(catalog, rows, ALL_TYPES, files=2)
-    done = rewrite(table, "zorder(int, string)", small_files(table, 4))
-    copy = catalog.create_table("db.copy", table.schema())
-    commit_files(copy, *done.files)
-    for where in ("int < -100", "date >= '1970-06-01'", "string = 'a common prefix of many letters 7'", "isnan(float)"):
-        assert canonical(copy.scan(where).select("long", "int").to_arrow().to_pylist()) == canonical(
-            table.scan(where).select("long", "int").to_arrow().to_pylist()
-        )
-    assert copy.scan("int < -400").plan_files() != []
-    assert len(list(copy.scan("int < -400").plan_files())) < len(done.files)
-
-
 def test_deletes_are_applied(catalog: SqlCatalog) -> None:
     rows = [{**row, "b": None if row["b"] < 100 else row["b"]} for row in numbers(4000)]
     table = made(catalog, rows, NUMBERS, properties={"format-version": "2"})
@@ -246,39 +214,6 @@ def test_deletes_are_applied(catalog: SqlCatalog) -> None:
     assert len(expected) < 4000 - 4
     for options in (small_files(table, 4), {"sample-rows": "100", "cuts": "even"}):
         assert canonical(rewrite(table, "zorder(a, b)", options).rows()) == canonical(expected)
-
-
-def test_equality_deletes_by_floats_and_by_dropped_columns(catalog: SqlCatalog) -> None:
-    schema = pa.schema([("id", pa.int64()), ("f", pa.float64()), ("gone", pa.string())])
-    rows: list[dict[str, Any]] = [
-        {"id": i, "f": [float("nan"), None, 0.5, 1.5][i % 4], "gone": f"g{i}"} for i in range(40)
-    ]
-    table = made(catalog, rows, schema)
-    old = table.schema()
-    commit_files(table, equality_delete(table, [{"f": float("nan")}, {"f": 0.5}], ["f"]))
-    commit_files(table, equality_delete(table, [{"gone": "g1"}], ["gone"], schema=old))
-    with table.update_schema() as update:
-        update.delete_column("gone")
-    kept = [row["id"] for row in rows if row["id"] % 4 in (1, 3) and row["id"] != 1]
-    done = rewrite(table, "id")
-    assert sorted(row["id"] for row in done.rows()) == kept
-    assert pq.read_schema(done.paths[0]).names == ["id", "f"]
-
-
-def test_equality_delete_of_a_nested_field_applies_to_its_partition_only(catalog: SqlCatalog) -> None:
-    schema = Schema(
-        NestedField(1, "p", IntegerType()),
-        NestedField(2, "s", StructType(NestedField(3, "x", LongType()))),
-    )
-    spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "p"))
-    table = catalog.create_table("db.t", schema, partition_spec=spec)
-    rows = [{"p": p, "s": None if x == 3 else {"x": x}} for p in (0, 1) for x in range(5)]
-    table.append(pa.Table.from_pylist(rows, table.schema().as_arrow()))
-    partition = next(file.partition for file in data_files(table) if file.partition[0] == 1)
-    commit_files(table, equality_delete(table, [{"s": {"x": 2}}, {"s": None}], ["s.x"], partition, 0))
-    done = rewrite(table, "s.x")
-    assert canonical(done.rows()) == canonical([r for r in rows if r["p"] == 0 or r["s"] not in (None, {"x": 2})])
-    assert sorted(file.partition[0] for file in done.files) == [0, 1]
 
 
 def test_old_files_are_read_as_the_schema_is_now(catalog: SqlCatalog) -> None:
@@ -366,21 +301,19 @@ def test_files_without_field_ids_are_read_by_the_name_mapping_and_their_partitio
     assert canonical(done.rows()) == canonical([{"p": "x", "a": a} for a in (9, 1, 2)])
 
 
-TRANSFORMS: list[tuple[str, Any]] = [
-    ("ts", YearTransform()),
-    ("ts", MonthTransform()),
-    ("ts", DayTransform()),
-    ("ts", HourTransform()),
-    ("s", IdentityTransform()),
-    ("s", TruncateTransform(2)),
-    ("s", BucketTransform(3)),
-    ("n", TruncateTransform(10)),
-    ("n", BucketTransform(4)),
+TRANSFORMS: list[tuple[str, Any, bool]] = [
+    ("ts", MonthTransform(), True),
+    ("ts", HourTransform(), False),
+    ("s", IdentityTransform(), False),
+    ("s", TruncateTransform(2), True),
+    ("s", BucketTransform(3), False),
+    ("n", TruncateTransform(10), False),
+    ("n", BucketTransform(4), True),
 ]
+"""Columns, transforms, and whether the optional package pyiceberg-core is there."""
 
 
-@pytest.mark.parametrize("with_core", [True, False])
-@pytest.mark.parametrize(("column", "transform"), TRANSFORMS, ids=lambda value: str(value))
+@pytest.mark.parametrize(("column", "transform", "with_core"), TRANSFORMS, ids=lambda value: str(value))
 def test_rows_of_an_old_spec_go_to_the_partitions_of_the_new_one(
     catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch, column: str, transform: Any, with_core: bool
 ) -> None:
@@ -403,7 +336,6 @@ def test_rows_of_an_old_spec_go_to_the_partitions_of_the_new_one(
         update.add_field(column, transform, "p")
     table.append(pa.Table.from_pylist(rows[100:], arrow))
     if not with_core:
-        # The optional package pyiceberg-core is missing.
         monkeypatch.setattr("iceberg_zorder.pyiceberg.partitions.arrow_transform", lambda *_: None)
     done = rewrite(table, "zorder(n, s)" if transform != IdentityTransform() else "n")
 
@@ -419,58 +351,3 @@ def test_rows_of_an_old_spec_go_to_the_partitions_of_the_new_one(
     # Each partition that PyIceberg itself wrote to has the same record in the new files.
     old = {tuple(file.partition._data) for file in data_files(table) if file.spec_id == 1}
     assert old <= {tuple(file.partition._data) for file in done.files}
-
-
-def test_rows_go_to_no_partition_when_the_spec_is_dropped(catalog: SqlCatalog) -> None:
-    rows = numbers(300)
-    table = catalog.create_table("db.t", NUMBERS)
-    with table.update_spec() as update:
-        update.add_field("a", BucketTransform(4), "p")
-    table.append(pa.Table.from_pylist(rows, NUMBERS))
-    with table.update_spec() as update:
-        update.remove_field("p")
-    done = rewrite(table, "a, b")
-    assert canonical(done.rows()) == canonical(rows)
-    old_spec = rewrite(table, "a, b", {"output-spec-id": "1"})
-    assert canonical(old_spec.rows()) == canonical(rows)
-    assert {file.partition[0] for file in old_spec.files} == {0, 1, 2, 3}
-
-
-def test_partitions_keep_their_files_apart(catalog: SqlCatalog) -> None:
-    rows = numbers(1000)
-    table = catalog.create_table("db.t", NUMBERS)
-    with table.update_spec() as update:
-        update.add_field("a", BucketTransform(4), "p")
-    for start in (0, 500):
-        table.append(pa.Table.from_pylist(rows[start : start + 500], NUMBERS))
-    done = rewrite(table, "a, b")
-    assert len(done.plan.groups) == 4
-    assert canonical(done.rows()) == canonical(rows)
-    assert all(f"/p={file.partition[0]}/" in file.file_path for file in done.files)
-
-
-def test_version_1_tables(catalog: SqlCatalog) -> None:
-    rows = numbers(1000)
-    table = made(catalog, rows, NUMBERS, properties={"format-version": "1"})
-    assert table.format_version == 1
-    assert canonical(rewrite(table, "a, b", small_files(table, 3)).rows()) == canonical(rows)
-
-
-def test_nothing_is_written_where_every_row_is_deleted(catalog: SqlCatalog) -> None:
-    schema = pa.schema([("id", pa.int64()), ("u", pa.uuid()), ("s", pa.string()), ("d", pa.decimal128(30, 2))])
-    table = made(catalog, [{"id": 1, "u": UUID(int=1).bytes, "s": "x", "d": Decimal(1)}], schema, files=1)
-    commit_files(table, equality_delete(table, [{"id": 1}], ["id"]))
-    done = rewrite(table, "zorder(u, s, d, id)")
-    assert len(done.plan.groups) == 1
-    assert done.files == []
-
-
-def test_position_deletes_of_many_files_in_one(catalog: SqlCatalog) -> None:
-    rows = numbers(600)
-    table = made(catalog, rows, NUMBERS, files=6)
-    files = data_files(table)
-    commit_files(
-        table, position_delete(table, files[0], [0, 1], also={files[3].file_path: [99, 0], "file:/elsewhere": [5]})
-    )
-    done = rewrite(table, "a, b")
-    assert canonical(done.rows()) == canonical([row for row in rows if row["id"] not in (0, 1, 300, 399)])

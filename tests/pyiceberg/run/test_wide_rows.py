@@ -7,10 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.table import Table
 
-from iceberg_zorder.pyiceberg.file_groups import DataFileTask
-from iceberg_zorder.pyiceberg.read.reader import Reader
 from tests.pyiceberg.lake import data_files, rewrite
 
 SCHEMA = pa.schema([("a", pa.int64()), ("text", pa.large_string()), ("id", pa.int64())])
@@ -19,13 +16,6 @@ SCHEMA = pa.schema([("a", pa.int64()), ("text", pa.large_string()), ("id", pa.in
 def texts(rows: int, width: int) -> list[str]:
     made_of = np.random.default_rng(rows)
     return [made_of.bytes(width // 2).hex() for _ in range(rows)]
-
-
-def of_width(catalog: SqlCatalog, rows: int, width: int) -> Table:
-    """A table of one file."""
-    table = catalog.create_table("db.t", SCHEMA)
-    table.append(pa.table([np.arange(rows), texts(rows, width), np.arange(rows)], SCHEMA))
-    return table
 
 
 @pytest.mark.parametrize("by", ["a", "a, zorder(id)"])
@@ -47,36 +37,3 @@ def test_large_rows_that_lie_together(catalog: SqlCatalog, by: str, alike: bool)
     assert max(sizes) <= limit // 4 * 1.01
     assert done.budget.peak <= limit * 1.01
     assert done.budget.used == 0
-
-
-def lengths(table: Table, batch_bytes: int, *columns: str) -> list[int]:
-    """How many rows each batch has that is read of a table."""
-    (file,) = data_files(table)
-    wanted = table.schema().select(*columns) if columns else None
-    task = DataFileTask(file, 0)
-    return [len(rows.positions) for rows in Reader(table, [task], wanted, batch_bytes=batch_bytes).rows(task)]
-
-
-@pytest.mark.parametrize(
-    ("width", "most"), [(1_000_000, 1), (100_000, 10), (500, 1024), (8, 8000)], ids=lambda value: str(value)
-)
-def test_batches_have_few_rows_only_where_these_are_wide(catalog: SqlCatalog, width: int, most: int) -> None:
-    rows = min(50_000, max(10, 4_000_000 // width))
-    table = of_width(catalog, rows, width)
-    found = lengths(table, 300_000)
-    assert sum(found) == rows
-    assert most // 2 < max(found) <= most * 2 if most not in (1, 1024) else max(found) == most
-
-
-def test_columns_that_are_narrow_are_read_in_large_batches_beside_wide_ones(catalog: SqlCatalog) -> None:
-    table = of_width(catalog, 3000, 2000)
-    assert lengths(table, 100_000, "a", "id") == [1024, 1024, 952]
-    assert max(lengths(table, 100_000)) < 1024
-
-
-def test_a_field_of_a_struct_is_as_wide_as_it_alone(catalog: SqlCatalog) -> None:
-    schema = pa.schema([("s", pa.struct([("n", pa.int64()), ("text", pa.large_string())]))])
-    table = catalog.create_table("db.t", schema)
-    table.append(pa.table([[{"n": n, "text": text} for n, text in enumerate(texts(3000, 2000))]], schema))
-    assert lengths(table, 100_000, "s.n") == [1024, 1024, 952]
-    assert max(lengths(table, 100_000)) < 1024

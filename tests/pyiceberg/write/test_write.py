@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from uuid import UUID
-
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,7 +12,6 @@ from pyiceberg.table import Table
 from pyiceberg.types import BinaryType, StringType
 
 from iceberg_zorder.errors import InvalidInputError
-from iceberg_zorder.pyiceberg.write.dictionaries import compacted, estimated_distinct, worth_a_dictionary
 from iceberg_zorder.pyiceberg.write.file_metrics import _incremented, _truncated
 from iceberg_zorder.pyiceberg.write.parquet_settings import parquet_settings
 from tests.pyiceberg.lake import rewrite
@@ -103,84 +98,3 @@ def test_bounds_of_bytes_enclose_them(value: bytes, length: int) -> None:
     assert _truncated(value, length, BinaryType()) <= value
     assert upper is None or upper >= value
     assert upper is not None or value.startswith(b"\xff" * length)
-
-
-def test_dictionaries_are_written_where_they_pay(catalog: SqlCatalog) -> None:
-    nested = pa.struct([("few", pa.string()), ("l", pa.list_(pa.struct([("x", pa.int64())])))])
-    schema = pa.schema(
-        [
-            ("key", pa.int64()),
-            ("few", pa.int64()),
-            ("text", pa.string()),
-            ("money", pa.decimal128(15, 2)),
-            ("flag", pa.bool_()),
-            ("id", pa.uuid()),
-            ("m", pa.map_(pa.string(), pa.int32())),
-            ("s", nested),
-        ]
-    )
-    table = catalog.create_table("db.t", schema)
-    rows = [
-        {
-            "key": i * 7919,
-            "few": i % 9,
-            "text": f"{i * 0x9E3779B97F4A7C15 % 2**64:020d}",
-            "money": Decimal(i % 50),
-            "flag": i % 2 == 0,
-            "id": UUID(int=i).bytes,
-            "m": [("k", i % 3)],
-            "s": {"few": "x", "l": [{"x": i % 5}]},
-        }
-        for i in range(20_000)
-    ]
-    table.append(pa.Table.from_pylist(rows, schema))
-    done = rewrite(table, "key")
-    group = pq.ParquetFile(done.paths[0]).metadata.row_group(0)
-    chunks = [group.column(place) for place in range(group.num_columns)]
-    with_dictionary = {chunk.path_in_schema for chunk in chunks if chunk.has_dictionary_page}
-    assert with_dictionary == {"few", "money", "m.key_value.key", "m.key_value.value", "s.few", "s.l.list.element.x"}
-    assert sorted(row["key"] for row in done.rows()) == [i * 7919 for i in range(20_000)]
-
-
-def test_batches_with_and_without_a_dictionary_are_judged_together() -> None:
-    few = ["x", "y"] * 50
-    many = [f"{i:03d}" for i in range(200)]
-    for first, second, expected in ((few, few, ["s"]), (many[:100], many[100:], [])):
-        plain, encoded = pa.array(first, pa.large_string()), pa.array(second, pa.large_string()).dictionary_encode()
-        batches = [pa.record_batch([column], ["s"]) for column in (plain, encoded)]
-        assert worth_a_dictionary(batches, 1_000_000) == expected
-
-
-@pytest.mark.parametrize(("distinct", "skewed"), [(50, False), (5_000, False), (200_000, False), (3_000, True)])
-def test_distinct_values_are_estimated(distinct: int, skewed: bool) -> None:
-    made_of = np.random.default_rng(distinct)
-    rows = made_of.integers(0, distinct, 100_000)
-    if skewed:
-        rows[::2] = 0
-    found = estimated_distinct(8192, len(np.unique(rows[:8192])), len(rows))
-    # Never far too many, which would take a dictionary away that pays.
-    assert found <= 1.2 * len(np.unique(rows))
-    assert skewed or found >= 0.8 * len(np.unique(rows))
-
-
-def test_files_of_a_group_do_not_each_have_the_dictionary_of_all(catalog: SqlCatalog) -> None:
-    """Appends of a few documents come with small dictionaries, which the file group shares."""
-    rng = np.random.default_rng(5)
-    table = catalog.create_table("db.t", pa.schema([("key", pa.int64()), ("doc", pa.string()), ("few", pa.string())]))
-    for _ in range(30):
-        docs = [rng.bytes(500).hex() for _ in range(10)]
-        few = rng.choice(["a" * 40, "b" * 40, "c" * 40], 10)
-        table.append(pa.table([rng.integers(0, 1 << 40, 10), docs, few], table.schema().as_arrow()))
-    before = sum(task.file.file_size_in_bytes for task in table.scan().plan_files())
-    rewritten = rewrite(table, "key", {"rewrite-all": "true", "target-file-size-bytes": str(before // 10)})
-    assert len(rewritten.files) >= 9
-    assert sum(file.file_size_in_bytes for file in rewritten.files) < before
-    columns = [pq.ParquetFile(path).metadata.row_group(0).column(1) for path in rewritten.paths]
-    # A value more in all dictionaries than in the rows would show.
-    assert sum(column.total_uncompressed_size for column in columns) < 1.1 * 300 * 1004
-    assert sorted(row["doc"] for row in rewritten.rows()) == sorted(table.scan().to_arrow()["doc"].to_pylist())
-
-
-def test_dictionaries_that_batches_do_not_share_are_left() -> None:
-    batches = [pa.record_batch({"s": pa.array(values).dictionary_encode()}) for values in (["a"], ["b", "c"])]
-    assert [batch["s"].to_pylist() for batch in compacted(batches)] == [["a"], ["b", "c"]]

@@ -1,9 +1,6 @@
 package io.icebergzorder.spark.internals;
 
-/**
- * Counts the file groups that fail one after the other, each tried alone. Where ten of them fail alike, and none is done meanwhile, others
- * would fail, too: access is denied, or storage is gone.
- */
+/** Counts file groups that fail one after the other: after ten that fail alike, storage is gone, or access is denied. */
 public final class FailureStreak {
   private static final int MOST = 10;
 
@@ -17,17 +14,14 @@ public final class FailureStreak {
     last = failure;
   }
 
-  /** Begins anew, because file groups were done. */
   public synchronized void done() {
     length = isOver() ? MOST : 0;
   }
 
-  /** Whether no other file group is to be tried. */
   public synchronized boolean isOver() {
     return length == MOST;
   }
 
-  /** Why none is. */
   public synchronized RuntimeException why() {
     return new RuntimeException("Not tried, because " + MOST + " file groups in a row failed alike", last);
   }

@@ -15,11 +15,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class KeyFunctions {
   private KeyFunctions() {}
 
-  /**
-   * The function from a column's value to its key: a long, or bytes, see {@link Keys#withTail}.
-   *
-   * @param length the bytes at which keys of strings and binaries are cut
-   */
+  /** The function from a column's value to its key: a long, or bytes, see {@link Keys#withTail}. */
   static ScalarFunction<?> key(ClusteringColumn column, DataType type, int length) {
     if (column.domain() == KeyDomain.LONG) {
       return new LongKey(type);
@@ -27,12 +23,11 @@ public final class KeyFunctions {
     return column.type().equals("uuid") ? new UuidKey(type) : new BytesKey(type, length);
   }
 
-  /** The key of a decimal of more digits than a long has. */
   public static byte[] ofWideDecimal(Decimal value) {
     return Keys.ofWideDecimal(value.toJavaBigDecimal().unscaledValue());
   }
 
-  /** Value to long key. A NaN has none: the caller asks for it apart. */
+  /** Value to long key. A NaN has none: the caller asks for it apart. Spark wants each {@code invoke} in the class itself. */
   public static final class LongKey extends ColumnFunction<Long> {
     LongKey(DataType type) {
       super(DataTypes.LongType, type);
@@ -86,7 +81,6 @@ public final class KeyFunctions {
     }
   }
 
-  /** Text of a UUID to its 16 bytes. */
   public static final class UuidKey extends ColumnFunction<byte[]> {
     UuidKey(DataType type) {
       super(DataTypes.BinaryType, type);
