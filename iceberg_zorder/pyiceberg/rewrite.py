@@ -128,7 +128,7 @@ def plan_rewrite(
     >>> table = lake.load_table("db.events")  # of five files
     >>> plan = plan_rewrite(table, ["user_id", "ts"])
     >>> plan.groups[0].reason, plan.left
-    ('5 files below min-file-size-bytes 12,582,912; no fewer than min-input-files 5', ())
+    ('5 files below min-file-size-bytes 12,582,912', ())
     >>> print(plan.sampled().message)
     Nothing to rewrite in lake.db.events: a rewrite of its 1 file groups is not predicted to read less: scan fraction \
 on average over the columns 20.0% today, 20.6% after. To rewrite them anyway, set option rewrite-all to true.

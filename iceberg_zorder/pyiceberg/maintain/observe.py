@@ -47,7 +47,7 @@ def observe(
     >>> now = datetime(2026, 11, 23, tzinfo=timezone.utc)
     >>> found, plan = observe(table, TableName("lake", ("db",), "events"), TableSettings(by="user_id, ts"), now)
     >>> found.files, found.small_files, found.arrivals.commits, [group.reason for group in found.groups]
-    (5, 5, 5, ['5 files below min-file-size-bytes 12,582,912; no fewer than min-input-files 5'])
+    (5, 5, 5, ['5 files below min-file-size-bytes 12,582,912'])
     >>> catalog.close(); directory.cleanup()
     """
     with renewed(table):
