@@ -125,7 +125,7 @@ def test_columns_of_the_last_rewrite_are_found_by_the_names_of_today(catalog: Sq
     found = report(table)
     assert found.cluster_by_keys == ("part", "`u r l`", "s", "m.x")
     assert report(table).sort_order == "part DESC NULLS LAST, hilbert(`u r l`, s, m.x)"
-    assert found.history.last_layout_columns == "s,a,n.`in side`"
+    assert found.history.last_layout_columns == "p DESC NULLS LAST, hilbert(s, a, n.`in side`)"
     with table.update_schema() as schema:
         schema.delete_column("m")
     why = (
